@@ -1,0 +1,28 @@
+"""Lamina: a multi-level IR compiler for machine learning.
+
+The public names live here and load on first use, so that `import lamina` stays cheap.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "compile": ".tools.api",
+    "load": ".tools.api",
+    "import_onnx": ".tools.api",
+    "lower": ".tools.api",
+    "interpret": ".tools.api",
+    "onnx_backend": ".tools.onnx_backend",
+    "LaminaError": ".compiler.diagnostics",
+}
+__all__ = ["LaminaError", "compile", "import_onnx", "interpret", "load", "lower", "onnx_backend"]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    where = _PUBLIC.get(name)
+    if where is None:
+        raise AttributeError(f"module 'lamina' has no attribute {name!r}")
+    module = import_module(where, __name__)
+    return module if where.endswith("." + name) else getattr(module, name)

@@ -1,0 +1,42 @@
+"""The context of one compilation: the dialects it knows, the weights it may read, the machine it aims at."""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+
+from .diagnostics import LaminaError
+from .machine import Machine
+from .weights import WeightStore
+
+
+class LaminaContext(Context):
+    """xDSL's context with what a pass of ours may ask: `weights` (bytes behind resource handles) and `machine`."""
+
+    weights: WeightStore
+    machine: Machine
+
+    def __init__(self, *, allow_unregistered: bool = False, machine: Machine | None = None):
+        super().__init__(allow_unregistered)
+        self.weights = WeightStore()
+        self.machine = machine or Machine.preset("x86-64-avx2")
+
+    def clone(self) -> LaminaContext:
+        """A context with the same dialects; weights and machine are shared, not copied."""
+        other = LaminaContext(allow_unregistered=self.allow_unregistered, machine=self.machine)
+        other.weights = self.weights
+        other._loaded_dialects = self._loaded_dialects.copy()
+        other._loaded_ops = self._loaded_ops.copy()
+        other._loaded_attrs = self._loaded_attrs.copy()
+        other._loaded_types = self._loaded_types.copy()
+        other._registered_dialects = self._registered_dialects.copy()
+        return other
+
+
+def lamina_context(ctx: Context) -> LaminaContext:
+    """`ctx` as ours; passes that need weights or the machine call this.
+
+    Raises LaminaError when run under a driver (stock xdsl-opt) whose context has neither.
+    """
+    if not isinstance(ctx, LaminaContext):
+        raise LaminaError("this pass needs weights and a machine description", hint="run it with lamina-opt")
+    return ctx

@@ -1,0 +1,42 @@
+"""The dialects, in lowering order: LEVELS is the staircase, and a table of contents that loads nothing.
+
+Where a dialect of xDSL lacks ops of MLIR that the descent needs, the folder here holds them and its `Dialect`
+(the upstream ops and ours under MLIR's own names) takes the upstream one's place in our context.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from xdsl.ir import Dialect
+
+# level -> dialects that enter there. "lamina" paths are relative to this package, others are xDSL's.
+LEVELS: dict[str, dict[str, str]] = {
+    "source": {"builtin": "xdsl.dialects.builtin:Builtin", "func": "xdsl.dialects.func:Func"},
+    "onnx": {"onnx": ".onnx:ONNX"},
+    "stablehlo": {"stablehlo": ".stablehlo:StableHLO", "check": ".stablehlo:Check"},
+    "linalg": {
+        "linalg": ".linalg:Linalg",
+        "tensor": ".tensor:Tensor",
+        "arith": ".arith:Arith",
+        "math": ".math:Math",
+    },
+    "buffers": {"memref": ".memref:MemRef", "bufferization": "xdsl.dialects.bufferization:Bufferization"},
+    "loops": {"affine": ".affine:Affine", "scf": ".scf:Scf"},
+    "vector": {"vector": ".vector:Vector"},
+    "llvm": {"cf": "xdsl.dialects.cf:Cf", "llvm": ".llvm:LLVM"},
+}
+
+
+def load_dialect(path: str) -> Dialect:
+    """The `Dialect` object at `module:NAME`; a leading dot means a module of this package."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module, __name__), name)
+
+
+def all_dialects() -> dict[str, Callable[[], Dialect]]:
+    """Every dialect name with the function that loads it."""
+    return {
+        name: (lambda path=path: load_dialect(path))
+        for level in LEVELS.values()
+        for name, path in level.items()
+    }

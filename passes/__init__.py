@@ -1,0 +1,77 @@
+"""The passes, under headings, in the order of the descent: a table of contents that loads nothing.
+
+`ls passes/convert` is the staircase. The name is the command-line name; the path is where it lives.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+
+from xdsl.passes import ModulePass
+
+PASSES: dict[str, dict[str, str]] = {
+    "any level": {
+        "canonicalize": ".builtin.canonicalize:Canonicalize",
+        "cse": ".builtin.cse:CommonSubexpressionElimination",
+        "dce": ".builtin.dce:DeadCodeElimination",
+        "symbol-dce": ".builtin.symbol_dce:SymbolDeadCodeElimination",
+    },
+    "onnx: the graph as imported": {
+        "onnx-bind-shapes": ".onnx.bind_shapes:BindShapes",
+        "onnx-infer-shapes": ".onnx.infer_shapes:InferShapes",
+        "convert-onnx-to-stablehlo": ".convert.onnx_to_stablehlo:ConvertOnnxToStablehlo",
+    },
+    "stablehlo: the graph, canonical": {
+        "stablehlo-inline-composites": ".stablehlo.inline_composites:InlineComposites",
+        "stablehlo-fold-constants": ".stablehlo.fold_constants:FoldConstants",
+        "stablehlo-simplify": ".stablehlo.simplify:Simplify",
+        "stablehlo-propagate-layout": ".stablehlo.propagate_layout:PropagateLayout",
+        "convert-stablehlo-to-linalg": ".convert.stablehlo_to_linalg:ConvertStablehloToLinalg",
+    },
+    "linalg: structured ops on tensors": {
+        "linalg-fuse-elementwise": ".linalg.fuse_elementwise:FuseElementwise",
+        "linalg-pack-contractions": ".linalg.pack_contractions:PackContractions",
+        "linalg-fold-constants": ".linalg.fold_constants:FoldConstants",
+        "linalg-outline-kernels": ".linalg.outline_kernels:OutlineKernels",
+        "linalg-deduplicate-kernels": ".linalg.deduplicate_kernels:DeduplicateKernels",
+    },
+    "buffers: where each value lives": {
+        "bufferize": ".bufferization.bufferize:Bufferize",
+        "plan-arena": ".bufferization.plan_arena:PlanArena",
+    },
+    "loops": {
+        "convert-contraction-to-vector": ".convert.contraction_to_vector:ConvertContractionToVector",
+        "convert-linalg-to-affine": ".convert.linalg_to_affine:ConvertLinalgToAffine",
+        "affine-loop-fusion": ".affine.loop_fusion:LoopFusion",
+        "affine-loop-interchange": ".affine.loop_interchange:LoopInterchange",
+        "affine-loop-coalescing": ".affine.loop_coalescing:LoopCoalescing",
+        "affine-loop-tile": ".affine.loop_tile:LoopTile",
+        "affine-loop-unroll-jam": ".affine.loop_unroll_jam:LoopUnrollJam",
+        "affine-parallelize": ".affine.parallelize:Parallelize",
+        "affine-scalrep": ".affine.scalar_replacement:ScalarReplacement",
+    },
+    "vectors": {
+        "affine-vectorize": ".affine.vectorize:Vectorize",
+        "math-expand": ".math.expand:ExpandMath",
+    },
+    "target": {
+        "convert-affine-to-scf": ".convert.affine_to_scf:ConvertAffineToScf",
+        "convert-parallel-to-runtime": ".convert.parallel_to_runtime:ConvertParallelToRuntime",
+        "convert-scf-to-cf": ".convert.scf_to_cf:ConvertScfToCf",
+        "convert-to-llvm": ".convert.to_llvm:ConvertToLLVM",
+    },
+}
+
+
+def load_pass(path: str) -> type[ModulePass]:
+    """The pass class at `module:Class`; a leading dot means a module of this package."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module, __name__), name)
+
+
+def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """Every pass name with the function that loads its class."""
+    return {
+        name: (lambda path=path: load_pass(path))
+        for heading in PASSES.values()
+        for name, path in heading.items()
+    }
