@@ -129,7 +129,9 @@ class _Conversion:
         new = rule(op, operands, RuleBuilder(self, op))
         results = [] if new is None else [new] if isinstance(new, SSAValue) else list(new)
         if len(results) != len(op.results):
-            raise TypeError(f"{self.rules.name}: rule for '{op.name}' gave {len(results)} values for {len(op.results)} results")
+            raise TypeError(
+                f"{self.rules.name}: rule for '{op.name}' gave {len(results)} values for {len(op.results)} results"
+            )
         for old, value in zip(op.results, results, strict=True):
             if value.name_hint is None:
                 value.name_hint = old.name_hint
@@ -160,5 +162,3 @@ def convert(module: ModuleOp, rules: Rules, *, illegal: set[str]) -> None:
     for op in reversed(conversion.dead):
         op.detach()
         op.erase(safe_erase=False)
-
-

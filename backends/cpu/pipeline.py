@@ -1,0 +1,98 @@
+"""The CPU pipeline, read aloud: what happens to a model between the ONNX file and the machine code, in order.
+
+Each phase ends on a level of the staircase and leaves only that level's dialects behind. The module phases run
+once on the whole model; the kernel phases run on each distinct kernel, whose machine code is cached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A named run of passes. `level` is where the module stands afterwards."""
+
+    level: str
+    purpose: str
+    passes: tuple[str, ...]
+
+
+MODULE_PHASES = (
+    Phase(
+        "stablehlo",
+        "the ONNX graph becomes hub operators",
+        ("onnx-infer-shapes", "convert-onnx-to-stablehlo"),
+    ),
+    Phase(
+        "stablehlo-canonical",
+        "algebra, constants and layout are settled",
+        (
+            "stablehlo-inline-composites",
+            "canonicalize",
+            "cse",
+            "stablehlo-simplify",
+            "stablehlo-fold-constants",
+            "stablehlo-propagate-layout",
+            "stablehlo-simplify",  # layout leaves transposes next to each other
+            "stablehlo-fold-constants",  # and transposed weights
+            "cse",
+            "dce",
+        ),
+    ),
+    Phase(
+        "linalg",
+        "every computation is a structured op; ops that belong together become one kernel",
+        (
+            "convert-stablehlo-to-linalg",
+            "canonicalize",
+            "cse",
+            "linalg-fuse-elementwise",
+            "linalg-pack-contractions",
+            "linalg-fold-constants",
+            "linalg-outline-kernels",
+            "linalg-deduplicate-kernels",
+        ),
+    ),
+    Phase(
+        "buffers",
+        "every value gets a place: caller's buffer, arena or constants",
+        ("bufferize", "plan-arena"),
+    ),
+)
+
+KERNEL_PHASES = (
+    Phase(
+        "affine",
+        "contractions become register tiles, the rest loop nests, tiled, fused and made parallel",
+        (
+            "convert-contraction-to-vector",
+            "convert-linalg-to-affine",
+            "affine-loop-fusion",
+            "affine-loop-coalescing",
+            "affine-loop-tile",
+            "affine-parallelize",
+            "affine-scalrep",
+        ),
+    ),
+    Phase(
+        "vector",
+        "innermost loops take vectors, math functions become polynomials",
+        ("affine-vectorize", "math-expand", "canonicalize", "cse"),
+    ),
+    Phase(
+        "llvm",
+        "one instruction set: LLVM's",
+        (
+            "convert-affine-to-scf",
+            "convert-parallel-to-runtime",
+            "canonicalize",
+            "cse",
+            "convert-scf-to-cf",
+            "convert-to-llvm",
+        ),
+    ),
+)
+
+PHASES = MODULE_PHASES + KERNEL_PHASES
+LEVELS = ("onnx", *(phase.level for phase in PHASES))

@@ -1,0 +1,134 @@
+"""A module with its context: what travels between the levels, and where on the staircase it stands."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BFloat16Type,
+    ComplexType,
+    DictionaryAttr,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    FunctionType,
+    IndexType,
+    IntegerType,
+    ModuleOp,
+    ShapedType,
+    Signedness,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Operation
+from xdsl.printer import Printer
+
+from .context import LaminaContext
+from .diagnostics import LaminaError
+from .signature import Signature, TensorSpec
+
+SIGNATURE = "lamina.signature"
+LEVEL = "lamina.level"
+
+
+@dataclass
+class Program:
+    """An IR module and the context (dialects, weights, machine) that gives it meaning."""
+
+    module: ModuleOp
+    context: LaminaContext
+
+    def __str__(self) -> str:
+        out = io.StringIO()
+        Printer(stream=out).print_op(self.module)
+        return out.getvalue() + "\n"
+
+    def clone(self) -> Program:
+        """A copy whose module can be changed freely; weights stay shared."""
+        return replace(self, module=self.module.clone())
+
+    @property
+    def signature(self) -> Signature:
+        """Names, shapes and dtypes of `@main`. Raises LaminaError when the module has no `@main`."""
+        return signature_of(self.module)
+
+    def record_signature(self) -> None:
+        """Writes the signature on the module, so that it survives levels whose types no longer tell it."""
+        if SIGNATURE not in self.module.attributes:
+            self.module.attributes[SIGNATURE] = StringAttr(json.dumps(self.signature.to_json()))
+
+
+def main_function(module: ModuleOp) -> Operation:
+    """The function `@main` of a module. Raises LaminaError when there is none."""
+    for op in module.ops:
+        name = op.properties.get("sym_name")
+        if isinstance(name, StringAttr) and name.data == "main":
+            return op
+    raise LaminaError("the module has no function @main", hint="the entry of a program is `func.func public @main`")
+
+
+def signature_of(module: ModuleOp) -> Signature:
+    """The recorded signature of a module, or the one that the tensor types of `@main` tell."""
+    recorded = module.attributes.get(SIGNATURE)
+    if isinstance(recorded, StringAttr):
+        return Signature.from_json(json.loads(recorded.data))
+    main = main_function(module)
+    type_ = main.properties["function_type"]
+    assert isinstance(type_, FunctionType)
+    sides = (("arg_attrs", type_.inputs, "input"), ("res_attrs", type_.outputs, "output"))
+    return Signature(*(_specs(main.properties.get(attrs), types.data, word) for attrs, types, word in sides))
+
+
+def _specs(attrs: Attribute | None, types: tuple[Attribute, ...], word: str) -> tuple[TensorSpec, ...]:
+    specs: list[TensorSpec] = []
+    for i, type_ in enumerate(types):
+        if not isinstance(type_, ShapedType):
+            raise LaminaError(f"{word} {i} of @main is {type_}, expected a tensor")
+        told: dict[str, Attribute] = {}
+        if isinstance(attrs, ArrayAttr):
+            entry = attrs.data[i]
+            assert isinstance(entry, DictionaryAttr)
+            told = dict(entry.data)
+        name, dims = told.get("lamina.name"), told.get("lamina.dims")
+        symbols = (
+            [d.data if isinstance(d, StringAttr) else "" for d in dims.data] if isinstance(dims, ArrayAttr) else []
+        )
+        shape = tuple(
+            d if d >= 0 else (symbols[k] if k < len(symbols) and symbols[k] else f"{word}{i}_dim{k}")
+            for k, d in enumerate(type_.get_shape())
+        )
+        label = name.data if isinstance(name, StringAttr) else f"{word}{i}"
+        specs.append(TensorSpec(label, shape, dtype_name(type_.get_element_type())))  # pyright: ignore
+    return tuple(specs)
+
+
+def dtype_name(element: Attribute) -> str:
+    """The NumPy (or ml_dtypes) name of an element type."""
+    match element:
+        case Float16Type() | Float32Type() | Float64Type():
+            return f"float{element.bitwidth}"
+        case BFloat16Type():
+            return "bfloat16"
+        case IndexType():
+            return "int64"
+        case IntegerType():
+            width = element.width.data
+            unsigned = element.signedness.data is Signedness.UNSIGNED
+            return "bool" if width == 1 else f"{'u' if unsigned else ''}int{width}"
+        case ComplexType():
+            return f"complex{2 * element.element_type.bitwidth}"
+        case _:
+            return str(element).lstrip("!").replace("f8E", "float8_e").lower()
+
+
+def numpy_dtype(name: str) -> np.dtype[np.generic]:
+    """The dtype of a `TensorSpec`; bfloat16 and the small floats come from ml_dtypes."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))

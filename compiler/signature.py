@@ -1,0 +1,112 @@
+"""What a compiled model takes and gives: names, shapes and dtypes, with checks that name the culprit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from .diagnostics import LaminaError
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """One input or output. A string in `shape` is a symbolic dimension."""
+
+    name: str
+    shape: tuple[int | str, ...]
+    dtype: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+
+    def check(self, value: Any, what: str = "input") -> Array:
+        """`value` as an array of this dtype and shape; a wrong one is a LaminaError that says both sides."""
+        array = as_array(value)
+        if array.dtype.name != self.dtype:
+            raise LaminaError(
+                f"{what} '{self.name}' has dtype {array.dtype.name}, expected {self.dtype}",
+                hint=f"convert it with .astype('{self.dtype}')",
+            )
+        fits = len(array.shape) == len(self.shape) and all(
+            isinstance(want, str) or got == want for got, want in zip(array.shape, self.shape, strict=True)
+        )
+        if not fits:
+            raise LaminaError(f"{what} '{self.name}' has shape {list(array.shape)}, expected {list(self.shape)}")
+        return array
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The inputs and outputs of a model, in order."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self.inputs))}) -> ({', '.join(map(str, self.outputs))})"
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbolic dimensions of the inputs, in order of appearance."""
+        return tuple(dict.fromkeys(d for spec in self.inputs for d in spec.shape if isinstance(d, str)))
+
+    def bind(self, positional: Sequence[Any], named: Mapping[str, Any]) -> list[Array]:
+        """The arguments of a call in the order of the inputs, each checked.
+
+        Raises LaminaError for a missing, unknown or doubled input, a wrong dtype or a wrong shape.
+        """
+        names = [spec.name for spec in self.inputs]
+        expected = f"the model takes {self}"
+        if len(positional) > len(names):
+            raise LaminaError(f"{len(positional)} positional inputs given, {len(names)} expected", hint=expected)
+        given: dict[str, Any] = dict(zip(names, positional, strict=False))
+        for name, value in named.items():
+            if name not in names:
+                raise LaminaError(f"unknown input '{name}'", hint=expected)
+            if name in given:
+                raise LaminaError(f"input '{name}' is given twice", hint=expected)
+            given[name] = value
+        if missing := [name for name in names if name not in given]:
+            raise LaminaError(f"missing input {', '.join(map(repr, missing))}", hint=expected)
+        return [spec.check(given[spec.name]) for spec in self.inputs]
+
+    def bindings(self, inputs: Sequence[Array]) -> dict[str, int]:
+        """The value of each symbolic dimension in these inputs; a LaminaError where two inputs disagree."""
+        found: dict[str, tuple[int, str]] = {}
+        for spec, array in zip(self.inputs, inputs, strict=True):
+            for want, got in zip(spec.shape, array.shape, strict=True):
+                if isinstance(want, str):
+                    value, where = found.setdefault(want, (got, spec.name))
+                    if value != got:
+                        raise LaminaError(
+                            f"dimension '{want}' is {value} in input '{where}' but {got} in input '{spec.name}'"
+                        )
+        return {name: value for name, (value, _) in found.items()}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for the manifest."""
+        return {
+            side: [[spec.name, list(spec.shape), spec.dtype] for spec in specs]
+            for side, specs in (("inputs", self.inputs), ("outputs", self.outputs))
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Signature:
+        """The inverse of `to_json`."""
+        return Signature(
+            *(tuple(TensorSpec(n, tuple(s), d) for n, s, d in data[side]) for side in ("inputs", "outputs"))
+        )
+
+
+def as_array(value: Any) -> Array:
+    """A NumPy view of `value`: an array, anything with `__dlpack__`, or what `np.asarray` takes."""
+    if isinstance(value, np.ndarray):
+        return cast(Array, value)
+    if hasattr(value, "__dlpack__"):
+        return np.from_dlpack(value)
+    return np.asarray(value)
