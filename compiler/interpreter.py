@@ -1,0 +1,205 @@
+"""Runs IR on NumPy arrays, one op at a time, by the meanings declared in the dialects.
+
+    interpreter = Interpreter(ctx)
+    [y] = interpreter.run(module, [x])
+
+It is the definition that compiled code is compared with, so it is plain and slow where these differ; large
+contractions go through `np.matmul`, so that whole networks still run in seconds.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Block, IRNode, Operation, Region, SSAValue
+from xdsl.traits import IsTerminator
+
+from .context import LaminaContext
+from .diagnostics import LaminaError
+from .dtypes import dtype_of
+from .semantics import Call, Semantics, Spec, meaning_of, plain
+from .weights import Array, WeightStore
+
+Environment = dict[SSAValue, Array]
+Hook = Callable[[Operation, Sequence[Array], Sequence[Array]], None]
+
+_EMPTY = inspect.Parameter.empty
+
+
+class Interpreter:
+    """Evaluates functions of one module after another; `hook`, if given, sees every op with its values.
+
+    Values are dropped after their last use. Functions are found by symbol in the module being run.
+    """
+
+    def __init__(self, ctx: LaminaContext | WeightStore, *, hook: Hook | None = None):
+        self.weights = ctx.weights if isinstance(ctx, LaminaContext) else ctx
+        self.hook = hook
+        self._scope: IRNode | None = None
+        self._functions: dict[str, FuncOp] | None = None
+        self._specs: dict[Attribute, Spec] = {}
+        self._last_uses: dict[Block, dict[Operation, list[SSAValue]]] = {}
+
+    def run(
+        self, program: ModuleOp | FuncOp, inputs: Sequence[Any] | Mapping[str, Any], entry: str = "main"
+    ) -> list[Array]:
+        """The results of `entry` (or of the function given) on `inputs`, by position or by argument name.
+
+        Raises LaminaError when the inputs do not fit the signature, or an op has no semantics.
+        """
+        function = self._enter(program, entry)
+        self._last_uses.clear()
+        names = argument_names(function)
+        if isinstance(inputs, Mapping):
+            inputs = _by_position(inputs, names, function)
+        types = function.function_type.inputs.data
+        if len(inputs) != len(types):
+            raise LaminaError(f"expected {len(types)} inputs, got {len(inputs)}", where=function)
+        arrays = [np.asarray(array) for array in inputs]
+        for name, array, type_ in zip(names, arrays, types, strict=True):
+            spec = self.spec(type_)
+            if array.shape != spec.shape or array.dtype != spec.dtype:
+                raise LaminaError(
+                    f"input '{name}' is {array.dtype}{list(array.shape)}, "
+                    f"expected {spec.dtype}{list(spec.shape or ())}",
+                    where=function,
+                )
+        return self.call(function, arrays)
+
+    def _enter(self, program: ModuleOp | FuncOp, entry: str) -> FuncOp:
+        self._scope, self._functions = program.get_toplevel_object(), None
+        return self._function(entry) if isinstance(program, ModuleOp) else program
+
+    def _function(self, name: str) -> FuncOp:
+        if self._functions is None:
+            ops = self._scope.ops if isinstance(self._scope, ModuleOp) else ()
+            self._functions = {op.sym_name.data: op for op in ops if isinstance(op, FuncOp)}
+        if name not in self._functions:
+            raise LaminaError(f"no function @{name} in the module")
+        return self._functions[name]
+
+    def call(self, function: FuncOp | str, args: Sequence[Array]) -> list[Array]:
+        """The results of a function on arrays that fit its signature."""
+        if isinstance(function, str):
+            function = self._function(function)
+        if function.is_declaration:
+            raise LaminaError("a function without body cannot be interpreted", where=function)
+        return self.region({}, function.body, args)
+
+    def region(self, env: Environment, region: Region, args: Sequence[Array]) -> list[Array]:
+        """Runs a region's single block on `args`; the result is what its terminator is given."""
+        block = region.first_block
+        assert block is not None
+        if block.next_block is not None:
+            raise LaminaError("control flow between blocks cannot be interpreted", where=region.parent_op())
+        for parameter, arg in zip(block.args, args, strict=True):
+            env[parameter] = arg
+        last_uses = self._last_uses.get(block)
+        if last_uses is None:
+            last_uses = self._last_uses[block] = _last_uses(block)
+        for op in block.ops:
+            values = [env[operand] for operand in op.operands]
+            if op.next_op is None and op.has_trait(IsTerminator):
+                return values
+            results = self._op(op, values, env)
+            for result, value in zip(op.results, results, strict=True):
+                env[result] = value
+            for value in last_uses.get(op, ()):
+                del env[value]
+        return []
+
+    def evaluate(self, op: Operation, args: Sequence[Array]) -> list[Array]:
+        """The results of one op on `args`. Its regions must not capture values from outside."""
+        self._scope, self._functions = op.get_toplevel_object(), None
+        return self._op(op, args, {})
+
+    def _op(self, op: Operation, args: Sequence[Array], env: Environment) -> list[Array]:
+        if isinstance(op, CallOp):
+            return self.call(op.callee.string_value(), args)
+        meaning = meaning_of(op)
+        keywords = self._supplied(op, meaning, env)
+        for name, default in meaning.attributes:
+            attr = op.properties.get(name) or op.attributes.get(name)
+            if attr is None and default is _EMPTY:
+                raise LaminaError(f"attribute '{name}' is missing", where=op)
+            keywords[name] = default if attr is None else plain(attr)
+        with np.errstate(all="ignore"):
+            value = meaning.function(*args, **keywords)
+        values: Sequence[Any] = value if isinstance(value, (tuple, list)) else [value]
+        results = [self._checked(op, v, r.type) for v, r in zip(values, op.results, strict=True)]
+        if self.hook:
+            self.hook(op, args, results)
+        return results
+
+    def _supplied(self, op: Operation, meaning: Semantics, env: Environment) -> dict[str, Any]:
+        keywords: dict[str, Any] = {}
+        for name in meaning.supplied:
+            match name:
+                case "result":
+                    keywords[name] = self.spec(op.results[0].type)
+                case "results":
+                    keywords[name] = [self.spec(result.type) for result in op.results]
+                case "regions":
+                    keywords[name] = [
+                        lambda *args, region=region: self.region(env, region, args) for region in op.regions
+                    ]
+                case _:
+                    keywords[name] = Call(op, self.weights, self.call)
+        return keywords
+
+    def _checked(self, op: Operation, value: Any, type_: Attribute) -> Array:
+        spec = self.spec(type_)
+        if spec.shape is None:
+            return value
+        array = np.asarray(value)
+        if array.shape != spec.shape or array.dtype != spec.dtype:
+            raise TypeError(f"'{op.name}' gave {array.dtype}{list(array.shape)} for a result of type {type_}")
+        return array
+
+    def spec(self, type_: Attribute) -> Spec:
+        """Shape and dtype of a type; both None for what is not an array."""
+        known = self._specs.get(type_)
+        if known is None:
+            shape = cast(Any, type_).get_shape() if hasattr(type_, "get_shape") else None
+            known = Spec(None, None) if shape is None else Spec(tuple(shape), dtype_of(type_))
+            self._specs[type_] = known
+        return known
+
+
+def argument_names(function: FuncOp) -> list[str]:
+    """The public names of a function's arguments: `lamina.name` where given, else `arg<i>`."""
+    count = len(function.function_type.inputs)
+    attrs = function.arg_attrs or ArrayAttr([DictionaryAttr({})] * count)
+    names: list[str] = []
+    for i, attributes in enumerate(attrs):
+        given = attributes.data.get("lamina.name")
+        names.append(given.data if isinstance(given, StringAttr) else f"arg{i}")
+    return names
+
+
+def _by_position(inputs: Mapping[str, Any], names: list[str], function: FuncOp) -> list[Any]:
+    wrong = [f"missing '{n}'" for n in names if n not in inputs]
+    wrong += [f"unknown '{n}'" for n in inputs if n not in names]
+    if wrong:
+        raise LaminaError(f"wrong input names: {', '.join(wrong)}", where=function)
+    return [inputs[name] for name in names]
+
+
+def _last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
+    """For each op of `block`, the values of the block that nobody after it needs."""
+    dying: dict[Operation, list[SSAValue]] = {}
+    alive: set[SSAValue] = set()
+    op = block.last_op
+    while op is not None:
+        needed = {operand for inner in op.walk() for operand in inner.operands} | set(op.results)
+        for value in needed - alive:
+            if value.owner is block or (isinstance(value.owner, Operation) and value.owner.parent is block):
+                dying.setdefault(op, []).append(value)
+        alive |= needed
+        op = op.prev_op
+    return dying

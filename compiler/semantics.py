@@ -1,0 +1,154 @@
+"""The table of meanings: what each op does to arrays, declared beside the op's dialect.
+
+    @semantics("stablehlo.concatenate")
+    def concatenate(*inputs: Array, dimension: int) -> Array:
+        return np.concatenate(inputs, axis=dimension)
+
+Positional parameters are the operands. Keyword-only parameters are the op's attributes by name, as plain
+Python values (see `plain`), except for those with these names, which the interpreter supplies:
+
+    result   the `Spec` of the op's first result (shape and dtype)
+    results  the `Spec`s of all results
+    regions  the op's regions, each as a function from arrays to a list of arrays
+    call     a `Call`: the op itself, the weights, and calling of functions by symbol
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+)
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
+
+from .diagnostics import LaminaError
+from .dtypes import DType, dense_array
+from .weights import Array, WeightStore
+
+Region = Callable[..., list[Array]]
+SUPPLIED = ("result", "results", "regions", "call")
+
+# dialect name -> absolute module whose import declares its meanings; filled by lamina.dialects and plug-ins
+MODULES: dict[str, str] = {}
+_TABLE: dict[str, Semantics] = {}
+
+
+class Spec(NamedTuple):
+    """What a result must look like. `dtype` and `shape` are None for a type without array form (a token)."""
+
+    shape: tuple[int, ...] | None
+    dtype: DType | None
+
+
+@dataclass(frozen=True)
+class Call:
+    """What an op's meaning may ask beyond its operands."""
+
+    op: Operation
+    weights: WeightStore
+    function: Callable[[str, Sequence[Array]], list[Array]]
+
+
+@dataclass(frozen=True)
+class Semantics:
+    """One op's meaning: the function, and the keyword-only parameters it takes with their defaults."""
+
+    function: Callable[..., Any]
+    attributes: tuple[tuple[str, Any], ...]
+    supplied: frozenset[str]
+
+
+def semantics(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares the decorated function as the meaning of the ops `names`. A second one is a TypeError."""
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        keywords = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        meaning = Semantics(
+            function,
+            tuple((p.name, p.default) for p in keywords if p.name not in SUPPLIED),
+            frozenset(p.name for p in keywords if p.name in SUPPLIED),
+        )
+        for name in names:
+            if name in _TABLE:
+                raise TypeError(f"two meanings for '{name}'")
+            _TABLE[name] = meaning
+        return function
+
+    return declare
+
+
+def meaning_of(op: Operation) -> Semantics:
+    """The declared meaning of `op`, its dialect's module imported on first need.
+
+    Raises LaminaError, with the op's place, when there is none.
+    """
+    found = _TABLE.get(op.name)
+    if found is None and (module := MODULES.get(op.name.partition(".")[0])):
+        import_module(module)
+        found = _TABLE.get(op.name)
+    if found is None:
+        raise LaminaError("this operation has no reference semantics", where=op)
+    return found
+
+
+def has_meaning(op: Operation) -> bool:
+    """Whether `op` can be evaluated."""
+    try:
+        meaning_of(op)
+    except LaminaError:
+        return False
+    return True
+
+
+def plain(attr: Attribute) -> Any:
+    """An attribute as a Python value: int, bool, float, str, list, dict, array, or a namespace of fields.
+
+    >>> from xdsl.dialects.builtin import DenseArrayBase, i64
+    >>> plain(DenseArrayBase.from_list(i64, [1, 2]))
+    [1, 2]
+    """
+    match attr:
+        case IntegerAttr():
+            is_bool = isinstance(attr.type, IntegerType) and attr.type.width.data == 1
+            return bool(attr.value.data) if is_bool else attr.value.data
+        case FloatAttr():
+            return attr.value.data
+        case StringAttr():
+            return attr.data
+        case UnitAttr():
+            return True
+        case DenseArrayBase():
+            is_bool = isinstance(attr.elt_type, IntegerType) and attr.elt_type.width.data == 1
+            values = cast(DenseArrayBase[IntegerType], attr).get_values()
+            return [bool(v) for v in values] if is_bool else list(values)
+        case DenseIntOrFPElementsAttr():
+            return dense_array(attr)
+        case ArrayAttr():
+            return [plain(item) for item in attr]
+        case DictionaryAttr():
+            return {key: plain(value) for key, value in attr.data.items()}
+        case SymbolRefAttr():
+            return attr.string_value()
+        case ParametrizedAttribute():
+            names = [name for name, _ in attr.get_irdl_definition().parameters]
+            fields = zip(names, attr.parameters, strict=True)
+            return SimpleNamespace(**{name: plain(value) for name, value in fields})
+        case _:
+            data = getattr(attr, "data", attr)
+            return data.value if isinstance(data, Enum) else data
