@@ -1,0 +1,52 @@
+"""The `affine` dialect: loops, accesses and conditions whose bounds and subscripts are affine in loop variables.
+
+Import the ops from here: where a class of ours extends xDSL's, this is the one the parser builds.
+"""
+
+from xdsl.dialects.affine import ApplyOp, YieldOp
+from xdsl.ir import Dialect
+
+from .ops import (
+    ForOp,
+    IfOp,
+    LoadOp,
+    MaxOp,
+    MinOp,
+    ParallelOp,
+    StoreOp,
+    VectorLoadOp,
+    VectorStoreOp,
+)
+
+Affine = Dialect(
+    "affine",
+    [
+        ApplyOp,
+        ForOp,
+        IfOp,
+        LoadOp,
+        MaxOp,
+        MinOp,
+        ParallelOp,
+        StoreOp,
+        VectorLoadOp,
+        VectorStoreOp,
+        YieldOp,
+    ],
+    [],
+)
+
+__all__ = [
+    "Affine",
+    "ApplyOp",
+    "ForOp",
+    "IfOp",
+    "LoadOp",
+    "MaxOp",
+    "MinOp",
+    "ParallelOp",
+    "StoreOp",
+    "VectorLoadOp",
+    "VectorStoreOp",
+    "YieldOp",
+]
