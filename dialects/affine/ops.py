@@ -218,6 +218,20 @@ class ParallelOp(affine.ParallelOp):
 
     traits = OpTraits(lambda: (RecursiveMemoryEffect(),))
 
+    def verify_(self) -> None:
+        self.get_irdl_definition().verify(self)
+        lower, upper = self.lowerBoundsMap.data, self.upperBoundsMap.data
+        expected = lower.num_dims + lower.num_symbols + upper.num_dims + upper.num_symbols
+        if len(self.operands) != expected:
+            raise VerifyException(f"the bounds take {expected} operands, got {len(self.operands)}")
+        for map, groups in ((lower, self.lowerBoundsGroups), (upper, self.upperBoundsGroups)):
+            if sum(groups.get_values()) != len(map.results) or len(groups) != len(self.steps):
+                raise VerifyException("expected one group of bounds per loop")
+        if len(self.body.block.args) != len(self.steps):
+            raise VerifyException(f"expected {len(self.steps)} loop variables, got {len(self.body.block.args)}")
+        if len(self.reductions) != len(self.results):
+            raise VerifyException(f"{len(self.results)} results need as many reductions")
+
     @classmethod
     def of(
         cls,
