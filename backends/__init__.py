@@ -1,0 +1,74 @@
+"""The targets: a table of contents. Each package here turns a program into something that can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Protocol
+
+from ..compiler.artefact import Artefact
+from ..compiler.diagnostics import LaminaError
+from ..compiler.program import Program
+from ..compiler.signature import Array
+
+TARGETS = {
+    "cpu": ".cpu.target:CpuTarget",
+    "interpret": ".interpret.target:InterpretTarget",
+}
+
+
+class Executable(Protocol):
+    """A program made ready: checked arrays in the signature's order go in, fresh arrays come out."""
+
+    @property
+    def artefact(self) -> Artefact | None:
+        """What `save` writes, or None where the target has no code to keep."""
+        ...
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """One inference; safe to call from several threads."""
+        ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to compile. `threads` None means every core; `on_level(level, program, seconds)` watches the descent."""
+
+    threads: int | None = None
+    cache: bool = True
+    verify_each: bool = False
+    on_level: Callable[[str, Program, float], None] | None = None
+    debug: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class Target(Protocol):
+    """What a backend offers. The constructor takes what stands behind the colon of `name:detail`."""
+
+    def __init__(self, detail: str = "") -> None: ...
+
+    def compile(self, program: Program, options: Options) -> Executable:
+        """Takes a program, at whatever level it stands, down to something callable; `program` is left unchanged."""
+        ...
+
+    def lower(self, program: Program, to: str, options: Options) -> Program:
+        """A copy of `program` taken down to the level `to`. Raises LaminaError for a level above or unknown."""
+        ...
+
+    def load(self, artefact: Artefact, threads: int | None = None) -> Executable:
+        """Makes a saved artefact callable. Raises LaminaError when this machine cannot run it."""
+        ...
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Facts for `lamina targets`."""
+        ...
+
+
+def target(name: str) -> Target:
+    """The target called `name`, for example `cpu`, `cpu:aarch64-linux-gnu` or `interpret`."""
+    base, _, detail = name.partition(":")
+    path = TARGETS.get(base)
+    if path is None:
+        raise LaminaError(f"unknown target '{name}'", hint=f"one of {', '.join(TARGETS)}")
+    module, _, cls = path.partition(":")
+    return getattr(import_module(module, __name__), cls)(detail)

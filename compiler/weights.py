@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import json
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
+
+from .diagnostics import LaminaError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -47,3 +54,69 @@ class WeightStore:
         h = hashlib.sha256(f"{array.dtype}{array.shape}".encode())
         h.update(np.ascontiguousarray(array).data)
         return h.hexdigest()
+
+    def save(self, path: Path, keys: Iterable[str]) -> None:
+        """Writes the arrays behind `keys` in the safetensors format (header length, JSON header, bytes)."""
+        header: dict[str, Any] = {}
+        offset = 0
+        chosen = [(key, self._arrays[key]) for key in keys]
+        for key, array in chosen:
+            end = offset + array.nbytes
+            header[key] = {"dtype": _CODES[array.dtype.name], "shape": array.shape, "data_offsets": [offset, end]}
+            offset = end
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        try:
+            with open(path, "wb") as file:
+                file.write(struct.pack("<Q", len(text)) + text)
+                for _, array in chosen:
+                    np.ascontiguousarray(array).tofile(file)
+        except OSError as error:
+            raise LaminaError(f"cannot write: {error.strerror}", where=str(path)) from error
+
+    def load(self, path: Path) -> None:
+        """Takes in every array of a safetensors file, memory-mapped. Raises LaminaError for a damaged one."""
+        try:
+            size = os.path.getsize(path)
+            with open(path, "rb") as file:
+                (length,) = struct.unpack("<Q", file.read(8))
+                header = json.loads(file.read(length))
+            for key, entry in header.items():
+                if key == "__metadata__":
+                    continue
+                begin, end = (8 + length + o for o in entry["data_offsets"])
+                dtype, shape = _dtype(entry["dtype"]), tuple(entry["shape"])
+                if end > size or end - begin != dtype.itemsize * int(np.prod(shape)):
+                    raise LaminaError(f"array '{key}' does not fit the file", where=str(path))
+                self._arrays[key] = np.memmap(path, dtype, "r", begin, shape) if end > begin else np.zeros(shape, dtype)
+        except OSError as error:
+            raise LaminaError(f"cannot read the weights: {error.strerror}", where=str(path)) from error
+        except (ValueError, KeyError, TypeError, struct.error) as error:
+            raise LaminaError(f"damaged weights file: {error}", where=str(path)) from error
+
+
+# The dtype names of the safetensors format.
+_CODES = {
+    "float64": "F64",
+    "float32": "F32",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "float8_e4m3fn": "F8_E4M3",
+    "float8_e5m2": "F8_E5M2",
+    "int64": "I64",
+    "int32": "I32",
+    "int16": "I16",
+    "int8": "I8",
+    "uint64": "U64",
+    "uint32": "U32",
+    "uint16": "U16",
+    "uint8": "U8",
+    "bool": "BOOL",
+    "complex64": "C64",
+    "complex128": "C128",
+}
+
+
+def _dtype(code: str) -> np.dtype[Any]:
+    name = next(name for name, known in _CODES.items() if known == code)
+    return np.dtype(getattr(ml_dtypes, name, name))

@@ -6,17 +6,7 @@ once on the whole model; the kernel phases run on each distinct kernel, whose ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Phase:
-    """A named run of passes. `level` is where the module stands afterwards."""
-
-    level: str
-    purpose: str
-    passes: tuple[str, ...]
-
+from ...compiler.descent import Phase
 
 MODULE_PHASES = (
     Phase(

@@ -1,0 +1,55 @@
+"""The target that defines right: the hub program run op by op in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...compiler.artefact import Artefact
+from ...compiler.descent import descend, level_of
+from ...compiler.diagnostics import LaminaError
+from ...compiler.interpreter import Interpreter
+from ...compiler.program import Program
+from ...compiler.signature import Array
+from ...passes import all_passes
+from .. import Options
+from ..cpu.pipeline import MODULE_PHASES
+
+
+class InterpretTarget:
+    """Reference semantics; slow and sure."""
+
+    def __init__(self, detail: str = "") -> None:
+        if detail:
+            raise LaminaError(f"target 'interpret' takes no detail, got '{detail}'")
+
+    def lower(self, program: Program, to: str, options: Options) -> Program:
+        """Down to the hub, the level this target interprets."""
+        lowered = program.clone()
+        if level_of(lowered) == "onnx":
+            descend(lowered, MODULE_PHASES[:1], all_passes(), on_level=options.on_level)
+        return lowered
+
+    def compile(self, program: Program, options: Options) -> InterpretedProgram:
+        """Takes ONNX to the hub; anything lower is interpreted where it stands."""
+        return InterpretedProgram(self.lower(program, "stablehlo", options))
+
+    def load(self, artefact: Artefact, threads: int | None = None) -> InterpretedProgram:
+        """Machine code is not interpreted: always a LaminaError."""
+        raise LaminaError("a saved artefact holds machine code, which target 'interpret' cannot run")
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Facts for `lamina targets`."""
+        return [("meaning", "NumPy reference semantics of every level that has them")]
+
+
+class InterpretedProgram:
+    """A program and the interpreter that runs it."""
+
+    artefact: Artefact | None = None
+
+    def __init__(self, program: Program):
+        self.program = program
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """One inference."""
+        return Interpreter(self.program.context).run(self.program.module, list(inputs))

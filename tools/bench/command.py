@@ -1,0 +1,27 @@
+"""`lamina bench GROUP`: measurements, each a ratio against a named peer taken in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+# group -> module (with `add_arguments(parser)` and `main(args) -> int`), and its line in the help
+GROUPS = {
+    "models": (".models", "latency of whole models against ONNX Runtime, alternating, 1 and 2 threads"),
+    "gemm": (".gemm", "float32 matrix products and convolutions as a share of the measured FMA peak"),
+    "compile": (".compile_time", "compile time: cold, warm, and against depth"),
+    "scaling": (".compile_scaling", "parse, verify, canonicalise, CSE and print against the size of the module"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """One sub-command per group."""
+    groups = parser.add_subparsers(dest="group", metavar="GROUP", required=True)
+    for name, (module, line) in GROUPS.items():
+        sub = groups.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+        importlib.import_module(module, __package__).add_arguments(sub)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Runs the chosen group."""
+    return importlib.import_module(GROUPS[args.group][0], __package__).main(args)

@@ -1,0 +1,59 @@
+"""`lamina compile`: a model to an artefact, an object for C programs, assembly, or the IR of any level."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from ..backends import Options
+from ..compiler.diagnostics import LaminaError
+from . import api
+from .run import parse_shapes
+from .sources import read_program, with_shapes, write_program
+from .summary import DescentLog
+
+NATIVE = (".o", ".ll", ".s", ".so")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("model", help="a .onnx or .mlir file, or onnx:NAME")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, help="model.lamx, .o (with .h and .weights), .so, .s, .ll or .mlir"
+    )
+    parser.add_argument("--emit", metavar="LEVEL", help="with .mlir: the level to stop at (default: llvm)")
+    parser.add_argument("--target", default="cpu", help="cpu (default) or cpu:<triple>[,features]")
+    parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
+    parser.add_argument("--threads", type=int, help="how many threads compiled code uses (default: all cores)")
+    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the on-disk cache")
+    parser.add_argument("--timing", action="store_true", help="show the time of each level")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    start = time.perf_counter()
+    log = DescentLog()
+    options = Options(threads=args.threads, cache=not args.no_cache, on_level=log if args.timing else None)
+    program = with_shapes(read_program(args.model), parse_shapes(args.shape))
+    output: Path = args.output
+    match output.suffix:
+        case ".mlir":
+            write_program(api.lower(program, args.emit or "llvm", target=args.target, options=options), output)
+        case ".lamx":
+            api.compile(program, args.target, options=options).save(output)
+        case suffix if suffix in NATIVE:
+            from ..backends.cpu.aot import write_native
+
+            if not args.target.startswith("cpu"):
+                raise LaminaError(f"'{suffix}' is for target cpu, not '{args.target}'")
+            write_native(program, output, args.target.partition(":")[2], options)
+        case suffix:
+            raise LaminaError(
+                f"cannot write files of kind '{suffix}'", hint="expected .lamx, .o, .so, .s, .ll or .mlir"
+            )
+    if log.rows:
+        log.show()
+    print(f"wrote {output} in {time.perf_counter() - start:.2f} s", file=sys.stderr)
+    return 0

@@ -1,0 +1,32 @@
+"""`lamina import`: a model as textual IR, one op per node, its weights in a file beside it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from . import api
+from .run import parse_shapes
+from .sources import read_program, with_shapes, write_program
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument("model", help="a .onnx file, or onnx:NAME")
+    parser.add_argument("-o", "--output", type=Path, help="where to write the IR (default: standard output)")
+    parser.add_argument("--to", default="onnx", metavar="LEVEL", help="the level to stop at (default: onnx)")
+    parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Runs the command."""
+    program = with_shapes(read_program(args.model), parse_shapes(args.shape))
+    if args.to != "onnx":
+        program = api.lower(program, args.to)
+    if args.output:
+        write_program(program, args.output)
+        print(f"wrote {args.output}", file=sys.stderr)
+    else:
+        print(program, end="")
+    return 0

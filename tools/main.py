@@ -1,0 +1,77 @@
+"""`lamina`: the command line. Exit codes: 0 good, 1 a comparison failed, 2 bad input or usage."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+# command -> the module (with `add_arguments(parser)` and `main(args) -> int`), and its line in the help
+COMMANDS = {
+    "run": (".run", "compile a model and run it on given or random inputs"),
+    "compile": (".compile", "compile a model to an artefact, an object, assembly or the IR of a level"),
+    "import": (".import_model", "read a model into textual IR, with its weights beside it"),
+    "bench": (".bench.command", "time models and kernels against ONNX Runtime in one run"),
+    "targets": (".targets", "list the targets and what is known of this machine"),
+}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> None:  # type: ignore[override]
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def build_parser(command: str | None) -> argparse.ArgumentParser:
+    """The parser; only the chosen command's module is imported, so that `--help` stays quick."""
+    parser = _Parser(prog="lamina", description="A multi-level IR compiler for machine learning.")
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    for name, (module, line) in COMMANDS.items():
+        sub = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+        sub.add_argument("--debug", action="store_true", help="show Python tracebacks of errors")
+        if name == command:
+            importlib.import_module(module, __package__).add_arguments(sub)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command and returns its exit code; errors of the user's making never show a traceback."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["--version"]:
+        from .. import __version__
+
+        print(f"lamina {__version__}")
+        return 0
+    command = next((a for a in arguments if not a.startswith("-")), None)
+    parser = build_parser(command)
+    args = parser.parse_args(arguments)
+    if args.command is None:
+        parser.print_help()
+        return 2
+    from ..compiler.diagnostics import LaminaError
+
+    try:
+        return importlib.import_module(COMMANDS[args.command][0], __package__).main(args)
+    except LaminaError as error:
+        if args.debug:
+            raise
+        print(f"lamina {args.command}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:  # a defect of ours: still no traceback for the user
+        if args.debug:
+            raise
+        print(
+            f"lamina {args.command}: internal error: {type(error).__name__}: {error} "
+            "(this is a defect of lamina; --debug shows where)",
+            file=sys.stderr,
+        )
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""ONNX's backend interface (`onnx.backend.base`), so that ONNX's own tests run on lamina."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx import ModelProto
+from onnx.backend.base import Backend, BackendRep
+
+from ..backends import TARGETS
+from .api import Model
+from .api import compile as compile_model
+
+
+class LaminaRep(BackendRep):
+    """A compiled model behind ONNX's interface."""
+
+    def __init__(self, model: Model):
+        self.model = model
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """One inference; `inputs` in the model's order, or a mapping by name."""
+        return tuple(self.model(**inputs) if isinstance(inputs, dict) else self.model(*inputs))
+
+
+class LaminaBackend(Backend):
+    """`prepare`, `run_model` and `supports_device` for the targets of lamina; device CPU is target `cpu`."""
+
+    @classmethod
+    def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> LaminaRep:
+        """Compiles `model`. Raises LaminaError when it cannot be."""
+        return LaminaRep(compile_model(model, device.lower(), **kwargs))
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether `device` names a target."""
+        return device.lower().partition(":")[0] in TARGETS
+
+
+prepare = LaminaBackend.prepare
+run_model = LaminaBackend.run_model
+run_node = LaminaBackend.run_node
+supports_device = LaminaBackend.supports_device

@@ -1,0 +1,136 @@
+"""`lamina run`: compile, run, look at the outputs, compare with the reference."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..backends import Options
+from ..compiler.diagnostics import LaminaError
+from ..compiler.program import Program
+from ..compiler.signature import Array
+from . import api, light_models
+from .checks import Checks
+from .compare import Comparison, compare
+from .inputs import complete, read_named, write_outputs
+from .sources import read_program, resolve, with_shapes
+from .summary import DescentLog
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    parser.add_argument(
+        "model", help="a .onnx, .mlir or .lamx file, or onnx:NAME for a network inside the onnx package"
+    )
+    parser.add_argument("--target", default="cpu", help="cpu (default), cpu:<triple>, interpret")
+    parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; or FILE.npz")
+    parser.add_argument("--expect", action="append", default=[], metavar="NAME=FILE.npy", help="an expected output")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default 0)")
+    parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
+    parser.add_argument("--threads", type=int, help="how many threads (default: all cores)")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="write each output as DIR/<name>.npy")
+    parser.add_argument(
+        "--check", action="store_true", help="compare with the reference semantics; exit 1 if they differ"
+    )
+    parser.add_argument(
+        "--tolerance", type=float, default=1e-3, help="relative error that --check accepts (default 1e-3)"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="neither read nor write the on-disk cache")
+    parser.add_argument("--verify-numerics", action="store_true", help="run after every pass; name the first that errs")
+    parser.add_argument("--quiet", action="store_true", help="do not show the descent")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Runs the command; 0 good, 1 when a comparison failed."""
+    log = DescentLog()
+    checks: Checks | None = None
+    program: Program | None = None
+    start = time.perf_counter()
+    if api.is_artefact(args.model):
+        model = api.load(args.model, threads=args.threads)
+    else:
+        program = with_shapes(read_program(args.model), parse_shapes(args.shape))
+        checks = Checks.extract(program)
+        if args.verify_numerics:
+            from .verify_numerics import verify_numerics
+
+            return verify_numerics(program, args)
+        watch = None if args.quiet else log
+        options = Options(threads=args.threads, cache=not args.no_cache, on_level=watch)
+        model = api.compile(checks.program, args.target, options=options)
+    named = read_named(args.input)
+    unknown = [name for name in named if name not in {spec.name for spec in model.signature.inputs}]
+    if unknown and any(not a.endswith(".npz") for a in args.input):
+        raise LaminaError(f"unknown input '{unknown[0]}'", hint=f"the model takes {model.signature}")
+    standard = standard_case(args, model.signature.inputs[0].shape if len(model.signature.inputs) == 1 else None)
+    if standard and not args.input:
+        named = {model.signature.inputs[0].name: standard[0]}
+    if symbols := [s for s in model.signature.symbols if not args.input]:
+        raise LaminaError(
+            f"symbolic dimensions {', '.join(symbols)} have no size", hint="give --shape NAME=N or --input"
+        )
+    inputs = complete(model.signature, named, args.seed)
+    compiled = time.perf_counter()
+    outputs = model(*inputs)
+    finished = time.perf_counter()
+    if log.rows:
+        log.show()
+    print(f"compiled in {compiled - start:.2f} s, ran in {(finished - compiled) * 1e3:.2f} ms", file=sys.stderr)
+    failed = checks.failures(inputs, outputs) if checks else []
+    shown = outputs[: len(outputs) - checks.extra] if checks else outputs
+    for spec, array in zip(model.signature.outputs, shown, strict=False):
+        print(describe(spec.name, array))
+    if args.output:
+        write_outputs(args.output, model.signature, shown)
+    comparisons: list[Comparison] = []
+    if standard and args.check:
+        comparisons.append(compare("stored output", shown[0], standard[1].reshape(shown[0].shape), args.tolerance))
+    expected = read_named(args.expect)
+    for spec, array in zip(model.signature.outputs, shown, strict=False):
+        if spec.name in expected:
+            comparisons.append(compare(f"{spec.name} against --expect", array, expected[spec.name], args.tolerance))
+    if args.check and program is not None and args.target != "interpret":
+        reference = api.compile(program, "interpret")(*inputs)
+        for spec, array, right in zip(model.signature.outputs, shown, reference, strict=False):
+            comparisons.append(compare(f"{spec.name} against the reference", array, right, args.tolerance))
+    for comparison in comparisons:
+        print(("ok    " if comparison.good else "WRONG ") + str(comparison))
+    for failure in failed:
+        print(f"WRONG {failure}", file=sys.stderr)
+    return 1 if failed or not all(c.good for c in comparisons) else 0
+
+
+def parse_shapes(arguments: Sequence[str]) -> dict[str, int]:
+    """`name=size` arguments. Raises LaminaError for anything else."""
+    shapes: dict[str, int] = {}
+    for argument in arguments:
+        name, _, size = argument.partition("=")
+        if not name or not size.isdecimal():
+            raise LaminaError(f"'{argument}' is not a dimension", hint="expected NAME=SIZE")
+        shapes[name] = int(size)
+    return shapes
+
+
+def standard_case(args: argparse.Namespace, shape: tuple[int | str, ...] | None) -> tuple[Array, Array] | None:
+    """Input and stored output of a light model, when that is what is run with no input given."""
+    if shape is None or args.input or api.is_artefact(args.model):
+        return None
+    expected = light_models.expected_output(resolve(args.model))
+    if expected is None:
+        return None
+    return light_models.standard_input(tuple(int(d) for d in shape)), expected
+
+
+def describe(name: str, array: Array) -> str:
+    """One line about an output: shape, dtype, range, mean and the first values."""
+    head = ", ".join(f"{v:.6g}" if array.dtype.kind in "fc" else str(v) for v in array.reshape(-1)[:4].tolist())
+    text = f"{name}: {array.dtype}{list(array.shape)}"
+    if array.size and array.dtype.kind == "f":
+        wide = array.astype(np.float64)
+        text += f" min {wide.min():.6g} max {wide.max():.6g} mean {wide.mean():.6g}"
+    return text + (f" [{head}{', …' if array.size > 4 else ''}]" if array.size else " (empty)")

@@ -1,0 +1,125 @@
+"""Reading programs: ONNX files, textual IR, or what is already in memory, told apart by suffix."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import StringAttr
+
+from ..compiler.context import LaminaContext
+from ..compiler.diagnostics import LaminaError
+from ..compiler.machine import Machine
+from ..compiler.parsing import parse_module
+from ..compiler.program import Program
+from ..dialects import all_dialects
+from ..passes import all_passes
+from . import light_models
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+WEIGHTS_SUFFIX = ".weights"
+STORE = "lamina.weights"
+
+
+def new_context(machine: Machine | None = None) -> LaminaContext:
+    """A context that knows every dialect and aims at this machine."""
+    context = LaminaContext(machine=machine or Machine.host())
+    for name, load in all_dialects().items():
+        context.register_dialect(name, load)
+    return context
+
+
+def read_program(model: str | os.PathLike[str] | Program | ModelProto) -> Program:
+    """The program in a file or object.
+
+    Raises LaminaError when the file is missing, unreadable, of an unknown kind or malformed.
+    """
+    if isinstance(model, Program):
+        return model
+    if not isinstance(model, str | os.PathLike):
+        return _from_onnx(model)
+    path = resolve(model)
+    match path.suffix:
+        case ".onnx":
+            return _from_onnx(path)
+        case ".mlir":
+            return _from_text(path)
+        case suffix:
+            kind = f"files of kind '{suffix}'" if suffix else "files without a suffix"
+            raise LaminaError(f"{kind} are not programs", where=str(path), hint="expected .onnx or .mlir")
+
+
+def resolve(model: str | os.PathLike[str]) -> Path:
+    """The path of a model; `onnx:NAME` names a light model inside the onnx package."""
+    text = os.fspath(model)
+    if text.startswith(light_models.SCHEME):
+        return light_models.path_of(text.removeprefix(light_models.SCHEME))
+    path = Path(text)
+    if path.is_dir():
+        raise LaminaError("is a directory, expected a model file", where=text)
+    if not path.exists():
+        raise LaminaError("no such file", where=text)
+    return path
+
+
+def _from_onnx(model: Path | ModelProto) -> Program:
+    from ..dialects.onnx.load import load_model
+
+    context = new_context()
+    return Program(load_model(model, context), context)
+
+
+def _from_text(path: Path) -> Program:
+    context = new_context()
+    try:
+        text = path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise LaminaError(f"cannot read: {error}", where=str(path)) from error
+    program = Program(parse_module(text, str(path), context), context)
+    store = program.module.attributes.get(STORE)
+    if isinstance(store, StringAttr):
+        name = Path(store.data)
+        if name.name != store.data:
+            raise LaminaError(f"the weights file '{store.data}' must lie beside the module", where=str(path))
+        context.weights.load(path.with_name(store.data))
+    return program
+
+
+def write_program(program: Program, path: Path) -> None:
+    """Writes the IR as text, and the weights it refers to beside it."""
+    from ..compiler.artefact import written_whole
+
+    text = str(program)
+    keys = [key for key in program.context.weights if f"dense_resource<{key}>" in text]
+    if keys:
+        program = program.clone()
+        store = path.with_suffix(WEIGHTS_SUFFIX)
+        program.context.weights.save(store, keys)
+        program.module.attributes[STORE] = StringAttr(store.name)
+    text = str(program)
+    with written_whole(path) as file:
+        file.write(text.encode())
+
+
+def with_shapes(program: Program, shapes: Mapping[str, int]) -> Program:
+    """`program` with symbolic dimensions bound; itself when there is nothing to bind.
+
+    Raises LaminaError for a name that is no dimension of the program or a size below zero.
+    """
+    if not shapes:
+        return program
+    symbols = program.signature.symbols
+    for name, size in shapes.items():
+        if name not in symbols:
+            known = ", ".join(symbols) or "none"
+            raise LaminaError(f"the model has no dimension '{name}'", hint=f"its symbolic dimensions: {known}")
+        if size < 0:
+            raise LaminaError(f"dimension '{name}' cannot be {size}")
+    bound = program.clone()
+    bind = all_passes()["onnx-bind-shapes"]()
+    bind(shapes=tuple(f"{k}={v}" for k, v in shapes.items())).apply(bound.context, bound.module)  # pyright: ignore
+    return bound
