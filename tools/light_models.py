@@ -52,7 +52,7 @@ def expected_output(model: Path) -> Array | None:
 
 
 def standard_input(shape: tuple[int, ...]) -> Array:
-    """The input for which the outputs are stored: 0, 1/n, 2/n, … in row-major order, as ONNX's own test loader makes it."""
+    """The input for which the outputs are stored: 0, 1/n, 2/n, … in row-major order (ONNX's test loader)."""
     n = int(np.prod(shape))
     return (np.arange(n).reshape(shape) / n).astype(np.float32)
 
