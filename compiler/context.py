@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from xdsl.context import Context
 
-from .diagnostics import LaminaError
+from .diagnostics import DiagnosticEngine, LaminaError
 from .machine import Machine
 from .weights import WeightStore
 
 
 class LaminaContext(Context):
-    """xDSL's context with what a pass of ours may ask: `weights` (bytes behind resource handles) and `machine`."""
+    """xDSL's context with what a pass of ours may ask: `weights` (bytes behind resource handles),
+    `machine`, and `diagnostics` to say what is no error (`ctx.diagnostics.emit("remark", ...)`).
+    """
 
     weights: WeightStore
     machine: Machine
+    diagnostics: DiagnosticEngine
 
     def __init__(self, *, allow_unregistered: bool = False, machine: Machine | None = None):
         super().__init__(allow_unregistered)
         self.weights = WeightStore()
+        self.diagnostics = DiagnosticEngine()
         self.machine = machine or Machine.preset("x86-64-avx2")
 
     def clone(self) -> LaminaContext:
         """A context with the same dialects; weights and machine are shared, not copied."""
         other = LaminaContext(allow_unregistered=self.allow_unregistered, machine=self.machine)
         other.weights = self.weights
+        other.diagnostics = self.diagnostics
         other._loaded_dialects = self._loaded_dialects.copy()
         other._loaded_ops = self._loaded_ops.copy()
         other._loaded_attrs = self._loaded_attrs.copy()

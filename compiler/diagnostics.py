@@ -2,16 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Operation
 
 
+@dataclass(frozen=True)
+class Diagnostic:
+    """One message about one place of the input; `severity` is error, warning, remark or note.
+
+    `file`, `line` and `column` are set when the place is in a text file; `place` is what a person reads, which
+    may also be the name of an ONNX node. `notes` are further places, each a Diagnostic of its own.
+    """
+
+    severity: str
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    place: str = ""
+    notes: tuple[Diagnostic, ...] = field(default=())
+
+    @staticmethod
+    def at(
+        severity: str, message: str, where: Operation | Attribute | str | None, notes: tuple[Diagnostic, ...] = ()
+    ) -> Diagnostic:
+        """A diagnostic about an op (its name opens the message), a location, or a place given as text."""
+        if isinstance(where, str) or where is None:
+            return Diagnostic(severity, message, place=where or "", notes=notes)
+        location = where
+        if isinstance(where, Operation):
+            message = f"'{where.name}' op {message}"
+            location = where.location
+        assert isinstance(location, Attribute)
+        spot = file_location(location)
+        place = describe_location(location)
+        if spot is None:
+            return Diagnostic(severity, message, place=place, notes=notes)
+        return Diagnostic(
+            severity, message, spot.filename.data, spot.line.data, spot.column.data, place=place, notes=notes
+        )
+
+    def __str__(self) -> str:
+        text = f"{self.severity}: {self.message}"
+        return f"{self.place}: {text}" if self.place else text
+
+
 class LaminaError(Exception):
     """Bad input or an impossible request, said in one paragraph.
 
     Command-line tools print it on stderr and exit with 2; it never stands for a defect of ours.
+    `where` is an op, a location, or text that names the place; `notes` are texts or diagnostics of other places.
 
     >>> str(LaminaError("expected 2 inputs, got 3", where="m.onnx", hint="drop one"))
     'm.onnx: error: expected 2 inputs, got 3 (drop one)'
@@ -23,45 +66,61 @@ class LaminaError(Exception):
         *,
         where: Operation | Attribute | str | None = None,
         hint: str | None = None,
-        notes: tuple[str, ...] = (),
+        notes: tuple[str | Diagnostic, ...] = (),
     ):
         super().__init__(message)
         self.message = message
         self.where = describe_place(where)
         self.hint = hint
-        self.notes = notes
+        self.notes = tuple(Diagnostic("note", n) if isinstance(n, str) else n for n in notes)
+        text = f"{message} ({hint})" if hint else message
+        self.diagnostic = Diagnostic.at("error", text, where, self.notes)
 
     def __str__(self) -> str:
-        text = f"{self.where}: error: {self.message}" if self.where else f"error: {self.message}"
-        if self.hint:
-            text += f" ({self.hint})"
-        return "\n".join([text, *(f"  note: {note}" for note in self.notes)])
+        return "\n".join([str(self.diagnostic), *(f"  {note}" for note in self.notes)])
 
 
-@dataclass(frozen=True)
-class Diagnostic:
-    """One message about one place of the input; `severity` is error, warning, remark or note."""
+class DiagnosticEngine:
+    """Where passes report what is not an error: remarks and warnings. A driver listens; nobody else need."""
 
-    severity: str
-    message: str
-    file: str = ""
-    line: int = 0
-    column: int = 0
-    notes: tuple[str, ...] = field(default=())
+    def __init__(self) -> None:
+        self.listeners: list[Callable[[Diagnostic], None]] = []
+
+    def emit(self, severity: str, message: str, where: Operation | Attribute | str | None = None) -> None:
+        """Tells every listener. `severity` is warning, remark or note."""
+        diagnostic = Diagnostic.at(severity, message, where)
+        for listener in self.listeners:
+            listener(diagnostic)
 
 
-def describe_location(loc: Attribute) -> str:
-    """A location in the form a person reads: `file:line:col`, an ONNX node's name, or nothing."""
-    match loc:
+def file_location(location: Attribute) -> FileLineColLoc | None:
+    """The first place in a text file that `location` speaks of, if any."""
+    match location:
         case FileLineColLoc():
-            return f"{loc.filename.data}:{loc.line.data}:{loc.column.data}"
+            return location
         case NameLoc():
-            inner = describe_location(loc.location)
-            return f"{loc.desc.data} at {inner}" if inner else loc.desc.data
-        case FusedLoc() if isinstance(loc.locations, ArrayAttr):
-            return ", ".join(filter(None, (describe_location(part) for part in loc.locations)))
+            return file_location(location.location)
+        case FusedLoc() if isinstance(location.locations, ArrayAttr):
+            spots = (file_location(part) for part in location.locations)
+            return next((spot for spot in spots if spot is not None), None)
         case CallSiteLoc():
-            return describe_location(loc.callee)
+            return file_location(location.callee)
+        case _:
+            return None
+
+
+def describe_location(location: Attribute) -> str:
+    """A location in the form a person reads: `file:line:col`, an ONNX node's name, or nothing."""
+    match location:
+        case FileLineColLoc():
+            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
+        case NameLoc():
+            inner = describe_location(location.location)
+            return f"{location.desc.data} at {inner}" if inner else location.desc.data
+        case FusedLoc() if isinstance(location.locations, ArrayAttr):
+            return ", ".join(filter(None, (describe_location(part) for part in location.locations)))
+        case CallSiteLoc():
+            return describe_location(location.callee)
         case _:
             return ""
 
@@ -76,3 +135,31 @@ def describe_place(where: Operation | Attribute | str | None) -> str:
         place = describe_location(where.location)
         return f"{place}: '{where.name}'" if place else f"'{where.name}'"
     return describe_location(where)
+
+
+def render(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
+    """`diagnostic` with the source line it speaks of and a caret below, when `sources` has the file; notes follow.
+
+    >>> print(render(Diagnostic("error", "no such op", "a.mlir", 1, 3, "a.mlir:1:3"), {"a.mlir": "  foo.bar"}))
+    a.mlir:1:3: error: no such op
+      foo.bar
+      ^
+    """
+    lines = [str(diagnostic)]
+    source = sources.get(diagnostic.file)
+    if source is not None and diagnostic.line > 0:
+        text = _line_of(source, diagnostic.line)
+        if len(text) <= 400:
+            lines += [text, " " * (diagnostic.column - 1) + "^"]
+    lines += [render(note, sources) for note in diagnostic.notes]
+    return "\n".join(lines)
+
+
+def _line_of(source: str, number: int) -> str:
+    start = 0
+    for _ in range(number - 1):
+        start = source.find("\n", start) + 1
+        if start == 0:
+            return ""
+    end = source.find("\n", start)
+    return source[start : end if end >= 0 else len(source)].replace("\t", " ")
