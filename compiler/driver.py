@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 
@@ -29,10 +29,10 @@ from .parsing import LaminaParser, collector_paused
 from .pass_manager import Instrumentation, PassFault, PassManager
 from .pipelines import parse_pipeline
 from .printing import PrintOptions, print_module, resource_keys
-from .resources import load_weights, save_weights
 from .verifier import verify
 
 SPLIT_MARKER = "// -----"
+WEIGHTS_ATTRIBUTE = "lamina.weights"  # on a module: the name of the file beside it that holds its weights
 
 
 @dataclass(frozen=True)
@@ -204,13 +204,14 @@ class _Run:
         if self.args.machine:
             ctx.machine = Machine.preset(self.args.machine)
         if self.args.weights:
-            load_weights(ctx.weights, Path(self.args.weights))
+            ctx.weights.load(Path(self.args.weights))
         return ctx
 
     def through(self, ctx: LaminaContext, text: str) -> str:
         with self.timing.phase("Parser"):
             parser = LaminaParser(ctx, text, self.name)
             module = parser.parse_whole()
+        self.load_stated_weights(ctx, module)
         with self.timing.phase("Verifier"):
             verify(module)
         pipeline = self.pipeline
@@ -225,9 +226,17 @@ class _Run:
                 watchers = self.watchers(ctx, passes)
                 PassManager(ctx, passes, verify_each=self.args.verify_each, instrumentations=watchers).run(module)
         if self.args.save_weights:
-            save_weights(ctx.weights, Path(self.args.save_weights), dict.fromkeys(resource_keys(module)))
+            ctx.weights.save(Path(self.args.save_weights), dict.fromkeys(resource_keys(module)))
         with self.timing.phase("Output"):
             return print_module(module, self.print_options, ctx.weights)
+
+    def load_stated_weights(self, ctx: LaminaContext, module: ModuleOp) -> None:
+        """Takes in the weights file that a module names as lying beside it."""
+        stated = module.attributes.get(WEIGHTS_ATTRIBUTE)
+        if isinstance(stated, StringAttr) and self.args.input != "-":
+            if Path(stated.data).name != stated.data:
+                raise LaminaError(f"the weights file '{stated.data}' must lie beside the module", where=self.name)
+            ctx.weights.load(Path(self.args.input).with_name(stated.data))
 
     def watchers(self, ctx: LaminaContext, passes: list[ModulePass]) -> list[Instrumentation]:
         args = self.args

@@ -5,7 +5,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, FileLineColLoc, FusedLoc, IntAttr, LocationAttr, NameLoc, NoneAttr, StringAttr
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    LocationAttr,
+    NameLoc,
+    NoneAttr,
+    StringAttr,
+)
 from xdsl.ir import Operation
 
 

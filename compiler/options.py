@@ -34,7 +34,7 @@ def option_parser(program: str) -> argparse.ArgumentParser:
     add("--split-input-file", action="store_true", help="treat parts between lines of // ----- one by one")
     add("--verify-diagnostics", action="store_true", help="match diagnostics with // expected-error@+1 {{...}}")
     add("--allow-unregistered-dialect", action="store_true", help="accept ops of dialects nobody knows")
-    add("--weights", metavar="FILE", help="an .npz with the arrays behind dense_resource")
+    add("--weights", metavar="FILE", help="the arrays behind dense_resource, in safetensors format")
     add("--save-weights", metavar="FILE", help="write the arrays that the result refers to")
     add("--run-reproducer", action="store_true", help="run the pipeline that a crash reproducer carries")
 
@@ -53,8 +53,18 @@ def option_parser(program: str) -> argparse.ArgumentParser:
             metavar="PASSES",
             help=f"dump {when} these passes",
         )
-    add("--mlir-print-ir-after-change", "--print-ir-after-change", action="store_true", help="dump where a pass changed IR")
-    add("--mlir-print-ir-after-failure", "--print-ir-after-failure", action="store_true", help="dump where a pass failed")
+    add(
+        "--mlir-print-ir-after-change",
+        "--print-ir-after-change",
+        action="store_true",
+        help="dump where a pass changed IR",
+    )
+    add(
+        "--mlir-print-ir-after-failure",
+        "--print-ir-after-failure",
+        action="store_true",
+        help="dump where a pass failed",
+    )
 
     g = p.add_argument_group("about the run")
     add = g.add_argument

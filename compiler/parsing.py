@@ -35,7 +35,7 @@ from .resources import blob_to_array, bytes_from_hex
 _LOCATION_ALIAS = re.compile(r"^(#loc\w*)\s*=\s*(loc\(.*\))\s*$", re.MULTILINE)
 
 
-def parse_module(ctx: LaminaContext, text: str, name: str = "<text>") -> ModuleOp:
+def parse_module(text: str, name: str, ctx: LaminaContext) -> ModuleOp:
     """The module that `text` holds, with the places of its ops; an implicit module where it names none.
 
     Raises LaminaError with file, line and column when the text is not valid IR. The module is not verified.
@@ -157,7 +157,9 @@ class LaminaParser(Parser):
         op_type = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
         if op_type is None:
             dialect = name.partition(".")[0]
-            known = dialect in self.ctx.registered_dialect_names or dialect in {d.name for d in self.ctx.loaded_dialects}
+            known = dialect in self.ctx.registered_dialect_names or dialect in {
+                d.name for d in self.ctx.loaded_dialects
+            }
             what = f"dialect '{dialect}' has no such operation" if known else f"there is no dialect '{dialect}'"
             self.raise_error(f"unknown operation '{name}': {what}", span)
         return op_type

@@ -11,7 +11,10 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from .diagnostics import LaminaError
+from .pipelines import format_pipeline, parse_pipeline
 from .verifier import verify
+
+__all__ = ["Instrumentation", "PassFault", "PassManager", "format_pipeline", "parse_pipeline", "verify_after"]
 
 
 class Instrumentation:

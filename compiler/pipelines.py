@@ -36,7 +36,9 @@ def build_pass(spec: ArgSpec, available: PassTable) -> ModulePass:
     try:
         class_ = available[spec.name]()
     except ModuleNotFoundError as error:
-        raise LaminaError(f"pass '{spec.name}' is not part of this installation: {error}", where="pass-pipeline") from error
+        raise LaminaError(
+            f"pass '{spec.name}' is not part of this installation: {error}", where="pass-pipeline"
+        ) from error
     try:
         return class_.from_pass_spec(spec)
     except ValueError as error:
