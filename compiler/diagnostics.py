@@ -34,7 +34,7 @@ class Diagnostic:
             return Diagnostic(severity, message, place=where or "", notes=notes)
         location = where
         if isinstance(where, Operation):
-            message = f"'{where.name}' op {message}"
+            message = message if severity == "note" else f"'{where.name}' op {message}"
             location = where.location
         assert isinstance(location, Attribute)
         spot = file_location(location)

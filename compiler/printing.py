@@ -1,4 +1,4 @@
-"""Writing IR text: xDSL's printer, with large constants elided on request and resource keys quoted when they must be."""
+"""Writing IR text: xDSL's printer, with large constants elided on request and resource keys quoted."""
 
 from __future__ import annotations
 

@@ -39,14 +39,14 @@ def blob_to_array(key: str, blob: bytes, type_: ShapedType) -> Array:
 
 def resource_section(weights: WeightStore, keys: Iterable[str]) -> str:
     """The `{-# dialect_resources ... #-}` text of the weights under `keys`; keys without bytes are left out."""
-    entries = [
-        f'      {quote_key(key)}: "0x{weights.get(key).dtype.itemsize:02X}000000{weights.get(key).tobytes().hex().upper()}"'
-        for key in keys
-        if key in weights
-    ]
+    entries = [f'      {quote_key(key)}: "{_hex(weights.get(key))}"' for key in keys if key in weights]
     if not entries:
         return ""
     return "{-#\n  dialect_resources: {\n    builtin: {\n" + ",\n".join(entries) + "\n    }\n  }\n#-}\n"
+
+
+def _hex(array: Array) -> str:
+    return f"0x{array.dtype.itemsize:02X}000000{array.tobytes().hex().upper()}"
 
 
 def quote_key(key: str) -> str:
