@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ShapedType, StringAttr
-from xdsl.passes import ModulePass
 
 from .diagnostics import LaminaError
-from .pass_manager import PassManager, parse_pipeline
+from .pass_manager import PassManager
+from .pipelines import PassTable, parse_pipeline
 from .program import LEVEL, Program, main_function
-
-PassTable = Mapping[str, Callable[[], type[ModulePass]]]
 
 
 @dataclass(frozen=True)

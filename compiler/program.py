@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import dataclass, replace
 
-import numpy as np
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    BFloat16Type,
-    ComplexType,
-    DictionaryAttr,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    FunctionType,
-    IndexType,
-    IntegerType,
-    ModuleOp,
-    ShapedType,
-    Signedness,
-    StringAttr,
-)
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, ShapedType, StringAttr
 from xdsl.ir import Attribute, Operation
-from xdsl.printer import Printer
 
 from .context import LaminaContext
 from .diagnostics import LaminaError
+from .dtypes import dtype_of
+from .printing import print_module
 from .signature import Signature, TensorSpec
 
 SIGNATURE = "lamina.signature"
@@ -42,9 +26,7 @@ class Program:
     context: LaminaContext
 
     def __str__(self) -> str:
-        out = io.StringIO()
-        Printer(stream=out).print_op(self.module)
-        return out.getvalue() + "\n"
+        return print_module(self.module)
 
     def clone(self) -> Program:
         """A copy whose module can be changed freely; weights stay shared."""
@@ -101,34 +83,5 @@ def _specs(attrs: Attribute | None, types: tuple[Attribute, ...], word: str) -> 
             for k, d in enumerate(type_.get_shape())
         )
         label = name.data if isinstance(name, StringAttr) else f"{word}{i}"
-        specs.append(TensorSpec(label, shape, dtype_name(type_.get_element_type())))  # pyright: ignore
+        specs.append(TensorSpec(label, shape, dtype_of(type_).name))  # pyright: ignore
     return tuple(specs)
-
-
-def dtype_name(element: Attribute) -> str:
-    """The NumPy (or ml_dtypes) name of an element type."""
-    match element:
-        case Float16Type() | Float32Type() | Float64Type():
-            return f"float{element.bitwidth}"
-        case BFloat16Type():
-            return "bfloat16"
-        case IndexType():
-            return "int64"
-        case IntegerType():
-            width = element.width.data
-            unsigned = element.signedness.data is Signedness.UNSIGNED
-            return "bool" if width == 1 else f"{'u' if unsigned else ''}int{width}"
-        case ComplexType():
-            return f"complex{2 * element.element_type.bitwidth}"
-        case _:
-            return str(element).lstrip("!").replace("f8E", "float8_e").lower()
-
-
-def numpy_dtype(name: str) -> np.dtype[np.generic]:
-    """The dtype of a `TensorSpec`; bfloat16 and the small floats come from ml_dtypes."""
-    try:
-        return np.dtype(name)
-    except TypeError:
-        import ml_dtypes
-
-        return np.dtype(getattr(ml_dtypes, name))

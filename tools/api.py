@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..backends import Executable, Options
 from ..backends import target as find_target
@@ -19,7 +19,7 @@ from .sources import read_program, with_shapes
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-Source = str | os.PathLike[str] | Program | "ModelProto"
+Source: TypeAlias = "str | os.PathLike[str] | Program | ModelProto"
 
 
 class Model:

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, Strin
 from xdsl.ir import Operation, SSAValue
 
 from ..compiler.diagnostics import LaminaError, describe_place
-from ..compiler.interpreter import evaluate
+from ..compiler.interpreter import Interpreter
 from ..compiler.program import Program, main_function
 from ..compiler.signature import Array
 
@@ -65,7 +65,7 @@ class Checks:
         said: list[str] = []
         for op, operands in self.checks:
             try:
-                evaluate(op, [extra[i] for i in operands], self.program.context.weights)
+                Interpreter(self.program.context).evaluate(op, [extra[i] for i in operands])
             except LaminaError as error:
                 said.append(f"{describe_place(op)}: {error.message}")
         return said

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..compiler.diagnostics import LaminaError
-from ..compiler.program import numpy_dtype
+from ..compiler.dtypes import dtype_named
 from ..compiler.signature import Array, Signature, TensorSpec
 
 
@@ -35,7 +35,7 @@ def read_named(arguments: Sequence[str]) -> dict[str, Array]:
 def random_input(spec: TensorSpec, rng: np.random.Generator) -> Array:
     """Values for a spec without symbols: standard normal floats, zeros and ones for integers and booleans."""
     shape = tuple(int(d) for d in spec.shape)
-    dtype = numpy_dtype(spec.dtype)
+    dtype = dtype_named(spec.dtype)
     if np.issubdtype(dtype, np.complexfloating):
         return (rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(dtype)
     if dtype.kind in "biu":

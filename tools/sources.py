@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr
 
+from ..compiler.artefact import written_whole
 from ..compiler.context import LaminaContext
 from ..compiler.diagnostics import LaminaError
+from ..compiler.driver import WEIGHTS_ATTRIBUTE
 from ..compiler.machine import Machine
 from ..compiler.parsing import parse_module
+from ..compiler.printing import resource_keys
 from ..compiler.program import Program
 from ..dialects import all_dialects
 from ..passes import all_passes
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 WEIGHTS_SUFFIX = ".weights"
-STORE = "lamina.weights"
 
 
 def new_context(machine: Machine | None = None) -> LaminaContext:
@@ -80,7 +82,7 @@ def _from_text(path: Path) -> Program:
     except (OSError, UnicodeDecodeError) as error:
         raise LaminaError(f"cannot read: {error}", where=str(path)) from error
     program = Program(parse_module(text, str(path), context), context)
-    store = program.module.attributes.get(STORE)
+    store = program.module.attributes.get(WEIGHTS_ATTRIBUTE)
     if isinstance(store, StringAttr):
         name = Path(store.data)
         if name.name != store.data:
@@ -91,15 +93,12 @@ def _from_text(path: Path) -> Program:
 
 def write_program(program: Program, path: Path) -> None:
     """Writes the IR as text, and the weights it refers to beside it."""
-    from ..compiler.artefact import written_whole
-
-    text = str(program)
-    keys = [key for key in program.context.weights if f"dense_resource<{key}>" in text]
+    keys = list(dict.fromkeys(resource_keys(program.module)))
     if keys:
         program = program.clone()
         store = path.with_suffix(WEIGHTS_SUFFIX)
         program.context.weights.save(store, keys)
-        program.module.attributes[STORE] = StringAttr(store.name)
+        program.module.attributes[WEIGHTS_ATTRIBUTE] = StringAttr(store.name)
     text = str(program)
     with written_whole(path) as file:
         file.write(text.encode())

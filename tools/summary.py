@@ -27,8 +27,10 @@ class DescentLog:
         from rich.table import Table
 
         table = Table(title="The descent", title_justify="left", box=None, pad_edge=False)
-        for column, justify in (("level", "left"), ("ops", "right"), ("mostly", "left"), ("seconds", "right")):
-            table.add_column(column, justify=justify, no_wrap=column != "mostly")
+        table.add_column("level", no_wrap=True)
+        table.add_column("ops", justify="right", no_wrap=True)
+        table.add_column("mostly")
+        table.add_column("seconds", justify="right", no_wrap=True)
         for level, ops, frequent, seconds in self.rows:
             table.add_row(level, str(ops) if ops else "", frequent, f"{seconds:.2f}")
         Console(file=sys.stderr).print(table)
