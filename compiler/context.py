@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from xdsl.context import Context
+from xdsl.ir import Dialect, Operation
 
 from .diagnostics import DiagnosticEngine, LaminaError
 from .machine import Machine
 from .weights import WeightStore
+
+
+class OpenDialect(Dialect, ABC):
+    """A dialect whose op classes are made when first asked for: they mirror a registry kept elsewhere."""
+
+    @abstractmethod
+    def find_operation(self, name: str) -> type[Operation] | None:
+        """The class of the op with the full name `name` (`onnx.Conv`), None when the registry has none."""
 
 
 class LaminaContext(Context):
@@ -23,6 +34,14 @@ class LaminaContext(Context):
         self.weights = WeightStore()
         self.diagnostics = DiagnosticEngine()
         self.machine = machine or Machine.preset("x86-64-avx2")
+
+    def _get_known_op(self, name: str) -> type[Operation] | None:
+        op = super()._get_known_op(name)
+        if op is None:
+            dialect = self._loaded_dialects.get(name.partition(".")[0])
+            if isinstance(dialect, OpenDialect) and (op := dialect.find_operation(name)) is not None:
+                self._loaded_ops[name] = op
+        return op
 
     def clone(self) -> LaminaContext:
         """A context with the same dialects; weights and machine are shared, not copied."""
