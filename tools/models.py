@@ -18,9 +18,7 @@ from typing import Any
 import numpy as np
 
 SEED = 20
-EAGER: dict[str, Any] = {
-    "attn_implementation": "eager"
-}  # attention as plain operators, which both exporters know
+EAGER: dict[str, Any] = {"attn_implementation": "eager"}  # attention as plain operators, which both exporters know
 
 
 @dataclass(frozen=True)
@@ -126,9 +124,7 @@ def _cached(model: Any, tokens: Any, past: Sequence[Any]) -> tuple[Any, ...]:
     for layer in range(len(past) // 2):
         cache.update(past[2 * layer], past[2 * layer + 1], layer)
     length = tokens.shape[1] + (past[0].shape[2] if past else 0)
-    result = model(
-        input_ids=tokens, attention_mask=_all(tokens, length), past_key_values=cache, use_cache=True
-    )
+    result = model(input_ids=tokens, attention_mask=_all(tokens, length), past_key_values=cache, use_cache=True)
     pairs = ((layer.keys, layer.values) for layer in result.past_key_values.layers)
     return (result.logits, *(tensor for pair in pairs for tensor in pair))
 

@@ -39,9 +39,7 @@ if TYPE_CHECKING:
     from onnx import AttributeProto, TypeProto
 
 _INLINE_ELEMENTS = 64  # tensors up to this size are in the IR as text, larger ones in the weight store
-_INLINE_DTYPES = frozenset(
-    map(np.dtype, ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"))
-)
+_INLINE_DTYPES = frozenset(map(np.dtype, ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")))
 
 
 def constant_attribute(array: Array, weights: WeightStore, name: str) -> Attribute:
@@ -82,9 +80,7 @@ def import_attribute(a: AttributeProto, weights: WeightStore, base: Path | None,
         case A.TENSOR:
             return constant_attribute(tensor_array(a.t, base, place), weights, a.t.name or a.name)
         case A.TENSORS:
-            return ArrayAttr(
-                [constant_attribute(tensor_array(t, base, place), weights, t.name) for t in a.tensors]
-            )
+            return ArrayAttr([constant_attribute(tensor_array(t, base, place), weights, t.name) for t in a.tensors])
         case A.SPARSE_TENSOR:
             return constant_attribute(sparse_array(a.sparse_tensor, base, place), weights, a.name)
         case A.TYPE_PROTO:

@@ -149,9 +149,7 @@ class _Importer:
                 raise LaminaError(
                     f"opset {version} is not supported, only {OLDEST_OPSET} to {newest}",
                     where=self.file,
-                    hint="install a newer onnx package"
-                    if newer
-                    else "convert it with onnx.version_converter",
+                    hint="install a newer onnx package" if newer else "convert it with onnx.version_converter",
                 )
         return opsets
 

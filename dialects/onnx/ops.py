@@ -101,9 +101,7 @@ class OnnxOp(Operation):
     def _verify_attributes(self, schema: OpSchema) -> None:
         regions = self.region_names
         if len(regions) != len(self.regions):
-            raise VerifyException(
-                f"{len(self.regions)} regions, but {len(regions)} names in '{REGION_NAMES}'"
-            )
+            raise VerifyException(f"{len(self.regions)} regions, but {len(regions)} names in '{REGION_NAMES}'")
         for name, attribute in self.attributes.items():
             if "." in name:  # ours, such as onnx.regions
                 continue
