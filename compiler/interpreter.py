@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -40,6 +41,7 @@ class Interpreter:
     def __init__(self, ctx: LaminaContext | WeightStore, *, hook: Hook | None = None):
         self.weights = ctx.weights if isinstance(ctx, LaminaContext) else ctx
         self.hook = hook
+        self.lifted = False
         self._scope: IRNode | None = None
         self._functions: dict[str, FuncOp] | None = None
         self._specs: dict[Attribute, Spec] = {}
@@ -145,9 +147,7 @@ class Interpreter:
                 case "results":
                     keywords[name] = [self.spec(result.type) for result in op.results]
                 case "regions":
-                    keywords[name] = [
-                        lambda *args, region=region: self.region(env, region, args) for region in op.regions
-                    ]
+                    keywords[name] = [_RegionCall(self, env, region) for region in op.regions]
                 case _:
                     keywords[name] = Call(op, self.weights, self.call)
         return keywords
@@ -157,7 +157,7 @@ class Interpreter:
         if spec.shape is None:
             return value
         array = np.asarray(value)
-        if array.shape != spec.shape or array.dtype != spec.dtype:
+        if array.dtype != spec.dtype or (array.shape != spec.shape and not self.lifted):
             raise TypeError(f"'{op.name}' gave {array.dtype}{list(array.shape)} for a result of type {type_}")
         return array
 
@@ -169,6 +169,27 @@ class Interpreter:
             known = Spec(None, None) if shape is None else Spec(tuple(shape), dtype_of(type_))
             self._specs[type_] = known
         return known
+
+
+@dataclass(frozen=True)
+class _RegionCall:
+    """A `RegionFunction` over the values of the function being run."""
+
+    interpreter: Interpreter
+    env: Environment
+    body: Region
+
+    def __call__(self, *args: Array) -> list[Array]:
+        return self.interpreter.region(self.env, self.body, args)
+
+    def lifted(self, *args: Array) -> list[Array]:
+        before, self.interpreter.lifted = self.interpreter.lifted, True
+        try:
+            results = self.interpreter.region(self.env, self.body, args)
+        finally:
+            self.interpreter.lifted = before
+        shape = np.broadcast_shapes(*(arg.shape for arg in args))
+        return [np.broadcast_to(result, shape) for result in results]
 
 
 def argument_names(function: FuncOp) -> list[str]:

@@ -9,7 +9,7 @@ Python values (see `plain`), except for those with these names, which the interp
 
     result   the `Spec` of the op's first result (shape and dtype)
     results  the `Spec`s of all results
-    regions  the op's regions, each as a function from arrays to a list of arrays
+    regions  the op's regions, each a `RegionFunction` from arrays to a list of arrays
     call     a `Call`: the op itself, the weights, and calling of functions by symbol
 """
 
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
 from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -41,7 +41,6 @@ from .diagnostics import LaminaError
 from .dtypes import DType, dense_array
 from .weights import Array, WeightStore
 
-Region = Callable[..., list[Array]]
 SUPPLIED = ("result", "results", "regions", "call")
 
 # dialect name -> absolute module whose import declares its meanings; filled by lamina.dialects and plug-ins
@@ -54,6 +53,16 @@ class Spec(NamedTuple):
 
     shape: tuple[int, ...] | None
     dtype: DType | None
+
+
+class RegionFunction(Protocol):
+    """A region as a function from its block's arguments to its terminator's operands."""
+
+    def __call__(self, *args: Array) -> list[Array]: ...
+
+    def lifted(self, *args: Array) -> list[Array]:
+        """A region of elementwise ops on scalars, applied to whole arrays (which broadcast) at once."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,81 @@
+"""Control flow, tuples, tokens, calls of functions and of the outside world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....compiler.diagnostics import LaminaError
+from ....compiler.semantics import Call, RegionFunction, Spec, semantics
+from ....compiler.weights import Array
+from .checks import CUSTOM_CHECKS
+
+
+@semantics("stablehlo.if")
+def if_(pred: Array, *, regions: list[RegionFunction]) -> list[Array]:
+    return regions[0]() if pred else regions[1]()
+
+
+@semantics("stablehlo.case")
+def case(index: Array, *, regions: list[RegionFunction]) -> list[Array]:
+    """An index out of range takes the last branch."""
+    inside = 0 <= int(index) < len(regions)
+    return regions[int(index) if inside else -1]()
+
+
+@semantics("stablehlo.while")
+def while_(*state: Array, regions: list[RegionFunction]) -> list[Array]:
+    condition, body = regions
+    values = list(state)
+    while condition(*values)[0]:
+        values = body(*values)
+    return values
+
+
+@semantics("stablehlo.map")
+def map_(*inputs: Array, dimensions: Sequence[int], regions: list[RegionFunction], result: Spec) -> Array:
+    out = np.empty(inputs[0].shape, result.dtype)
+    for index in np.ndindex(*out.shape):
+        [out[index]] = regions[0](*(np.asarray(x[index]) for x in inputs))
+    return out
+
+
+@semantics("stablehlo.optimization_barrier")
+def optimization_barrier(*values: Array) -> list[Array]:
+    return list(values)
+
+
+@semantics("stablehlo.after_all", "stablehlo.create_token")
+def after_all(*tokens: Any) -> list[Any]:
+    return [None]
+
+
+@semantics("stablehlo.tuple")
+def tuple_(*values: Any) -> list[Any]:
+    return [tuple(values)]
+
+
+@semantics("stablehlo.get_tuple_element")
+def get_tuple_element(values: Any, *, index: int) -> list[Any]:
+    return [values[index]]
+
+
+@semantics("stablehlo.composite")
+def composite(*args: Array, decomposition: str, call: Call) -> list[Array]:
+    return call.function(decomposition, args)
+
+
+@semantics("stablehlo.custom_call")
+def custom_call(*args: Array, call_target_name: str, call: Call) -> list[Array]:
+    check = CUSTOM_CHECKS.get(call_target_name)
+    if check is None:
+        raise LaminaError(f"custom call target '{call_target_name}' is unknown", where=call.op)
+    check(*args, call=call)
+    return []
+
+
+@semantics("stablehlo.partition_id", "stablehlo.replica_id")
+def device_id() -> Array:
+    return np.zeros((), np.uint32)

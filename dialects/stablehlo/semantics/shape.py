@@ -1,0 +1,116 @@
+"""Meanings of the ops that only move elements. Results may be views of the operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....compiler.semantics import Call, Spec, semantics
+from ....compiler.weights import Array
+from ..constants import constant_value
+
+
+@semantics("stablehlo.constant")
+def constant(*, call: Call) -> Array:
+    value = constant_value(call.op, call.weights)
+    assert value is not None
+    return value
+
+
+@semantics("stablehlo.iota", "stablehlo.dynamic_iota")
+def iota(*shape: Array, iota_dimension: int, result: Spec) -> Array:
+    assert result.shape is not None
+    along = np.arange(result.shape[iota_dimension]).astype(result.dtype)
+    trailing = (1,) * (len(result.shape) - iota_dimension - 1)
+    return np.broadcast_to(along.reshape(-1, *trailing), result.shape)
+
+
+@semantics("stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim")
+def broadcast_in_dim(x: Array, *shape: Array, broadcast_dimensions: Sequence[int], result: Spec) -> Array:
+    assert result.shape is not None
+    order = np.argsort(broadcast_dimensions)
+    placed = [1] * len(result.shape)
+    for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
+        placed[dim] = size
+    return np.broadcast_to(x.transpose(order).reshape(placed), result.shape)
+
+
+@semantics("stablehlo.reshape", "stablehlo.dynamic_reshape")
+def reshape(x: Array, *shape: Array, result: Spec) -> Array:
+    assert result.shape is not None
+    return x.reshape(result.shape)
+
+
+@semantics("stablehlo.transpose")
+def transpose(x: Array, *, permutation: Sequence[int]) -> Array:
+    return x.transpose(permutation)
+
+
+@semantics("stablehlo.reverse")
+def reverse(x: Array, *, dimensions: Sequence[int]) -> Array:
+    return np.flip(x, tuple(dimensions))
+
+
+@semantics("stablehlo.concatenate")
+def concatenate(*inputs: Array, dimension: int = 0) -> Array:
+    return np.concatenate(inputs, dimension)
+
+
+@semantics("stablehlo.slice")
+def slice_(x: Array, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int]) -> Array:
+    return x[tuple(map(slice, start_indices, limit_indices, strides))]
+
+
+def _window(x: Array, starts: Sequence[Array], sizes: Sequence[int]) -> tuple[slice, ...]:
+    """The window of `sizes` at `starts`, moved inside `x` where it would stick out."""
+    clamped = [max(0, min(int(s), dim - size)) for s, dim, size in zip(starts, x.shape, sizes, strict=True)]
+    return tuple(slice(s, s + size) for s, size in zip(clamped, sizes, strict=True))
+
+
+@semantics("stablehlo.dynamic_slice")
+def dynamic_slice(x: Array, *starts: Array, slice_sizes: Sequence[int]) -> Array:
+    return x[_window(x, starts, slice_sizes)]
+
+
+@semantics("stablehlo.dynamic_update_slice")
+def dynamic_update_slice(x: Array, update: Array, *starts: Array) -> Array:
+    result = x.copy()
+    result[_window(x, starts, update.shape)] = update
+    return result
+
+
+def padded(
+    x: Array, value: Array, low: Sequence[int], high: Sequence[int], interior: Sequence[int] | None = None
+) -> Array:
+    """`x` with `interior` elements between its elements and `low`/`high` around; negative edges crop."""
+    interior = interior or [0] * x.ndim
+    spread = [size + max(size - 1, 0) * gap for size, gap in zip(x.shape, interior, strict=True)]
+    full = [max(lo, 0) + size + max(hi, 0) for lo, size, hi in zip(low, spread, high, strict=True)]
+    result = np.full(full, value, x.dtype)
+    places = zip(low, spread, interior, strict=True)
+    result[tuple(slice(max(lo, 0), max(lo, 0) + size, gap + 1) for lo, size, gap in places)] = x
+    edges = zip(low, full, high, strict=True)
+    return result[tuple(slice(max(-lo, 0), max(size + min(hi, 0), 0)) for lo, size, hi in edges)]
+
+
+@semantics("stablehlo.pad")
+def pad(
+    x: Array,
+    value: Array,
+    *,
+    edge_padding_low: Sequence[int],
+    edge_padding_high: Sequence[int],
+    interior_padding: Sequence[int],
+) -> Array:
+    return padded(x, value, edge_padding_low, edge_padding_high, interior_padding)
+
+
+@semantics("stablehlo.dynamic_pad")
+def dynamic_pad(x: Array, value: Array, low: Array, high: Array, interior: Array) -> Array:
+    return padded(x, value, low.tolist(), high.tolist(), interior.tolist())
+
+
+@semantics("stablehlo.get_dimension_size")
+def get_dimension_size(x: Array, *, dimension: int) -> Array:
+    return np.array(x.shape[dimension], np.int32)
