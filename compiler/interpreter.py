@@ -173,7 +173,7 @@ class Interpreter:
 
 @dataclass(frozen=True)
 class _RegionCall:
-    """A `RegionFunction` over the values of the function being run."""
+    """A `Region` over the values of the function being run."""
 
     interpreter: Interpreter
     env: Environment

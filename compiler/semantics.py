@@ -9,7 +9,7 @@ Python values (see `plain`), except for those with these names, which the interp
 
     result   the `Spec` of the op's first result (shape and dtype)
     results  the `Spec`s of all results
-    regions  the op's regions, each a `RegionFunction` from arrays to a list of arrays
+    regions  the op's regions, each a `Region` from arrays to a list of arrays
     call     a `Call`: the op itself, the weights, and calling of functions by symbol
 """
 
@@ -55,7 +55,7 @@ class Spec(NamedTuple):
     dtype: DType | None
 
 
-class RegionFunction(Protocol):
+class Region(Protocol):
     """A region as a function from its block's arguments to its terminator's operands."""
 
     def __call__(self, *args: Array) -> list[Array]: ...

@@ -9,6 +9,8 @@ from importlib import import_module
 
 from xdsl.ir import Dialect
 
+from ..compiler.semantics import MODULES
+
 # level -> dialects that enter there. "lamina" paths are relative to this package, others are xDSL's.
 LEVELS: dict[str, dict[str, str]] = {
     "source": {"builtin": "xdsl.dialects.builtin:Builtin", "func": "xdsl.dialects.func:Func"},
@@ -25,6 +27,18 @@ LEVELS: dict[str, dict[str, str]] = {
     "vector": {"vector": ".vector:Vector"},
     "llvm": {"cf": "xdsl.dialects.cf:Cf", "llvm": ".llvm:LLVM"},
 }
+
+# dialect -> the module whose import declares what its ops mean
+SEMANTICS: dict[str, str] = {
+    "stablehlo": ".stablehlo.semantics",
+    "chlo": ".stablehlo.semantics",
+    "check": ".stablehlo.semantics",
+    "memref": ".memref.semantics",
+    "affine": ".affine.semantics",
+    "scf": ".scf.semantics",
+    "vector": ".vector.semantics",
+}
+MODULES.update({name: __name__ + path for name, path in SEMANTICS.items()})
 
 
 def load_dialect(path: str) -> Dialect:

@@ -106,7 +106,7 @@ def convolution(
         *d.kernel_spatial_dimensions, d.kernel_input_feature_dimension, d.kernel_output_feature_dimension
     )
     if window_reversal is not None:
-        kernel = np.flip(kernel, [i for i, flipped in enumerate(window_reversal) if flipped])
+        kernel = np.flip(kernel, tuple(i for i, flipped in enumerate(window_reversal) if flipped))
     low, high = ([0] * n, [0] * n) if padding is None else (padding[:, 0].tolist(), padding[:, 1].tolist())
     gaps = [dilation - 1 for dilation in lhs_dilation or ones]
     if any(low + high + gaps):

@@ -8,25 +8,25 @@ from typing import Any
 import numpy as np
 
 from ....compiler.diagnostics import LaminaError
-from ....compiler.semantics import Call, RegionFunction, Spec, semantics
+from ....compiler.semantics import Call, Region, Spec, semantics
 from ....compiler.weights import Array
 from .checks import CUSTOM_CHECKS
 
 
 @semantics("stablehlo.if")
-def if_(pred: Array, *, regions: list[RegionFunction]) -> list[Array]:
+def if_(pred: Array, *, regions: list[Region]) -> list[Array]:
     return regions[0]() if pred else regions[1]()
 
 
 @semantics("stablehlo.case")
-def case(index: Array, *, regions: list[RegionFunction]) -> list[Array]:
+def case(index: Array, *, regions: list[Region]) -> list[Array]:
     """An index out of range takes the last branch."""
     inside = 0 <= int(index) < len(regions)
     return regions[int(index) if inside else -1]()
 
 
 @semantics("stablehlo.while")
-def while_(*state: Array, regions: list[RegionFunction]) -> list[Array]:
+def while_(*state: Array, regions: list[Region]) -> list[Array]:
     condition, body = regions
     values = list(state)
     while condition(*values)[0]:
@@ -35,7 +35,7 @@ def while_(*state: Array, regions: list[RegionFunction]) -> list[Array]:
 
 
 @semantics("stablehlo.map")
-def map_(*inputs: Array, dimensions: Sequence[int], regions: list[RegionFunction], result: Spec) -> Array:
+def map_(*inputs: Array, dimensions: Sequence[int], regions: list[Region], result: Spec) -> Array:
     out = np.empty(inputs[0].shape, result.dtype)
     for index in np.ndindex(*out.shape):
         [out[index]] = regions[0](*(np.asarray(x[index]) for x in inputs))

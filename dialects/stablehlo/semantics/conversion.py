@@ -15,7 +15,7 @@ def converted(x: Array, dtype: DType) -> Array:
     if x.dtype == dtype:
         return x
     if x.dtype.kind == "c" and dtype.kind != "c":
-        x = x.real
+        x = np.real(x)
     x = widened(x)
     if dtype == np.bool_:
         return x != 0

@@ -55,7 +55,7 @@ def _sign(x: Array) -> Array:
 
 def _log_plus_one(x: Array) -> Array:
     if x.dtype.kind == "c":
-        return np.log1p(x.real) + 0j if not x.imag.any() else np.log(1 + x)
+        return np.log1p(np.real(x)) + 0j if not np.imag(x).any() else np.log(1 + x)
     return np.log1p(x)
 
 
@@ -114,7 +114,9 @@ def _lexicographic(pick: Callable[[Array, Array], Array], first: Callable[[Array
     def choose(x: Array, y: Array) -> Array:
         if x.dtype.kind != "c":
             return pick(x, y)
-        return np.where(first(x.real, y.real) | ((x.real == y.real) & first(x.imag, y.imag)), x, y)
+        return np.where(
+            first(np.real(x), np.real(y)) | ((np.real(x) == np.real(y)) & first(np.imag(x), np.imag(y))), x, y
+        )
 
     return choose
 
@@ -190,12 +192,12 @@ def is_finite(x: Array) -> Array:
 
 @semantics("stablehlo.real")
 def real(x: Array) -> Array:
-    return x.real
+    return np.real(x)
 
 
 @semantics("stablehlo.imag")
 def imag(x: Array) -> Array:
-    return x.imag if x.dtype.kind == "c" else np.zeros_like(x)
+    return np.imag(x) if x.dtype.kind == "c" else np.zeros_like(x)
 
 
 @semantics("stablehlo.complex")

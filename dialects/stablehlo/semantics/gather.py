@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....compiler.semantics import Call, RegionFunction, Spec, semantics
+from ....compiler.semantics import Call, Region, Spec, semantics
 from ....compiler.weights import Array
 from .regions import single_op
 
@@ -99,9 +99,7 @@ def torch_index_select(operand: Array, index: Array, *, dim: int, batch_dims: in
     return np.stack([torch_index_select(x, i, dim=dim - 1, batch_dims=batch_dims - 1) for x, i in rows])
 
 
-def combine_at(
-    targets: list[Array], flat: Array, updates: list[Array], body: RegionFunction, call: Call, at: int
-) -> None:
+def combine_at(targets: list[Array], flat: Array, updates: list[Array], body: Region, call: Call, at: int) -> None:
     """`targets[flat] = body(targets[flat], updates)` for each element in order; indices may repeat.
 
     Elements with one index are combined in the order given: the k-th of each index in the k-th round.
@@ -123,7 +121,7 @@ def combine_at(
 
 
 @semantics("stablehlo.scatter")
-def scatter(*args: Array, scatter_dimension_numbers: Any, regions: list[RegionFunction], call: Call) -> list[Array]:
+def scatter(*args: Array, scatter_dimension_numbers: Any, regions: list[Region], call: Call) -> list[Array]:
     """Update elements whose place is outside the input are dropped."""
     d = scatter_dimension_numbers
     count = len(args) // 2

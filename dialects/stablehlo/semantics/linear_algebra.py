@@ -31,7 +31,7 @@ def cholesky(a: Array, *, lower: bool = False) -> Array:
     for j in range(n):
         row = factor[..., j, :j]
         pivot = triangle[..., j, j] - (row * np.conj(row)).sum(-1)
-        diagonal = np.sqrt(pivot.real).astype(a.dtype)
+        diagonal = np.sqrt(np.real(pivot)).astype(a.dtype)
         factor[..., j, j] = diagonal
         below = triangle[..., j + 1 :, j] - np.einsum("...ik,...k->...i", factor[..., j + 1 :, :j], np.conj(row))
         factor[..., j + 1 :, j] = below / diagonal[..., None]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ....compiler.semantics import Call, RegionFunction, semantics
+from ....compiler.semantics import Call, Region, semantics
 from ....compiler.weights import Array
 from .contraction import windows
 from .elementwise import is_float, total_order, widened
@@ -34,7 +34,7 @@ _REDUCERS: dict[str, Callable[..., Any]] = {
 }
 
 
-def _combine(body: RegionFunction, elementwise: bool) -> Combine:
+def _combine(body: Region, elementwise: bool) -> Combine:
     """`body` on whole arrays: at once if it is elementwise, else element by element."""
 
     def one_by_one(left: Sequence[Array], right: Sequence[Array]) -> list[Array]:
@@ -59,9 +59,7 @@ def _fold_last(inputs: Sequence[Array], inits: Sequence[Array], combine: Combine
     return combine(starts, [x[..., 0] for x in inputs]) if n else starts
 
 
-def fold(
-    inputs: Sequence[Array], inits: Sequence[Array], axes: Sequence[int], body: RegionFunction, call: Call
-) -> list[Array]:
+def fold(inputs: Sequence[Array], inits: Sequence[Array], axes: Sequence[int], body: Region, call: Call) -> list[Array]:
     """Reduces `axes` of all `inputs` together by the body of the op's first region."""
     kind = single_op(call.op.regions[0])
     if len(inputs) == 1 and kind in _REDUCERS:
@@ -82,7 +80,7 @@ def fold(
 
 
 @semantics("stablehlo.reduce")
-def reduce(*args: Array, dimensions: Sequence[int], regions: list[RegionFunction], call: Call) -> list[Array]:
+def reduce(*args: Array, dimensions: Sequence[int], regions: list[Region], call: Call) -> list[Array]:
     half = len(args) // 2
     return fold(args[:half], args[half:], sorted(dimensions), regions[0], call)
 
@@ -99,7 +97,7 @@ def reduce_window(
     base_dilations: Sequence[int] | None = None,
     window_dilations: Sequence[int] | None = None,
     padding: Array | None = None,
-    regions: list[RegionFunction],
+    regions: list[Region],
     call: Call,
 ) -> list[Array]:
     half, rank = len(args) // 2, len(window_dimensions)
@@ -122,7 +120,7 @@ def select_and_scatter(
     window_dimensions: Sequence[int] | None = None,
     window_strides: Sequence[int] | None = None,
     padding: Array | None = None,
-    regions: list[RegionFunction],
+    regions: list[Region],
     call: Call,
 ) -> Array:
     """Padding is never selected; each source element goes to the selected place of its window."""
@@ -147,7 +145,7 @@ def select_and_scatter(
 
 @semantics("stablehlo.sort")
 def sort(
-    *inputs: Array, dimension: int = -1, is_stable: bool = False, regions: list[RegionFunction], call: Call
+    *inputs: Array, dimension: int = -1, is_stable: bool = False, regions: list[Region], call: Call
 ) -> list[Array]:
     """Always stable. One comparison of one input sorts by key; other comparators are called on pairs."""
     moved = [np.moveaxis(x, dimension, -1) for x in inputs]
@@ -183,7 +181,7 @@ def _order_by_key(inputs: Sequence[Array], call: Call) -> Array | None:
     return np.argsort(key if ascending else np.invert(key), axis=-1, kind="stable")
 
 
-def _order_by_comparator(inputs: Sequence[Array], before: RegionFunction, elementwise: bool) -> Array:
+def _order_by_comparator(inputs: Sequence[Array], before: Region, elementwise: bool) -> Array:
     """By counting how many precede each element, or, for a body that is not elementwise, by a merge sort."""
     shape, n = inputs[0].shape[:-1], inputs[0].shape[-1]
     order = np.empty((*shape, n), np.int64)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from xdsl.dialects.builtin import DenseResourceAttr
 
-from ....compiler.semantics import Call, Spec, semantics
+from ....compiler.semantics import Call, Spec, plain, semantics
 from ....compiler.weights import Array
-from ..constants import constant_value
 
 
 @semantics("stablehlo.constant")
 def constant(*, call: Call) -> Array:
-    value = constant_value(call.op, call.weights)
-    assert value is not None
-    return value
+    value = call.op.properties["value"]
+    if isinstance(value, DenseResourceAttr):
+        return call.weights.get(value.resource_handle.data)
+    return plain(value)
 
 
 @semantics("stablehlo.iota", "stablehlo.dynamic_iota")
