@@ -164,8 +164,7 @@ def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path, state):
     done = subprocess.run(
         [sys.executable, "-m", "lamina.tools.main", "run", str(tmp_path / "m.onnx"), "--quiet"],
         env={**os.environ, "LAMINA_CACHE": str(cache)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        capture_output=True,
         text=True,
         preexec_fn=no_room,
     )
