@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from lamina.tools.runlines import run_file, run_lines
 
 
