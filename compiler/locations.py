@@ -56,8 +56,10 @@ def named(name: str, inside: LocationAttr | None = None) -> NameLoc:
     return NameLoc(StringAttr(name), NoneAttr() if inside is None else inside)
 
 
-def fuse(locations: Iterable[LocationAttr]) -> LocationAttr:
+def fuse(locations: Iterable[LocationAttr], *, at_most: int | None = None) -> LocationAttr:
     """The location of an op that several became: each place once, unknown ones dropped, fused ones flattened.
+
+    With `at_most`, only the first so many places are kept.
 
     >>> fuse([UNKNOWN_LOC, named("conv1"), named("conv1")]) == named("conv1")
     True
@@ -70,7 +72,7 @@ def fuse(locations: Iterable[LocationAttr]) -> LocationAttr:
             parts[location] = None
     if not parts:
         return UNKNOWN_LOC
-    return next(iter(parts)) if len(parts) == 1 else FusedLoc(tuple(parts), NoneAttr())
+    return next(iter(parts)) if len(parts) == 1 else FusedLoc(tuple(parts)[:at_most], NoneAttr())
 
 
 def locate(op: Operation, location: LocationAttr) -> None:
