@@ -139,7 +139,9 @@ def _on_buffers(op: Operation) -> Effect:
 declare_effects(Effect.NONE, "arith.extsi", "arith.remui", "tensor.yield", "linalg.yield", "linalg.index")
 declare_effects(Effect.NONE, "vector.bitcast", "vector.create_mask", "vector.constant_mask", "affine.apply")
 declare_effects(Effect.READ, "vector.load", "vector.maskedload", "affine.load", "affine.vector_load", "memref.load")
-declare_effects(Effect.WRITE, "vector.store", "vector.maskedstore", "affine.store", "affine.vector_store", "memref.store")
+declare_effects(
+    Effect.WRITE, "vector.store", "vector.maskedstore", "affine.store", "affine.vector_store", "memref.store"
+)
 declare_effects(Effect.NONE, "llvm.intr.fabs")
 declare_effects(Effect.READ, "llvm.intr.masked.load", "llvm.intr.masked.gather")
 declare_effects(Effect.WRITE, "llvm.intr.masked.store", "llvm.intr.masked.scatter", "llvm.intr.memset")

@@ -288,5 +288,3 @@ def _home(op: Operation) -> Block:
             return region.first_block
         assert parent.parent is not None
         block = parent.parent
-
-

@@ -5,7 +5,9 @@ Where a dialect of xDSL lacks ops of MLIR that the descent needs, the folder her
 """
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 
 from xdsl.ir import Dialect
 
@@ -49,8 +51,12 @@ def load_dialect(path: str) -> Dialect:
 
 def all_dialects() -> dict[str, Callable[[], Dialect]]:
     """Every dialect name with the function that loads it."""
-    return {
-        name: (lambda path=path: load_dialect(path))
-        for level in LEVELS.values()
-        for name, path in level.items()
-    }
+    return {name: (lambda path=path: load_dialect(path)) for level in LEVELS.values() for name, path in level.items()}
+
+
+@cache
+def load_canonical(dialect: str) -> None:
+    """Imports the `canonical.py` of a dialect here, if it has one: its folds and patterns then are in the tables."""
+    known = {name for level in LEVELS.values() for name in level}
+    if dialect in known and find_spec(f".{dialect}", __name__) and find_spec(f".{dialect}.canonical", __name__):
+        import_module(f".{dialect}.canonical", __name__)
