@@ -1,0 +1,151 @@
+"""Buffers of one kernel: every result is written into its destination argument, nothing is allocated.
+
+An intermediate takes the destination's memory while that is free, else the stack when small, else an extra
+argument (scratch) that the caller places in the arena.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, MemRefType, TensorType, i64
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...compiler.diagnostics import LaminaError
+from ...dialects.memref import AllocaOp
+from .emit import Emitter, copy_generic
+from .groups import BlockPlan, Group, destinations
+from .layout import ALIGNMENT, STACK_LIMIT, byte_size, memref_type
+
+
+class KernelEmitter(Emitter):
+    """Rewrites one kernel; `scratch` lists the types of the arguments it added."""
+
+    def __init__(self, function: FuncOp):
+        super().__init__()
+        self.function = function
+        self.block = function.body.block
+        self.scratch: list[MemRefType] = []
+
+    def run(self) -> None:
+        """Rewrites the function in place: no tensor and no result is left."""
+        arguments = list(self.block.args)
+        terminator = self.block.last_op
+        assert isinstance(terminator, ReturnOp)
+        results = len(terminator.operands)
+        if results > len(arguments):
+            raise LaminaError("a kernel needs a destination argument for each result", where=self.function)
+        undefined = arguments[len(arguments) - results :] if results else []
+        self._convert_arguments(arguments)
+        plan = BlockPlan(self.block, undefined)
+        homes = self._place_results(plan, terminator, [self.buffers[dst] for dst in undefined])
+        self._place_intermediates(plan, homes)
+        self.rewrite(plan)
+        for value, dst in zip(terminator.operands, undefined, strict=True):
+            if value is not dst and (source := self.buffer(value, terminator)) is not self.buffers[dst]:
+                self._copy_result(plan, value, source, self.buffers[dst], terminator)
+        terminator.operands = []
+        self.stale += [argument for argument in arguments if isinstance(argument.type, TensorType)]
+        self.erase_dead()
+        self._set_type()
+
+    def _convert_arguments(self, arguments: Sequence[SSAValue]) -> None:
+        for argument in arguments:
+            if isinstance(argument.type, TensorType):
+                new = self.block.insert_arg(memref_type(argument.type), len(self.block.args))
+                new.name_hint = argument.name_hint
+                self.buffers[argument] = new
+
+    def _place_results(
+        self, plan: BlockPlan, terminator: ReturnOp, targets: list[SSAValue]
+    ) -> dict[SSAValue, list[Group]]:
+        """Gives the group of each result its destination as home, where it can be."""
+        homes: dict[SSAValue, list[Group]] = {target: [] for target in targets}
+        first = self.block.first_op
+        assert first is not None
+        for value, target in zip(terminator.operands, targets, strict=True):
+            group = plan.group_of.get(value)
+            if group is None or not group.writable or group.home is not None:
+                continue
+            if byte_size(value.type) == byte_size(group.type):
+                group.home = self.reshaped(target, group.type.get_shape(), first)
+                homes[target].append(group)
+        return homes
+
+    def _place_intermediates(self, plan: BlockPlan, homes: dict[SSAValue, list[Group]]) -> None:
+        """Lets intermediates use a destination's memory while its result is not there yet."""
+        for group in plan.groups:
+            if group.home is not None:
+                continue
+            for target, tenants in homes.items():
+                if memref_type(group.type) == target.type and all(
+                    tenant.home is target and _apart(plan, group, tenant) for tenant in tenants
+                ):
+                    group.home = target
+                    tenants.append(group)
+                    break
+
+    def _copy_result(
+        self, plan: BlockPlan, value: SSAValue, source: SSAValue, target: SSAValue, at: Operation
+    ) -> None:
+        group = plan.group_of.get(value)
+        if group is not None and group.home is not None and self._lives_in(group.home, target):
+            return
+        self.copy(source, target, at)
+
+    @staticmethod
+    def _lives_in(home: SSAValue, target: SSAValue) -> bool:
+        """Whether `home` is the destination itself, perhaps seen with another shape."""
+        while home is not target and isinstance(home.owner, Operation) and home.owner.operands:
+            home = home.owner.operands[0]
+        return home is target
+
+    def allocate(self, type_: MemRefType, at: Operation) -> SSAValue:
+        first = self.block.first_op
+        assert first is not None
+        if byte_size(type_) <= STACK_LIMIT:
+            op = AllocaOp.build(
+                operands=[[], []],
+                result_types=[type_],
+                properties={"alignment": IntegerAttr(ALIGNMENT, i64)},
+            )
+            op.location = at.location
+            Rewriter.insert_op(op, InsertPoint.before(first))
+            return op.memref
+        self.scratch.append(type_)
+        argument = self.block.insert_arg(type_, len(self.block.args))
+        argument.name_hint = "scratch"
+        return argument
+
+    def copy(self, source: SSAValue, target: SSAValue, at: Operation) -> None:
+        self.insert(copy_generic(source, target), at)
+
+    def other(self, op: Operation, plan: BlockPlan) -> None:
+        raise LaminaError("this operation on tensors cannot be bufferized inside a kernel", where=op)
+
+    def _set_type(self) -> None:
+        properties = self.function.properties
+        properties["function_type"] = FunctionType.from_lists([a.type for a in self.block.args], [])
+        properties.pop("res_attrs", None)
+        if isinstance(properties.get("arg_attrs"), ArrayAttr):
+            properties["arg_attrs"] = ArrayAttr([DictionaryAttr({}) for _ in self.block.args])
+
+
+def _apart(plan: BlockPlan, early: Group, late: Group) -> bool:
+    """Whether two groups may have one buffer: one is last read before, or elementwise while, the other begins."""
+    if early.first > late.first:
+        early, late = late, early
+    if early.last < late.first:
+        return True
+    if early.last > late.first:
+        return False
+    result = late.values[0]
+    op = result.owner
+    if not isinstance(op, Operation):
+        return False
+    return any(
+        pair[0] is result and plan.reads_align(op, early.values, index)
+        for index, pair in enumerate(destinations(op))
+    )

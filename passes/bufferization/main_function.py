@@ -1,0 +1,306 @@
+"""Buffers of `@main`: inputs, then outputs, then the section of constants are arguments; the rest is allocated.
+
+Control flow over tensors keeps them in buffers that all branches and iterations share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    DictionaryAttr,
+    FunctionType,
+    IntegerAttr,
+    MemRefType,
+    StringAttr,
+    SymbolRefAttr,
+    TensorType,
+    i8,
+    i64,
+)
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...compiler.diagnostics import LaminaError
+from ...compiler.dtypes import dense_array
+from ...compiler.weights import WeightStore
+from ...dialects.memref import AllocOp, ViewOp
+from ...dialects.scf import ConditionOp, IfOp, WhileOp
+from ...dialects.scf import YieldOp as ScfYieldOp
+from .emit import Emitter, copy_generic
+from .groups import BlockPlan, destinations
+from .layout import ALIGNMENT, aligned, byte_size, collapse, memref_type
+
+
+@dataclass(frozen=True)
+class ConstantPart:
+    """One weight's place in the section of constants, in bytes."""
+
+    key: str
+    offset: int
+    size: int
+
+
+@dataclass
+class ConstantSection:
+    """The layout of the constants: each weight once, in order of first use, aligned."""
+
+    parts: list[ConstantPart] = field(default_factory=list[ConstantPart])
+    size: int = 0
+
+    def place(self, key: str, size: int) -> int:
+        """The offset of weight `key`."""
+        for part in self.parts:
+            if part.key == key:
+                return part.offset
+        offset = aligned(self.size)
+        self.parts.append(ConstantPart(key, offset, size))
+        self.size = offset + size
+        return offset
+
+
+class MainEmitter(Emitter):
+    """Rewrites the entry function. `scratch` are the types of the extra arguments of each kernel."""
+
+    def __init__(
+        self, function: FuncOp, weights: WeightStore, scratch: Mapping[str, Sequence[MemRefType]]
+    ):
+        super().__init__()
+        self.function = function
+        self.weights = weights
+        self.scratch = scratch
+        self.constants = ConstantSection()
+        self._copies: dict[MemRefType, str] = {}
+        self._section = function.body.block.insert_arg(MemRefType(i8, [0]), len(function.body.block.args))
+        self._section.name_hint = "constants"
+
+    def run(self) -> None:
+        """Rewrites the function in place."""
+        block = self.function.body.block
+        terminator = block.last_op
+        assert isinstance(terminator, ReturnOp)
+        inputs = [a for a in block.args if a is not self._section]
+        outputs = [memref_type(v.type) for v in terminator.operands]
+        arguments: list[SSAValue] = []
+        for position, type_ in enumerate([*(memref_type(a.type) for a in inputs), *outputs]):
+            arguments.append(block.insert_arg(type_, len(inputs) + position))
+        for old, new in zip(inputs, arguments, strict=False):
+            new.name_hint = old.name_hint
+            self.buffers[old] = new
+        targets = arguments[len(inputs) :]
+        self.produce(BlockPlan(block), terminator.operands, targets, terminator)
+        terminator.operands = []
+        self.stale += inputs
+        self.erase_dead()
+        self._set_type(inputs, outputs)
+
+    def produce(
+        self, plan: BlockPlan, values: Sequence[SSAValue], targets: Sequence[SSAValue], terminator: Operation
+    ) -> None:
+        """Rewrites the block so that `values` end in the buffers `targets`, directly where possible."""
+        first = plan.block.first_op
+        assert first is not None
+        direct: set[int] = set()
+        for index, (value, target) in enumerate(zip(values, targets, strict=True)):
+            group = plan.group_of.get(value)
+            if group is not None and group.writable and group.home is None:
+                if byte_size(value.type) != byte_size(group.type) or self._is_constant(group.values[0]):
+                    continue
+                group.home = self.reshaped(target, group.type.get_shape(), first)
+                direct.add(index)
+        self.rewrite(plan)
+        for index, (value, target) in enumerate(zip(values, targets, strict=True)):
+            if index not in direct:
+                self.copy(self.buffer(value, terminator), target, terminator)
+
+    @staticmethod
+    def _is_constant(value: SSAValue) -> bool:
+        return isinstance(value.owner, arith.ConstantOp)
+
+    def allocate(self, type_: MemRefType, at: Operation) -> SSAValue:
+        op = AllocOp([], [], type_, IntegerAttr(ALIGNMENT, i64))
+        return self.insert(op, at).memref
+
+    def copy(self, source: SSAValue, target: SSAValue, at: Operation) -> None:
+        type_ = source.type
+        assert isinstance(type_, MemRefType)
+        self.insert(CallOp(self._copy_kernel(type_), [source, target], []), at)
+
+    def _copy_kernel(self, type_: MemRefType) -> str:
+        if type_ in self._copies:
+            return self._copies[type_]
+        name = self._copies[type_] = f"copy_{len(self._copies)}"
+        block = Block(arg_types=[type_, memref_type(TensorType(type_.element_type, type_.get_shape()))])
+        source, target = block.args
+        if type_ == target.type and len(type_.get_shape()) > 1:
+            flat = [list(range(len(type_.get_shape())))]
+            views = [collapse(source, flat), collapse(target, flat)]
+            block.add_ops(views)
+            source, target = (view.result for view in views)
+        block.add_ops([copy_generic(source, target), ReturnOp()])
+        function = FuncOp(name, (block.arg_types, []), Region(block), visibility="private")
+        function.attributes["lamina.kernel"] = StringAttr("copy")
+        for inner in function.walk():
+            inner.location = self.function.location
+        module_block = self.function.parent
+        assert module_block is not None
+        module_block.add_op(function)
+        return name
+
+    def other(self, op: Operation, plan: BlockPlan) -> None:
+        match op:
+            case CallOp():
+                self._call(op, plan)
+            case arith.ConstantOp():
+                self._constant(op)
+            case IfOp():
+                self._if(op, plan)
+            case WhileOp():
+                self._while(op, plan)
+            case _:
+                raise LaminaError("this operation on tensors cannot be bufferized in @main", where=op)
+
+    def _call(self, op: CallOp, plan: BlockPlan) -> None:
+        name = op.callee.string_value()
+        outputs = [self.home(plan, result, op) for result, _ in destinations(op)]
+        inputs = [
+            self.buffer(v, op) if isinstance(v.type, TensorType) else v
+            for v in op.operands[: len(op.operands) - len(outputs)]
+        ]
+        scratch = [self.allocate(type_, op) for type_ in self.scratch.get(name, ())]
+        self.insert(CallOp(SymbolRefAttr(name), [*inputs, *outputs, *scratch], []), op).attributes |= op.attributes
+        self.dead.append(op)
+
+    def _constant(self, op: arith.ConstantOp) -> None:
+        value = op.value
+        match value:
+            case DenseResourceAttr():
+                key = value.resource_handle.key.data
+            case DenseIntOrFPElementsAttr():
+                key = self.weights.add(dense_array(value), "constant")
+            case _:
+                raise LaminaError(f"a constant {type(value).__name__} has no bytes", where=op)
+        type_ = memref_type(op.result.type)
+        offset = self.constant_index(self.constants.place(key, byte_size(type_)), op)
+        view = self.insert(ViewOp(self._section, offset, [], type_), op)
+        view.result.name_hint = op.result.name_hint
+        self.buffers[op.result] = view.result
+        self.dead.append(op)
+
+    # control flow
+
+    def _if(self, op: IfOp, plan: BlockPlan) -> None:
+        targets = [self.home(plan, r, op) if isinstance(r.type, TensorType) else None for r in op.results]
+        for region in (op.true_region, op.false_region):
+            if region.blocks:
+                self._branch(region.block, targets)
+        scalars = [r.type for r in op.results if not isinstance(r.type, TensorType)]
+        new = IfOp(op.cond, scalars, op.detach_region(op.true_region), op.detach_region(op.false_region))
+        self._replace_scalars(op, new)
+
+    def _branch(self, block: Block, targets: Sequence[SSAValue | None]) -> None:
+        terminator = block.last_op
+        assert isinstance(terminator, ScfYieldOp)
+        pairs = list(zip(terminator.operands, targets, strict=True))
+        scalars = [value for value, target in pairs if target is None]
+        tensors = [(value, target) for value, target in pairs if target is not None]
+        self.produce(BlockPlan(block), [v for v, _ in tensors], [t for _, t in tensors], terminator)
+        terminator.operands = scalars
+
+    def _while(self, op: WhileOp, plan: BlockPlan) -> None:
+        before, after = op.before_region.block, op.after_region.block
+        condition, end = before.last_op, after.last_op
+        assert isinstance(condition, ConditionOp) and isinstance(end, ScfYieldOp)
+        state: list[SSAValue | None] = []
+        for init, argument in zip(op.arguments, before.args, strict=True):
+            if not isinstance(init.type, TensorType):
+                state.append(None)
+                continue
+            home = self.allocate(memref_type(init.type), op)
+            self.copy(self.buffer(init, op), home, op)
+            self.buffers[argument] = home
+            state.append(home)
+        forwarded: list[SSAValue | None] = []
+        to_copy: list[tuple[SSAValue, SSAValue]] = []
+        for value, result, argument in zip(condition.args, op.results, after.args, strict=True):
+            home = None
+            if isinstance(value.type, TensorType):
+                home = self.buffers.get(value)
+                if home is None or value.owner is not before:
+                    home = self.allocate(memref_type(value.type), op)
+                    to_copy.append((value, home))
+                self.buffers[result] = self.buffers[argument] = home
+            forwarded.append(home)
+        self.produce(BlockPlan(before), [v for v, _ in to_copy], [t for _, t in to_copy], condition)
+        condition.operands = [
+            condition.condition,
+            *(v for v, home in zip(condition.args, forwarded, strict=True) if home is None),
+        ]
+        self._iterate(after, end, state)
+        for block in (before, after):
+            self.stale += [a for a in block.args if isinstance(a.type, TensorType)]
+        new = WhileOp(
+            [v for v in op.arguments if not isinstance(v.type, TensorType)],
+            [r.type for r in op.results if not isinstance(r.type, TensorType)],
+            op.detach_region(op.before_region),
+            op.detach_region(op.after_region),
+        )
+        self._replace_scalars(op, new)
+
+    def _iterate(self, block: Block, end: ScfYieldOp, state: Sequence[SSAValue | None]) -> None:
+        """The loop body: all new values are computed before any of the state is overwritten."""
+        plan = BlockPlan(block)
+        self.rewrite(plan)
+        moves: list[tuple[SSAValue, SSAValue]] = []
+        homes = {home for home in state if home is not None}
+        for value, home in zip(end.operands, state, strict=True):
+            if home is None:
+                continue
+            source = self.buffer(value, end)
+            if source in homes and source is not home:
+                type_ = source.type
+                assert isinstance(type_, MemRefType)
+                saved = self.allocate(type_, end)
+                self.copy(source, saved, end)
+                source = saved
+            if source is not home:
+                moves.append((source, home))
+        for source, home in moves:
+            self.copy(source, home, end)
+        end.operands = [v for v, home in zip(end.operands, state, strict=True) if home is None]
+
+    def _replace_scalars(self, old: IfOp | WhileOp, new: IfOp | WhileOp) -> None:
+        Rewriter.insert_op(new, InsertPoint.before(old))
+        new.location = old.location
+        new.attributes |= old.attributes
+        scalars = iter(new.results)
+        for result in old.results:
+            if not isinstance(result.type, TensorType):
+                result.replace_all_uses_with(next(scalars))
+        self.dead.append(old)
+
+    def _set_type(self, inputs: Sequence[SSAValue], outputs: Sequence[Attribute]) -> None:
+        block = self.function.body.block
+        old = self._section
+        self._section = block.insert_arg(MemRefType(i8, [self.constants.size]), old.index)
+        self._section.name_hint = "constants"
+        old.replace_all_uses_with(self._section)
+        block.erase_arg(old)
+        properties = self.function.properties
+        attrs = [*_entries(properties.get("arg_attrs"), len(inputs))]
+        attrs += [*_entries(properties.pop("res_attrs", None), len(outputs)), DictionaryAttr({})]
+        if any(entry.data for entry in attrs):
+            properties["arg_attrs"] = ArrayAttr(attrs)
+        properties["function_type"] = FunctionType.from_lists([a.type for a in block.args], [])
+
+
+def _entries(attrs: Attribute | None, count: int) -> list[DictionaryAttr]:
+    if isinstance(attrs, ArrayAttr):
+        return [entry for entry in attrs.data if isinstance(entry, DictionaryAttr)]
+    return [DictionaryAttr({})] * count
