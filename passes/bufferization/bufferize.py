@@ -25,12 +25,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from .kernels import KernelEmitter
+from .layout import memref_type
 from .main_function import MainEmitter
 
 
@@ -42,7 +43,12 @@ class Bufferize(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         weights = lamina_context(ctx).weights
-        functions = [f for f in op.ops if isinstance(f, FuncOp) and f.body.blocks]
+        functions = [f for f in op.ops if isinstance(f, FuncOp)]
+        for declaration in functions:
+            if not declaration.body.blocks:
+                inputs = [memref_type(t) for t in declaration.function_type.inputs]
+                declaration.properties["function_type"] = FunctionType.from_lists(inputs, [])
+        functions = [f for f in functions if f.body.blocks]
         kernels: dict[str, KernelEmitter] = {}
         for function in functions:
             if function.sym_name.data != "main":

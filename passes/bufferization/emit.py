@@ -252,9 +252,7 @@ class Emitter(ABC):
         offsets, sizes, strides = static_slice(op)
         source = self.buffer(op.source, op)
         assert isinstance(op.result.type, TensorType)
-        self.buffers[op.result] = self.subview(
-            source, offsets, sizes, strides, op, op.result.type.get_shape()
-        )
+        self.buffers[op.result] = self.subview(source, offsets, sizes, strides, op, op.result.type.get_shape())
 
     def _insert_slice(self, op: InsertSliceOp, plan: BlockPlan) -> None:
         offsets, sizes, strides = static_slice(op)
@@ -303,9 +301,7 @@ class Emitter(ABC):
             assert isinstance(type_, TensorType)
             sizes = type_.get_shape()
             offsets = [offset if i == dim else 0 for i in range(len(sizes))]
-            self.copy(
-                self.buffer(source, op), self.subview(target, offsets, sizes, [1] * len(sizes), op), op
-            )
+            self.copy(self.buffer(source, op), self.subview(target, offsets, sizes, [1] * len(sizes), op), op)
             offset += sizes[dim]
         self.dead.append(op)
 
@@ -354,9 +350,7 @@ def copy_generic(source: SSAValue, target: SSAValue) -> GenericOp:
 
 def static_slice(op: ExtractSliceOp | InsertSliceOp) -> tuple[list[int], list[int], list[int]]:
     """Offsets, sizes and strides of a slice. Raises LaminaError when one is not a constant."""
-    offsets, sizes, strides = (
-        list(a.get_values()) for a in (op.static_offsets, op.static_sizes, op.static_strides)
-    )
+    offsets, sizes, strides = (list(a.get_values()) for a in (op.static_offsets, op.static_sizes, op.static_strides))
     if DYNAMIC_INDEX in (*offsets, *sizes, *strides):
         raise LaminaError("a slice with computed bounds cannot be bufferized", where=op)
     return offsets, sizes, strides

@@ -87,9 +87,7 @@ class KernelEmitter(Emitter):
                     tenants.append(group)
                     break
 
-    def _copy_result(
-        self, plan: BlockPlan, value: SSAValue, source: SSAValue, target: SSAValue, at: Operation
-    ) -> None:
+    def _copy_result(self, plan: BlockPlan, value: SSAValue, source: SSAValue, target: SSAValue, at: Operation) -> None:
         group = plan.group_of.get(value)
         if group is not None and group.home is not None and self._lives_in(group.home, target):
             return
@@ -146,6 +144,5 @@ def _apart(plan: BlockPlan, early: Group, late: Group) -> bool:
     if not isinstance(op, Operation):
         return False
     return any(
-        pair[0] is result and plan.reads_align(op, early.values, index)
-        for index, pair in enumerate(destinations(op))
+        pair[0] is result and plan.reads_align(op, early.values, index) for index, pair in enumerate(destinations(op))
     )

@@ -66,11 +66,7 @@ def reshape_ops(value: SSAValue, shape: Sequence[int]) -> list[Operation]:
     ops: list[Operation] = []
     flat = value
     if len(source) != 1:
-        groups = [list(range(len(source)))] if source else []
-        if source:
-            flat_op = collapse(value, groups)
-        else:
-            flat_op = expand(value, [], [1])
+        flat_op = collapse(value, [list(range(len(source)))]) if source else expand(value, [], [1])
         ops.append(flat_op)
         flat = flat_op.results[0]
     if len(shape) != 1:

@@ -68,9 +68,7 @@ class ConstantSection:
 class MainEmitter(Emitter):
     """Rewrites the entry function. `scratch` are the types of the extra arguments of each kernel."""
 
-    def __init__(
-        self, function: FuncOp, weights: WeightStore, scratch: Mapping[str, Sequence[MemRefType]]
-    ):
+    def __init__(self, function: FuncOp, weights: WeightStore, scratch: Mapping[str, Sequence[MemRefType]]):
         super().__init__()
         self.function = function
         self.weights = weights
@@ -110,7 +108,7 @@ class MainEmitter(Emitter):
         for index, (value, target) in enumerate(zip(values, targets, strict=True)):
             group = plan.group_of.get(value)
             if group is not None and group.writable and group.home is None:
-                if byte_size(value.type) != byte_size(group.type) or self._is_constant(group.values[0]):
+                if byte_size(value.type) != byte_size(group.type) or _has_own_place(group.values[0]):
                     continue
                 group.home = self.reshaped(target, group.type.get_shape(), first)
                 direct.add(index)
@@ -118,10 +116,6 @@ class MainEmitter(Emitter):
         for index, (value, target) in enumerate(zip(values, targets, strict=True)):
             if index not in direct:
                 self.copy(self.buffer(value, terminator), target, terminator)
-
-    @staticmethod
-    def _is_constant(value: SSAValue) -> bool:
-        return isinstance(value.owner, arith.ConstantOp)
 
     def allocate(self, type_: MemRefType, at: Operation) -> SSAValue:
         op = AllocOp([], [], type_, IntegerAttr(ALIGNMENT, i64))
@@ -181,7 +175,7 @@ class MainEmitter(Emitter):
         value = op.value
         match value:
             case DenseResourceAttr():
-                key = value.resource_handle.key.data
+                key = value.resource_handle.data
             case DenseIntOrFPElementsAttr():
                 key = self.weights.add(dense_array(value), "constant")
             case _:
@@ -201,7 +195,8 @@ class MainEmitter(Emitter):
             if region.blocks:
                 self._branch(region.block, targets)
         scalars = [r.type for r in op.results if not isinstance(r.type, TensorType)]
-        new = IfOp(op.cond, scalars, op.detach_region(op.true_region), op.detach_region(op.false_region))
+        then, otherwise = (op.detach_region(region) for region in list(op.regions))
+        new = IfOp(op.cond, scalars, then, otherwise)
         self._replace_scalars(op, new)
 
     def _branch(self, block: Block, targets: Sequence[SSAValue | None]) -> None:
@@ -248,8 +243,7 @@ class MainEmitter(Emitter):
         new = WhileOp(
             [v for v in op.arguments if not isinstance(v.type, TensorType)],
             [r.type for r in op.results if not isinstance(r.type, TensorType)],
-            op.detach_region(op.before_region),
-            op.detach_region(op.after_region),
+            *[op.detach_region(region) for region in list(op.regions)],
         )
         self._replace_scalars(op, new)
 
@@ -304,3 +298,8 @@ def _entries(attrs: Attribute | None, count: int) -> list[DictionaryAttr]:
     if isinstance(attrs, ArrayAttr):
         return [entry for entry in attrs.data if isinstance(entry, DictionaryAttr)]
     return [DictionaryAttr({})] * count
+
+
+def _has_own_place(value: SSAValue) -> bool:
+    """Whether the op decides where its result lives: constants in their section, a loop's results in its state."""
+    return isinstance(value.owner, arith.ConstantOp | WhileOp)

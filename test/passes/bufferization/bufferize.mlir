@@ -1,0 +1,168 @@
+// RUN: lamina-opt %s -p bufferize --split-input-file | filecheck %s
+
+// Results go straight to the caller's buffer, weights to the section of constants; what lies between two kernels
+// is allocated.
+// CHECK: lamina.constants = [{key = "bias", offset = 0 : i64, bytes = 16 : i64}]
+// CHECK-LABEL: func.func public @main(%x: memref<4xf32> {lamina.name = "x"}, %{{.*}}: memref<4xf32> {lamina.name = "y"}, %constants: memref<16xi8>) {
+// CHECK: %[[B:.*]] = memref.view %constants[%{{.*}}][] : memref<16xi8> to memref<4xf32>
+// CHECK: %[[T:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
+// CHECK: func.call @kernel_0(%x, %bias, %[[T]])
+// CHECK: func.call @kernel_0(%[[T]], %bias, %[[Y:.*]]) : (memref<4xf32>, memref<4xf32>, memref<4xf32>) -> ()
+// CHECK-NEXT: func.return
+func.func public @main(%x: tensor<4xf32> {lamina.name = "x"}) -> (tensor<4xf32> {lamina.name = "y"}) {
+  %bias = arith.constant dense_resource<bias> : tensor<4xf32>
+  %dst = tensor.empty() : tensor<4xf32>
+  %a = func.call @kernel_0(%x, %bias, %dst) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %y = func.call @kernel_0(%a, %bias, %dst) : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+// CHECK-LABEL: func.func private @kernel_0(%x: memref<4xf32>, %b: memref<4xf32>, %dst: memref<4xf32>) {
+// CHECK: linalg.generic {{.*}} ins(%x, %b : memref<4xf32>, memref<4xf32>) outs(%dst : memref<4xf32>)
+// CHECK: func.return
+func.func private @kernel_0(%x: tensor<4xf32>, %b: tensor<4xf32>, %dst: tensor<4xf32>) -> tensor<4xf32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%x, %b : tensor<4xf32>, tensor<4xf32>) outs(%dst : tensor<4xf32>) {
+  ^bb0(%p: f32, %q: f32, %o: f32):
+    %s = arith.addf %p, %q : f32
+    linalg.yield %s : f32
+  } -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// An input that is returned, and a value that is returned twice, are copied.
+// CHECK-LABEL: func.func public @main(%x: memref<2x2xf32>, %{{.*}}: memref<2x2xf32>, %{{.*}}: memref<2x2xf32>,
+// CHECK-COUNT-2: func.call @copy_0(%x, %{{.*}}) : (memref<2x2xf32>, memref<2x2xf32>) -> ()
+// CHECK: func.func private @copy_0
+// CHECK: memref.collapse_shape
+// CHECK: linalg.generic
+func.func public @main(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>) {
+  func.return %x, %x : tensor<2x2xf32>, tensor<2x2xf32>
+}
+
+// -----
+
+// An intermediate that is read elementwise where the result is written lives in the destination; one that is read
+// otherwise may not: it gets memory of its own.
+// CHECK-LABEL: func.func private @in_place(%x: memref<4x4xf32>, %dst: memref<4x4xf32>)
+// CHECK-NOT: memref.alloca
+// CHECK: ins(%x : memref<4x4xf32>) outs(%dst : memref<4x4xf32>)
+// CHECK: ins(%dst : memref<4x4xf32>) outs(%dst : memref<4x4xf32>)
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#t = affine_map<(d0, d1) -> (d1, d0)>
+func.func private @in_place(%x: tensor<4x4xf32>, %dst: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %e = tensor.empty() : tensor<4x4xf32>
+  %a = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %s = arith.negf %p : f32
+    linalg.yield %s : f32
+  } -> tensor<4x4xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a : tensor<4x4xf32>) outs(%dst : tensor<4x4xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %s = arith.negf %p : f32
+    linalg.yield %s : f32
+  } -> tensor<4x4xf32>
+  func.return %y : tensor<4x4xf32>
+}
+// CHECK-LABEL: func.func private @not_in_place(%x: memref<4x4xf32>, %dst: memref<4x4xf32>)
+// CHECK: %[[A:.*]] = memref.alloca() {alignment = 64 : i64} : memref<4x4xf32>
+// CHECK: ins(%x : memref<4x4xf32>) outs(%[[A]] : memref<4x4xf32>)
+// CHECK: ins(%[[A]] : memref<4x4xf32>) outs(%dst : memref<4x4xf32>)
+func.func private @not_in_place(%x: tensor<4x4xf32>, %dst: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %a = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x4xf32>) outs(%dst : tensor<4x4xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %s = arith.negf %p : f32
+    linalg.yield %s : f32
+  } -> tensor<4x4xf32>
+  %y = linalg.generic {indexing_maps = [#t, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%a : tensor<4x4xf32>) outs(%dst : tensor<4x4xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    linalg.yield %p : f32
+  } -> tensor<4x4xf32>
+  func.return %y : tensor<4x4xf32>
+}
+
+// -----
+
+// Padding by a fill and an insertion fills the border only; concatenation writes parts of the destination.
+// CHECK-LABEL: func.func private @pad
+// CHECK-NOT: outs(%dst
+// CHECK-COUNT-2: linalg.fill {{.*}} outs(%{{.*}} : memref<1xf32, strided<[1]{{.*}}>>)
+// CHECK: linalg.generic {{.*}} ins(%x : memref<2xf32>) outs(%{{.*}} : memref<2xf32, strided<[1], offset: 1>>)
+func.func private @pad(%x: tensor<2xf32>, %dst: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = arith.constant 0.0 : f32
+  %f = linalg.fill ins(%zero : f32) outs(%dst : tensor<4xf32>) -> tensor<4xf32>
+  %p = tensor.insert_slice %x into %f[1] [2] [1] : tensor<2xf32> into tensor<4xf32>
+  func.return %p : tensor<4xf32>
+}
+// CHECK-LABEL: func.func private @concat
+// CHECK: ins(%x : memref<2xf32>) outs(%{{.*}} : memref<2xf32, strided<[1]>>)
+// CHECK: ins(%y : memref<3xf32>) outs(%{{.*}} : memref<3xf32, strided<[1], offset: 2>>)
+func.func private @concat(%x: tensor<2xf32>, %y: tensor<3xf32>, %dst: tensor<5xf32>) -> tensor<5xf32> {
+  %c = tensor.concat dim(0) %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<5xf32>
+  func.return %c : tensor<5xf32>
+}
+
+// -----
+
+// Large scratch is an argument that the caller provides.
+// CHECK-LABEL: func.func public @main
+// CHECK: %[[S:.*]] = memref.alloc() {{.*}} : memref<5000xf32>
+// CHECK: func.call @kernel(%x, %{{.*}}, %[[S]])
+// CHECK-LABEL: func.func private @kernel(%x: memref<5000xf32>, %dst: memref<f32>, %scratch: memref<5000xf32>)
+func.func public @main(%x: tensor<5000xf32>) -> tensor<f32> {
+  %dst = tensor.empty() : tensor<f32>
+  %y = func.call @kernel(%x, %dst) : (tensor<5000xf32>, tensor<f32>) -> tensor<f32>
+  func.return %y : tensor<f32>
+}
+func.func private @kernel(%x: tensor<5000xf32>, %dst: tensor<f32>) -> tensor<f32> {
+  %e = tensor.empty() : tensor<5000xf32>
+  %a = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<5000xf32>) outs(%e : tensor<5000xf32>) {
+  ^bb0(%p: f32, %o: f32):
+    %s = math.exp %p : f32
+    linalg.yield %s : f32
+  } -> tensor<5000xf32>
+  %zero = arith.constant 0.0 : f32
+  %i = linalg.fill ins(%zero : f32) outs(%dst : tensor<f32>) -> tensor<f32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>], iterator_types = ["reduction"]}
+      ins(%a : tensor<5000xf32>) outs(%i : tensor<f32>) {
+  ^bb0(%p: f32, %o: f32):
+    %s = arith.addf %p, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<f32>
+  func.return %y : tensor<f32>
+}
+
+// -----
+
+// A loop over tensors keeps its state in one buffer, written when the new value is complete.
+// CHECK-LABEL: func.func public @main(%x: memref<4xf32>, %n: memref<i64>, %[[Y:.*]]: memref<4xf32>,
+// CHECK: %[[STATE:.*]] = memref.alloc() {{.*}} : memref<4xf32>
+// CHECK: func.call @copy_0(%x, %[[STATE]])
+// CHECK: scf.while () : () -> () {
+// CHECK: memref.load %n[]
+// CHECK: scf.condition(%{{.*}})
+// CHECK: } do {
+// CHECK: func.call @kernel(%[[STATE]], %[[NEXT:.*]]) :
+// CHECK: func.call @copy_0(%[[NEXT]], %[[STATE]])
+// CHECK: scf.yield
+// CHECK: func.call @copy_0(%[[STATE]], %[[Y]])
+func.func public @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {
+  %y = scf.while (%s = %x) : (tensor<4xf32>) -> tensor<4xf32> {
+    %v = tensor.extract %n[] : tensor<i64>
+    %c = arith.trunci %v : i64 to i1
+    scf.condition(%c) %s : tensor<4xf32>
+  } do {
+  ^bb0(%s: tensor<4xf32>):
+    %dst = tensor.empty() : tensor<4xf32>
+    %t = func.call @kernel(%s, %dst) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %t : tensor<4xf32>
+  }
+  func.return %y : tensor<4xf32>
+}
+func.func private @kernel(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
