@@ -17,7 +17,11 @@ from ..compiler.semantics import MODULES
 LEVELS: dict[str, dict[str, str]] = {
     "source": {"builtin": "xdsl.dialects.builtin:Builtin", "func": "xdsl.dialects.func:Func"},
     "onnx": {"onnx": ".onnx:ONNX"},
-    "stablehlo": {"stablehlo": ".stablehlo:StableHLO", "check": ".stablehlo:Check"},
+    "stablehlo": {
+        "stablehlo": ".stablehlo:StableHLO",
+        "chlo": ".stablehlo:CHLO",
+        "check": ".stablehlo:Check",
+    },
     "linalg": {
         "linalg": ".linalg:Linalg",
         "tensor": ".tensor:Tensor",

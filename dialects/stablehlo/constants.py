@@ -1,0 +1,61 @@
+"""Constants of StableHLO as NumPy arrays and back: small ones in the IR, large ones in the weight store."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...compiler.weights import WeightStore
+from .element_types import Array, dense_array, dense_attr, dtype_of, element_type_of, tensor_type
+from .ops_creation import ConstantOp
+
+INLINE_ELEMENTS = 64
+"""Constants of up to so many elements are written into the IR."""
+
+__all__ = [
+    "INLINE_ELEMENTS",
+    "constant_attr",
+    "constant_value",
+    "dtype_of",
+    "element_type_of",
+    "make_constant",
+]
+
+
+def constant_value(value: SSAValue | Operation | Attribute, weights: WeightStore) -> Array | None:
+    """The elements of a constant, None where `value` is none.
+
+    Takes a value, the op that defines it, or the attribute itself; of any op whose `value` is one, so that
+    `arith.constant` is read too. The array is shared: do not write to it. Its strides may be zero.
+
+    Raises KeyError where the weight store lacks the handle.
+    """
+    if isinstance(value, SSAValue):
+        if not isinstance(value.owner, Operation):
+            return None
+        value = value.owner
+    if isinstance(value, Operation):
+        attr = value.properties.get("value")
+        if attr is None or len(value.results) != 1 or value.operands:
+            return None
+        value = attr
+    if isinstance(value, DenseResourceAttr):
+        return weights.get(value.resource_handle.data)
+    if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(value.type, TensorType):
+        return dense_array(value)
+    return None
+
+
+def constant_attr(array: Array, weights: WeightStore, name: str = "weight") -> Attribute:
+    """`dense<..>` for small arrays and scalars, else `dense_resource<key>` with the array put into the store."""
+    if array.size <= INLINE_ELEMENTS:
+        return dense_attr(array)
+    return DenseResourceAttr.from_params(weights.add(array, name), tensor_type(array))
+
+
+def make_constant(array: Array, weights: WeightStore, name: str = "weight") -> ConstantOp:
+    """A constant op with the array's elements; large arrays go into the store under a key made from `name`."""
+    attr = constant_attr(np.asarray(array), weights, name)
+    assert isinstance(attr, DenseIntOrFPElementsAttr | DenseResourceAttr)
+    return ConstantOp(attr)
