@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from lamina.tools.runlines import run_file, run_lines
 
 

@@ -12,15 +12,19 @@ from ..compiler.dtypes import dtype_named
 from ..compiler.signature import Array, Signature, TensorSpec
 
 
-def read_named(arguments: Sequence[str]) -> dict[str, Array]:
-    """`name=file.npy` and `file.npz` arguments as arrays by name. Raises LaminaError for unreadable files."""
+def read_named(arguments: Sequence[str], prefix: str = "in.") -> dict[str, Array]:
+    """`name=file.npy` and `file.npz` arguments as arrays by name. Raises LaminaError for unreadable files.
+
+    An archive may hold both sides of a test case, as `in.<name>` and `out.<name>`: `prefix` says which to take.
+    """
     arrays: dict[str, Array] = {}
     for argument in arguments:
         name, equals, file = argument.rpartition("=")
         try:
             if file.endswith(".npz"):
                 with np.load(file, allow_pickle=False) as archive:
-                    arrays.update({key: archive[key] for key in archive.files})
+                    chosen = [key for key in archive.files if key.startswith(prefix)] or archive.files
+                    arrays.update({key.removeprefix(prefix): archive[key] for key in chosen})
             elif equals:
                 arrays[name] = np.load(file, allow_pickle=False)
             else:

@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--target", default="cpu", help="cpu (default), cpu:<triple>, interpret")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; or FILE.npz")
-    parser.add_argument("--expect", action="append", default=[], metavar="NAME=FILE.npy", help="an expected output")
+    parser.add_argument(
+        "--expect", action="append", default=[], metavar="NAME=FILE.npy", help="an expected output; or FILE.npz"
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default 0)")
     parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
     parser.add_argument("--threads", type=int, help="how many threads (default: all cores)")
@@ -90,7 +92,7 @@ def main(args: argparse.Namespace) -> int:
     comparisons: list[Comparison] = []
     if standard and args.check:
         comparisons.append(compare("stored output", shown[0], standard[1].reshape(shown[0].shape), args.tolerance))
-    expected = read_named(args.expect)
+    expected = read_named(args.expect, "out.")
     for spec, array in zip(model.signature.outputs, shown, strict=False):
         if spec.name in expected:
             comparisons.append(compare(f"{spec.name} against --expect", array, expected[spec.name], args.tolerance))

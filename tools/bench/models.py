@@ -17,12 +17,10 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...compiler.diagnostics import LaminaError
 from .. import light_models
 from ..compare import compare
-from ..inputs import complete
+from ..inputs import complete, read_named
 from ..run import parse_shapes
 from ..sources import read_program, resolve, with_shapes
 
@@ -133,9 +131,9 @@ def serve(
         short = name.removeprefix(light_models.SCHEME)
         source: Any = light_models.randomized(short) if random_weights and short != name else resolve(name)
         program = with_shapes(read_program(source), shapes)
-        beside = Path(name).with_suffix(".npz")
+        beside = Path(name).with_name(Path(name).name.partition(".")[0] + ".npz")
         file = inputs_file or (beside if beside.is_file() else None)
-        given = {k.removeprefix("input:"): v for k, v in np.load(file).items()} if file else {}
+        given = read_named([str(file)]) if file else {}
         inputs = complete(program.signature, given, 0)
         start = time.perf_counter()
         prepare = lamina_call if system == "lamina" else ort_call
