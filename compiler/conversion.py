@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from .diagnostics import LaminaError, describe_place
@@ -53,6 +53,10 @@ class Rules:
             return rule
 
         return register
+
+    def rule_for(self, op: type[Operation]) -> Rule | None:
+        """The rule of this op class or of the nearest class it extends: our ops extend xDSL's under one name."""
+        return next((self.table[base] for base in op.__mro__ if base in self.table), None)
 
 
 class RuleBuilder:
@@ -105,17 +109,25 @@ class _Conversion:
 
     def block(self, block: Block) -> None:
         for arg in block.args:
-            new = self.rules.types(arg.type)
-            if new != arg.type:
-                Rewriter.replace_value_with_new_type(arg, new)
+            new_type = self.rules.types(arg.type)
+            if new_type != arg.type:
+                self._retype(block, arg, new_type)
         op = block.first_op
         while op is not None:
             following = op.next_op
             self.op(op)
             op = following
 
+    def _retype(self, block: Block, arg: BlockArgument, new_type: Attribute) -> None:
+        """A new argument in the place of `arg`, which stays what the ops being lowered see: rules may ask its type."""
+        new = BlockArgument(new_type, block, arg.index, arg.location)
+        new.name_hint = arg.name_hint
+        args = block.args
+        block._args = (*args[: arg.index], new, *args[arg.index + 1 :])  # pyright: ignore[reportPrivateUsage]
+        self.values[arg] = new
+
     def op(self, op: Operation) -> None:
-        rule = self.rules.table.get(type(op))
+        rule = self.rules.rule_for(type(op))
         operands = [self.renamed(operand) for operand in op.operands]
         if rule is None:
             if op.name in self.illegal or op.name.partition(".")[0] in self.illegal:

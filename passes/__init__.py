@@ -70,8 +70,4 @@ def load_pass(path: str) -> type[ModulePass]:
 
 def all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
     """Every pass name with the function that loads its class."""
-    return {
-        name: (lambda path=path: load_pass(path))
-        for heading in PASSES.values()
-        for name, path in heading.items()
-    }
+    return {name: (lambda path=path: load_pass(path)) for heading in PASSES.values() for name, path in heading.items()}

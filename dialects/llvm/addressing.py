@@ -50,9 +50,7 @@ class GEPOp(IRDLOperation):
         flags: int = 0,
     ):
         dynamic = [index for index in indices if isinstance(index, SSAValue)]
-        vectors = [
-            value.type for value in (SSAValue.get(base), *dynamic) if isinstance(value.type, VectorType)
-        ]
+        vectors = [value.type for value in (SSAValue.get(base), *dynamic) if isinstance(value.type, VectorType)]
         pointer = LLVMPointerType()
         super().__init__(
             operands=[base, dynamic],
@@ -83,9 +81,7 @@ class GEPOp(IRDLOperation):
             printer.print_string(" " + "|".join(names))
         printer.print_string(" ")
         printer.print_ssa_value(self.base)
-        print_dynamic_index_list(
-            printer, GEP_USE_SSA_VAL, self.dynamicIndices, self.rawConstantIndices.iter_values()
-        )
+        print_dynamic_index_list(printer, GEP_USE_SSA_VAL, self.dynamicIndices, self.rawConstantIndices.iter_values())
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_function_type([operand.type for operand in self.operands], [self.res.type])

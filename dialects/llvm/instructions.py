@@ -273,8 +273,7 @@ class SwitchOp(IRDLOperation):
 
 def _parse_ordering(parser: Parser) -> IntegerAttr[IntegerType]:
     return _ordering(
-        parser.parse_optional_keyword_in(set(ATOMIC_ORDERINGS))
-        or parser.raise_error("expected an atomic ordering")
+        parser.parse_optional_keyword_in(set(ATOMIC_ORDERINGS)) or parser.raise_error("expected an atomic ordering")
     )
 
 
@@ -302,9 +301,7 @@ class AtomicRMWOp(IRDLOperation):
 
     @classmethod
     def parse(cls, parser: Parser) -> AtomicRMWOp:
-        bin_op = parser.parse_optional_keyword_in(set(ATOMIC_BIN_OPS)) or parser.raise_error(
-            "expected an atomic op"
-        )
+        bin_op = parser.parse_optional_keyword_in(set(ATOMIC_BIN_OPS)) or parser.raise_error("expected an atomic op")
         ptr, val = _operand_then_comma(parser), parser.parse_unresolved_operand()
         ordering = _parse_ordering(parser)
         parser.parse_punctuation(":")
@@ -358,9 +355,7 @@ class AtomicCmpXchgOp(IRDLOperation):
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
         printer.print_list(self.operands, printer.print_ssa_value)
-        success, failure = (
-            ORDERING_BY_VALUE[o.value.data] for o in (self.success_ordering, self.failure_ordering)
-        )
+        success, failure = (ORDERING_BY_VALUE[o.value.data] for o in (self.success_ordering, self.failure_ordering))
         printer.print_string(f" {success} {failure} : ")
         printer.print_list([self.ptr.type, self.val.type], printer.print_attribute)
 

@@ -51,9 +51,7 @@ class UnaryFloatIntrinsic(IRDLOperation, ABC):
     irdl_options = (ParsePropInAttrDict(),)
 
     def __init__(self, arg: Value, fast_math: FastMathAttr = _NO_FLAGS):
-        super().__init__(
-            operands=[arg], result_types=[SSAValue.get(arg).type], properties={"fastmathFlags": fast_math}
-        )
+        super().__init__(operands=[arg], result_types=[SSAValue.get(arg).type], properties={"fastmathFlags": fast_math})
 
 
 class BinaryFloatIntrinsic(IRDLOperation, ABC):
@@ -69,9 +67,7 @@ class BinaryFloatIntrinsic(IRDLOperation, ABC):
     irdl_options = (ParsePropInAttrDict(),)
 
     def __init__(self, a: Value, b: Value, fast_math: FastMathAttr = _NO_FLAGS):
-        super().__init__(
-            operands=[a, b], result_types=[SSAValue.get(a).type], properties={"fastmathFlags": fast_math}
-        )
+        super().__init__(operands=[a, b], result_types=[SSAValue.get(a).type], properties={"fastmathFlags": fast_math})
 
 
 class UnaryIntIntrinsic(IRDLOperation, ABC):
@@ -365,9 +361,7 @@ class MaskedStoreOp(IRDLOperation):
     data = operand_def(LLVMPointerType)
     mask = operand_def(_Mask)
     alignment = prop_def(IntegerAttr)
-    assembly_format = (
-        "$value `,` $data `,` $mask attr-dict `:` type($value) `,` type($mask) `into` type($data)"
-    )
+    assembly_format = "$value `,` $data `,` $mask attr-dict `:` type($value) `,` type($mask) `into` type($data)"
     irdl_options = (ParsePropInAttrDict(),)
 
     def __init__(self, value: Value, data: Value, mask: Value, alignment: int):
@@ -405,9 +399,7 @@ class MaskedScatterOp(IRDLOperation):
     ptrs = operand_def(VectorType)
     mask = operand_def(_Mask)
     alignment = prop_def(IntegerAttr)
-    assembly_format = (
-        "$value `,` $ptrs `,` $mask attr-dict `:` type($value) `,` type($mask) `into` type($ptrs)"
-    )
+    assembly_format = "$value `,` $ptrs `,` $mask attr-dict `:` type($value) `,` type($mask) `into` type($ptrs)"
     irdl_options = (ParsePropInAttrDict(),)
 
     def __init__(self, value: Value, ptrs: Value, mask: Value, alignment: int):

@@ -384,13 +384,9 @@ _RULES: dict[type[Operation], _Rule] = {
     FreezeOp: lambda f, op: f"freeze {f.typed(op.val)}",
     llvm.AllocaOp: lambda f, op: f"alloca {type_text(op.elem_type)}, {f.typed(op.size)}{_align(op)}",
     llvm.ExtractValueOp: lambda f, op: f"extractvalue {f.typed(op.container)}{_position(op)}",
-    llvm.InsertValueOp: lambda f, op: (
-        f"insertvalue {f.typed(op.container)}, {f.typed(op.value)}{_position(op)}"
-    ),
+    llvm.InsertValueOp: lambda f, op: f"insertvalue {f.typed(op.container)}, {f.typed(op.value)}{_position(op)}",
     ExtractElementOp: lambda f, op: f"extractelement {f.typed(op.vector)}, {f.typed(op.position)}",
-    llvm.InsertElementOp: lambda f, op: (
-        f"insertelement {f.typed(op.vector)}, {f.typed(op.value)}, {f.typed(op.index)}"
-    ),
+    llvm.InsertElementOp: lambda f, op: f"insertelement {f.typed(op.vector)}, {f.typed(op.value)}, {f.typed(op.index)}",
     llvm.ShuffleVectorOp: _shuffle,
     llvm.InlineAsmOp: _inline_asm,
     AtomicRMWOp: lambda f, op: (

@@ -1,0 +1,116 @@
+"""The rules' table, the types, and the few building blocks that every chapter of the lowering uses."""
+
+from __future__ import annotations
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+    ShapedType,
+    VectorType,
+    i1,
+    i8,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ....compiler.conversion import RuleBuilder, Rules
+from ....compiler.diagnostics import LaminaError
+from ....dialects.llvm.instructions import PoisonOp
+
+POINTER = llvm.LLVMPointerType()
+CONTRACT = llvm.FastMathAttr([llvm.FastMathFlag.ALLOW_CONTRACT])
+NO_FLAGS = llvm.FastMathAttr(None)
+
+
+def llvm_type(type_: Attribute) -> Attribute:
+    """index is i64, a memref a bare pointer, a vector one of converted elements."""
+    if isinstance(type_, IndexType):
+        return i64
+    if isinstance(type_, MemRefType):
+        return POINTER
+    if isinstance(type_, VectorType) and isinstance(type_.element_type, IndexType):
+        return VectorType(i64, type_.get_shape())
+    return type_
+
+
+RULES = Rules("convert-to-llvm", types=llvm_type)
+
+
+def element_of(type_: Attribute) -> Attribute:
+    """The element type of a vector, any other type itself."""
+    return type_.element_type if isinstance(type_, VectorType) else type_
+
+
+def like(type_: Attribute, element: Attribute) -> Attribute:
+    """`element`, as a vector of as many lanes as `type_` when that is one."""
+    return VectorType(element, type_.get_shape()) if isinstance(type_, VectorType) else element
+
+
+def memory_type(element: Attribute) -> Attribute:
+    """How an element lies in memory: bools take a byte each."""
+    if isinstance(element, IndexType):
+        return i64
+    if isinstance(element, VectorType):
+        return VectorType(memory_type(element.element_type), element.get_shape())
+    return i8 if element == i1 else element
+
+
+def element_bytes(element: Attribute) -> int:
+    """Bytes of one element in memory. Raises LaminaError for types without a size."""
+    stored = memory_type(element)
+    if isinstance(stored, IntegerType):
+        return (stored.width.data + 7) // 8
+    width = getattr(stored, "bitwidth", None)
+    if not isinstance(width, int):
+        raise LaminaError(f"type {element} has no size in memory")
+    return (width + 7) // 8
+
+
+def constant(b: RuleBuilder, number: int, type_: Attribute = i64) -> SSAValue:
+    """An integer constant; of a vector type the number in every lane."""
+    if isinstance(type_, VectorType):
+        element = type_.element_type
+        value = DenseIntOrFPElementsAttr.from_list(type_, [number] * type_.get_shape()[0])
+        assert isinstance(element, IntegerType)
+        return b(llvm.ConstantOp(value, type_)).result
+    assert isinstance(type_, IntegerType)
+    return b(llvm.ConstantOp(IntegerAttr(number, type_, truncate_bits=True), type_)).result
+
+
+def binary(b: RuleBuilder, op: type[Operation], x: SSAValue, y: SSAValue) -> SSAValue:
+    """An op of two operands whose result has their type."""
+    return b(op.create(operands=[x, y], result_types=[x.type])).results[0]
+
+
+def cast(b: RuleBuilder, op: type[Operation], x: SSAValue, type_: Attribute) -> SSAValue:
+    """A conversion to `type_`."""
+    return b(op.create(operands=[x], result_types=[type_])).results[0]
+
+
+def compare(b: RuleBuilder, predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
+    """Integer comparison by LLVM's predicate name."""
+    number = llvm.ICmpPredicateFlag(predicate).to_int()
+    op = llvm.ICmpOp.create(
+        operands=[x, y], result_types=[like(x.type, i1)], properties={"predicate": IntegerAttr(number, i64)}
+    )
+    return b(op).results[0]
+
+
+def splat(b: RuleBuilder, scalar: SSAValue, type_: Attribute) -> SSAValue:
+    """`scalar` in every lane of the vector type."""
+    empty = b(PoisonOp(type_)).res
+    first = b(llvm.InsertElementOp(empty, scalar, constant(b, 0))).res
+    mask = DenseArrayBase.from_list(i32, [0] * lanes(type_))
+    return b(llvm.ShuffleVectorOp(first, empty, mask, type_)).res
+
+
+def lanes(type_: Attribute) -> int:
+    """How many lanes a 1-D vector type has."""
+    assert isinstance(type_, ShapedType)
+    return type_.get_shape()[0]
