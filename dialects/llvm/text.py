@@ -236,10 +236,8 @@ def _integer_binary(word: str) -> _Rule:
     def rule(f: _Function, op: Operation) -> str:
         flags = ""
         overflow = op.properties.get("overflowFlags")
-        if isinstance(overflow, llvm.OverflowAttr):
-            flags = "".join(
-                f"{flag.value} " for flag in sorted(overflow.data, key=lambda flag: flag.value, reverse=True)
-            )
+        if isinstance(overflow, IntegerAttr):
+            flags = ("", "nsw ", "nuw ", "nuw nsw ")[overflow.value.data]
         if op.properties.get("isExact") is not None:
             flags += "exact "
         if op.properties.get("isDisjoint") is not None:

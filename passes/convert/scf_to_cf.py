@@ -131,7 +131,8 @@ class _Flattening:
         self.new(cf.ConditionalBranchOp(more, body, [], end, []), op)
         self.start(body)
         last = self.body(op.body, head.args)
-        step = arith.AddiOp(head.args[0], op.step, arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW]))
+        no_wrap = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
+        step = arith.AddiOp(head.args[0], op.step, overflow=no_wrap)
         following = self.new(step, op).results[0]
         self.branch(head, [following, *last.operands], op)
         last.erase()

@@ -96,9 +96,8 @@ def _integer_rule(target: type[Operation]) -> Rule:
         new = target.create(operands=operands, result_types=[operands[0].type])
         overflow = op.properties.get("overflowFlags")
         if isinstance(overflow, arith.IntegerOverflowAttr) and overflow.data:
-            new.properties["overflowFlags"] = llvm.OverflowAttr(
-                [llvm.OverflowFlag(flag.value) for flag in overflow.data]
-            )
+            flags = llvm.OverflowAttr([llvm.OverflowFlag(flag.value) for flag in overflow.data])
+            new.properties["overflowFlags"] = IntegerAttr(flags.to_int(), i32)
         return b(new).results[0]
 
     return rule
