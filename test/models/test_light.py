@@ -1,4 +1,4 @@
-"""The nine networks inside the onnx package: against the outputs stored there, and with random weights against ONNX Runtime."""
+"""The nine networks inside the onnx package: with the outputs stored there, and with random weights."""
 
 import numpy as np
 import pytest
