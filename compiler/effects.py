@@ -150,7 +150,12 @@ declare_effects(Effect.ALLOC, "llvm.alloca")
 declare_effects(Effect.NONE, "bufferization.to_tensor", "bufferization.to_buffer")
 declare_effects(Effect.ALLOC, "bufferization.alloc_tensor", "bufferization.clone")
 
-for _name in ["add", "sub", "mul", "div", "max", "min", "exp", "log", "sqrt", "select", "copy", "fill", "transpose", "broadcast", "reduce", "map", "generic", "matmul", "batch_matmul", "quantized_matmul", "pooling_nchw_max", "conv_2d_nchw_fchw", "conv_2d_nhwgc_gfhwc", "conv_2d_nhwc_hwcf", "conv_2d_ngchw_gfchw", "conv_2d_ngchw_fgchw", "conv_2d_nhwc_fhwc", "pack", "unpack"]:
+_STRUCTURED = """
+    add sub mul div max min exp log sqrt select copy fill transpose broadcast reduce map generic matmul batch_matmul
+    quantized_matmul pooling_nchw_max conv_2d_nchw_fchw conv_2d_nhwgc_gfhwc conv_2d_nhwc_hwcf conv_2d_ngchw_gfchw
+    conv_2d_ngchw_fgchw conv_2d_nhwc_fhwc pack unpack
+"""
+for _name in _STRUCTURED.split():
     effects(f"linalg.{_name}")(_on_buffers)
 
 

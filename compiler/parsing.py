@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
     LocationAttr,
     ModuleOp,
 )
-from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue, TypeAttribute
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 from xdsl.utils.lexer import Span
@@ -32,6 +32,8 @@ from .diagnostics import Diagnostic, LaminaError
 from .locations import SourceLines
 from .resources import blob_to_array, bytes_from_hex
 
+# Types that need no parser to find their end; the same text always means the same type.
+_SIMPLE_TYPE = re.compile(r"(?:(?:tensor|memref|vector)<[0-9x?]*[a-z][a-z0-9]*>|[a-z][a-z0-9]*)(?![\w$.<])")
 _LOCATION_ALIAS = re.compile(r"^(#loc\w*)\s*=\s*(loc\(.*\))\s*$", re.MULTILINE)
 
 
@@ -65,6 +67,7 @@ class LaminaParser(Parser):
         super().__init__(ctx, text, name)
         self.lines = SourceLines(text, name)
         self.file_metadata: dict[str, dict[str, str | bool]] = {}
+        self._types: dict[str, TypeAttribute] = {}
         self._forward_uses: dict[str, Span] = {}
         self._blobs: dict[str, bytes] = {}
         self._resource_uses: dict[str, DenseResourceAttr] = {}
@@ -174,6 +177,22 @@ class LaminaParser(Parser):
         if operand.operand_name not in self.ssa_values:
             self._forward_uses.setdefault(operand.operand_name, operand.span)
         return super().resolve_operand(operand, type)
+
+    def parse_optional_type(self) -> TypeAttribute | None:
+        token = self._current_token
+        if token.kind is not MLIRTokenKind.BARE_IDENT:
+            return super().parse_optional_type()
+        match = _SIMPLE_TYPE.match(self.lexer.input.content, token.span.start)
+        if match is None:
+            return super().parse_optional_type()
+        known = self._types.get(match[0])
+        if known is not None:
+            self._resume_from(match.end())
+            return known
+        type_ = super().parse_optional_type()
+        if type_ is not None:
+            self._types[match[0]] = type_
+        return type_
 
     # Location aliases that are defined after their use
 
