@@ -37,6 +37,9 @@ Fold = Callable[[Any, Constants], Folded | Sequence[Folded] | None]
 
 _FOLDS: dict[str, list[Fold]] = {}
 _EVALUATED = frozenset({"arith", "math"})  # dialects whose ops are evaluated; a tensor program's own pass does its
+_DIVISIONS = frozenset(
+    f"arith.{name}" for name in ("divsi", "divui", "ceildivsi", "ceildivui", "floordivsi", "remsi", "remui")
+)
 _LARGEST = 64  # elements of a constant that folding may make
 
 
@@ -62,7 +65,8 @@ def constant_of(value: SSAValue) -> Attribute | None:
     op = value.op
     if not op.has_trait(ConstantLike):
         return None
-    return op.properties.get("value") or op.attributes.get("value")
+    value = op.properties.get("value")  # an IntegerAttr of zero is falsy: ask for None
+    return op.attributes.get("value") if value is None else value
 
 
 class Folder:
@@ -92,6 +96,8 @@ class Folder:
         arrays = [array_of(constant) for constant in constants]
         if any(array is None or array.size > _LARGEST for array in arrays):
             return None
+        if op.name in _DIVISIONS and not cast(Array, arrays[1]).all():
+            return None  # division by zero stays for run time
         if op.regions or not is_pure(op) or not has_meaning(op):
             return None
         if self._interpreter is None:
@@ -99,7 +105,7 @@ class Folder:
         try:
             results = self._interpreter.evaluate(op, cast(list[Array], arrays))
         except (ArithmeticError, LaminaError, TypeError, ValueError):
-            return None  # division by zero and the like stay for run time
+            return None
         attributes = [attribute_of(a, r.type) for a, r in zip(results, op.results, strict=True)]
         return None if any(a is None for a in attributes) else cast(list[Folded], attributes)
 

@@ -37,14 +37,14 @@ func.func @blocks(%c: i1, %a: i32) -> i32 {
   // CHECK: arith.addi
   %0 = arith.addi %a, %a : i32
   cf.cond_br %c, ^one(%0 : i32), ^two
-// CHECK: ^one
+// CHECK: ^one(%p
 ^one(%p: i32):
   // CHECK-NEXT: arith.muli
   // CHECK-NEXT: return
   %1 = arith.addi %a, %a : i32
   %2 = arith.muli %1, %p : i32
   return %2 : i32
-// CHECK: ^two
+// CHECK: ^two:
 ^two:
   // CHECK-NEXT: arith.muli
   // CHECK-NEXT: cf.br
