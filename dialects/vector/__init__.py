@@ -25,6 +25,7 @@ from xdsl.dialects.vector import (
 from xdsl.ir import Dialect
 
 from .ops import ConstantMaskOp, GatherOp, ReductionOp, ScatterOp, StepOp
+from .widen import Widener, is_vector
 
 Vector = Dialect(
     "vector",
@@ -75,4 +76,6 @@ __all__ = [
     "TransferReadOp",
     "TransferWriteOp",
     "Vector",
+    "Widener",
+    "is_vector",
 ]

@@ -188,8 +188,7 @@ class ReductionOp(IRDLOperation):
     fastmath = prop_def(FastMathFlagsAttr, default_value=FastMathFlagsAttr("none"))
     traits = traits_def(Pure())
     assembly_format = (
-        "$kind `,` $vector (`,` $acc^)? (`fastmath` `` $fastmath^)? attr-dict"
-        " `:` type($vector) `into` type($dest)"
+        "$kind `,` $vector (`,` $acc^)? (`fastmath` `` $fastmath^)? attr-dict `:` type($vector) `into` type($dest)"
     )
 
     def __init__(

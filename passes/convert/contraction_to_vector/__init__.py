@@ -1,0 +1,123 @@
+"""convert-contraction-to-vector: matmuls and convolutions become loops around a register tile.
+
+before, on buffers (B constant and packed in panels of 16 columns):
+    func.func private @kernel(%x: memref<13x64xf32>, %w: memref<7x64x16xf32>, %bias: memref<100xf32>,
+                              %y: memref<13x100xf32>) attributes {lamina.kernel = "contraction"} {
+      linalg.fill ins(%zero : f32) outs(%y : memref<13x100xf32>)
+      linalg.generic {indexing_maps = [(m, n, k) -> (m, k), (m, n, k) -> (n floordiv 16, k, n mod 16), ...]} ...
+      linalg.generic ... ins(%bias ...) outs(%y ...) {  // the epilogue: + bias, relu
+
+after:
+    affine.for %panel = 0 to 6 {
+      affine.for %strip = 0 to 3 {
+        %sums:5 = affine.for %k = 0 to 64 iter_args(...) -> (vector<16xf32>, ...) {
+          %b = affine.vector_load %w[%panel * 1024 + %k * 16] : memref<7168xf32>, vector<16xf32>
+          %a = affine.load %x[%row * 64 + %k] : memref<832xf32>
+          %a16 = vector.broadcast %a : f32 to vector<16xf32>
+          %s = vector.fma %a16, %b, %sum : vector<16xf32>
+          ...
+        ... + bias, relu, on vectors; affine.vector_store
+    ... and the same for the last 4 columns, in vectors of 4
+
+A is read in place, element by element: a convolution is a matmul whose rows begin where its windows do. Kernels
+marked as contractions whose shape is another (no input contiguous along the output's columns) are left for
+convert-linalg-to-affine, with the reason in `lamina.not_tiled`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from ....compiler.context import lamina_context
+from ....compiler.machine import Machine
+from .analysis import Contraction, Kernel, Unsupported, analyse, sums_in_f32
+from .emit import emit
+from .epilogue import check, overlap_is_harmless
+from .pack import lower_pack
+from .schedule import Problem, Schedule, choose
+
+
+@dataclass(frozen=True)
+class ConvertContractionToVector(ModulePass):
+    """Tiles every contraction kernel; `schedule` (`"rows=6 row_blocks=4"`) overrides the chosen one."""
+
+    name = "convert-contraction-to-vector"
+
+    schedule: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = lamina_context(ctx).machine
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp) and function.attributes.get("lamina.kernel") == StringAttr("contraction"):
+                self.convert(function, machine)
+
+    def convert(self, function: FuncOp, machine: Machine) -> None:
+        """Tiles one kernel, or notes why not."""
+        try:
+            kernel = analyse(function)
+            check(kernel)
+        except Unsupported as reason:
+            function.attributes["lamina.not_tiled"] = StringAttr(str(reason))
+            return
+        contraction = kernel.contraction
+        overlap = overlap_is_harmless(kernel)
+        lanes = panel_lanes(contraction, machine)
+        given = self.schedule or string_attribute(function, "lamina.schedule")
+        schedule = Schedule.parse(given) if given else choose(problem_of(contraction, lanes, overlap), machine)
+        function.attributes["lamina.schedule"] = StringAttr(str(schedule))
+        old = list(function.body.block.ops)
+        for pack in kernel.packs:
+            lower_pack(pack, machine)
+        emit(kernel, schedule, lanes, overlap, machine.cores)
+        location = contraction.op.location
+        for new in function.body.block.ops:
+            if new not in old:
+                for inner in new.walk():
+                    inner.location = location
+        erase(kernel)
+
+
+def string_attribute(function: FuncOp, name: str) -> str | None:
+    """The text of a string attribute, if there."""
+    attribute = function.attributes.get(name)
+    return attribute.data if isinstance(attribute, StringAttr) else None
+
+
+def sum_bytes(contraction: Contraction) -> int:
+    """The size of one sum as it is kept in registers."""
+    element = contraction.c.element
+    assert isinstance(element, FixedBitwidthType)
+    return 4 if sums_in_f32(contraction) else max(1, element.bitwidth // 8)
+
+
+def panel_lanes(contraction: Contraction, machine: Machine) -> int:
+    """The columns of a panel: as packed, or two registers of sums."""
+    if contraction.panels is not None:
+        return contraction.panels.lanes
+    return 2 * machine.lanes(sum_bytes(contraction))
+
+
+def problem_of(contraction: Contraction, lanes: int, overlap: bool) -> Problem:
+    """What the cost model looks at."""
+    return Problem(
+        batch=contraction.extent(contraction.batch),
+        rows=contraction.extent(contraction.m),
+        columns=contraction.columns,
+        depth=contraction.extent(contraction.k),
+        element_bytes=sum_bytes(contraction),
+        lanes=lanes,
+        free_to_overlap=overlap,
+    )
+
+
+def erase(kernel: Kernel) -> None:
+    """Removes the structured ops, which the tiles replace."""
+    for op in (*reversed(kernel.epilogue), kernel.contraction.op, kernel.fill, *kernel.packs):
+        if op is not None:
+            op.detach()
+            op.erase()

@@ -1,0 +1,58 @@
+"""From one element to many: a scalar computation rebuilt on vectors, lane by lane the same.
+
+Values that are the same in every lane stay scalars as long as only such values meet; they are broadcast where they
+meet a vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import VectorType
+from xdsl.dialects.vector import BroadcastOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+
+def is_vector(value: SSAValue) -> bool:
+    """Whether lanes may differ."""
+    return isinstance(value.type, VectorType)
+
+
+class Widener:
+    """Rebuilds scalar ops with `lanes` lanes at the builder's place; `values` says what became of each scalar."""
+
+    def __init__(self, builder: Builder, lanes: int):
+        self.builder = builder
+        self.lanes = lanes
+        self.values: dict[SSAValue, SSAValue] = {}
+
+    def wide(self, element: Attribute) -> VectorType:
+        """The vector type of these elements."""
+        return VectorType(element, [self.lanes])
+
+    def value(self, scalar: SSAValue) -> SSAValue:
+        """What `scalar` became: a vector, or a scalar that all lanes share."""
+        return self.values.get(scalar, scalar)
+
+    def vector(self, value: SSAValue) -> SSAValue:
+        """`value` itself when it is a vector, else its broadcast."""
+        if is_vector(value):
+            return value
+        return self.builder.insert(BroadcastOp(value, self.wide(value.type))).results[0]
+
+    def widen(self, op: Operation) -> Sequence[SSAValue]:
+        """Rebuilds `op` (elementwise, without regions) on what its operands became and remembers its results."""
+        operands = [self.value(operand) for operand in op.operands]
+        if not any(map(is_vector, operands)):
+            new = op.clone({old: new for old, new in zip(op.operands, operands, strict=True)})
+        else:
+            new = type(op).create(
+                operands=[self.vector(operand) for operand in operands],
+                result_types=[self.wide(result.type) for result in op.results],
+                properties=op.properties.copy(),
+                attributes=op.attributes.copy(),
+            )
+        self.builder.insert(new)
+        self.values.update(zip(op.results, new.results, strict=True))
+        return new.results

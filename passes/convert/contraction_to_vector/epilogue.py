@@ -1,0 +1,115 @@
+"""What happens to sums while they are in registers: bias, residual, activation, casts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import MemRefType, VectorType
+from xdsl.dialects.linalg.ops import YieldOp
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineDimExpr
+
+from ....dialects import linalg, vector
+from .addresses import Linear, access
+from .analysis import Contraction, Kernel, Unsupported
+from .spot import TilePlace
+
+
+def on_loops(contraction: Contraction, form: Linear) -> Linear:
+    """An access over the output's dimensions as one over the contraction's loops."""
+    coefficients = [0] * len(contraction.sizes)
+    for expr, coefficient in zip(contraction.op.maps[2].results, form.coefficients, strict=True):
+        if isinstance(expr, AffineDimExpr):
+            coefficients[expr.position] += coefficient
+    return Linear(tuple(coefficients), form.offset)
+
+
+class Epilogue:
+    """The elementwise ops of a kernel, applied to one row of one panel of a tile at a time."""
+
+    def __init__(self, kernel: Kernel, flats: Mapping[SSAValue, SSAValue]):
+        self.contraction = kernel.contraction
+        self.generics = kernel.epilogue
+        self.flats = flats
+
+    def apply(self, place: TilePlace, row: int, panel: int, sums: SSAValue) -> dict[SSAValue, SSAValue]:
+        """The vectors to store, by array, given the sums of this row and panel."""
+        held = {self.contraction.c.value: sums}
+        for op in self.generics:
+            self.apply_one(op, place, row, panel, held)
+        return held
+
+    def apply_one(
+        self, op: linalg.GenericOp, place: TilePlace, row: int, panel: int, held: dict[SSAValue, SSAValue]
+    ) -> None:
+        """Applies `op` to what is `held` of the arrays, and holds what it writes."""
+        block = op.body.block
+        widener = vector.Widener(place.code.builder, place.lanes)
+        for argument, value, map in zip(block.args, (*op.inputs, *op.outputs), op.maps, strict=True):
+            if value in held:
+                widener.values[argument] = held[value]
+            elif argument.uses:
+                form = access(value, map)
+                assert form is not None
+                widener.values[argument] = self.load(place, row, panel, value, on_loops(self.contraction, form))
+        for inner in block.ops:
+            match inner:
+                case linalg.IndexOp():
+                    expr = self.contraction.op.maps[2].results[inner.dim.value.data]
+                    assert isinstance(expr, AffineDimExpr)
+                    widener.values[inner.result] = self.index(place, row, panel, expr.position)
+                case YieldOp():
+                    for output, result in zip(op.outputs, inner.operands, strict=True):
+                        held[output] = widener.vector(widener.value(result))
+                case _:
+                    widener.widen(inner)
+
+    def load(self, place: TilePlace, row: int, panel: int, value: SSAValue, form: Linear) -> SSAValue:
+        """The elements of `value` at this row and panel: a scalar when all columns share one."""
+        expr = place.position(form, row, panel)
+        flat = self.flats[value]
+        if self.contraction.n < 0 or not form.coefficients[self.contraction.n]:
+            return place.once((flat, expr), lambda: place.code.load(flat, expr, *place.operands))
+        assert isinstance(flat.type, MemRefType)
+        return place.load(flat, flat.type.element_type, expr)
+
+    def index(self, place: TilePlace, row: int, panel: int, dim: int) -> SSAValue:
+        """The index of loop `dim`: a vector when it is the columns'."""
+        form = Linear(tuple(int(d == dim) for d in range(len(self.contraction.sizes))))
+        first = place.code.index(place.position(form, row, panel), *place.operands)
+        if dim != self.contraction.n:
+            return first
+        step = place.code(vector.StepOp(place.lanes)).result
+        wide = place.code(vector.BroadcastOp(first, VectorType(first.type, [place.lanes]))).vector
+        return place.code(arith.AddiOp(step, wide)).result
+
+
+def check(kernel: Kernel) -> None:
+    """Raises Unsupported where the epilogue reads arrays in a way that a tile in registers does not serve."""
+    contraction = kernel.contraction
+    written = {contraction.c.value}
+    for op in kernel.epilogue:
+        for value, map in zip(op.inputs, op.maps, strict=False):
+            form = access(value, map)
+            if form is None:
+                raise Unsupported("an access of the epilogue is not linear")
+            if value in written and map != op.maps[-1]:
+                raise Unsupported("the epilogue reads sums of other elements")
+            if contraction.n >= 0 and on_loops(contraction, form).coefficients[contraction.n] not in (0, 1):
+                raise Unsupported("the epilogue reads an array across its rows")
+        written.update(op.outputs)
+
+
+def overlap_is_harmless(kernel: Kernel) -> bool:
+    """Whether elements may be computed twice: no array is read before this kernel writes to it."""
+    if kernel.fill is None:
+        return False
+    held = {kernel.contraction.c.value}
+    written = held.union(*(op.outputs for op in kernel.epilogue))
+    for op in kernel.epilogue:
+        values = zip(op.body.block.args, (*op.inputs, *op.outputs), strict=True)
+        if any(argument.uses and value in written and value not in held for argument, value in values):
+            return False
+        held.update(op.outputs)
+    return True

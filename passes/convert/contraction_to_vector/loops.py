@@ -1,0 +1,169 @@
+"""Writing loops and affine index arithmetic without ceremony."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import TypeVar
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, IntegerAttr, MemRefType, VectorType, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
+from xdsl.rewriter import InsertPoint
+
+from ....dialects import affine, memref, vector
+from .addresses import memref_shape
+
+OpT = TypeVar("OpT", bound=Operation)
+D = AffineExpr.dimension
+
+
+def compress(expr: AffineExpr, operands: Sequence[SSAValue | None]) -> tuple[AffineMap, list[SSAValue]]:
+    """`expr` as a map over just those operands that it uses, each once. None stands for an operand that is 0."""
+    values: list[SSAValue] = []
+    names: list[AffineExpr] = []
+    used = {e.position for e in expr.dfs() if isinstance(e, AffineDimExpr)}
+    for position, operand in enumerate(operands):
+        if operand is None:
+            names.append(AffineExpr.constant(0))
+        elif position not in used:
+            names.append(D(position))
+        else:
+            if operand not in values:
+                values.append(operand)
+            names.append(D(values.index(operand)))
+    return AffineMap(len(values), 0, (expr.replace_dims_and_symbols(names, ()),)), values
+
+
+class Loops:
+    """Appends ops at one place; the bodies of loops are functions that append to the loop's block meanwhile."""
+
+    def __init__(self, point: InsertPoint):
+        self.builder = Builder(point)
+
+    def __call__(self, op: OpT) -> OpT:
+        """Inserts `op` and returns it."""
+        return self.builder.insert(op)
+
+    def index(self, expr: AffineExpr, *operands: SSAValue | None) -> SSAValue:
+        """The value of an affine expression of `operands` (its dimensions)."""
+        map, values = compress(expr, operands)
+        result = map.results[0]
+        if isinstance(result, AffineDimExpr):
+            return values[result.position]
+        if isinstance(result, AffineConstantExpr):
+            return self(arith.ConstantOp(IntegerAttr(result.value, IndexType()))).result
+        return self(affine.ApplyOp(values, AffineMapAttr(map))).result
+
+    def serial(
+        self,
+        lower: AffineExpr,
+        upper: AffineExpr,
+        operands: Sequence[SSAValue | None],
+        inits: Sequence[SSAValue],
+        body: Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]],
+        step: int = 1,
+    ) -> Sequence[SSAValue]:
+        """`for i in range(lower, upper, step)` that carries values; bounds are over `operands`."""
+        block = Block(arg_types=[IndexType(), *(value.type for value in inits)])
+        self._into(block, lambda: body(block.args[0], block.args[1:]))
+        lower_map, lower_operands = compress(lower, operands)
+        upper_map, upper_operands = compress(upper, operands)
+        loop = affine.ForOp.from_region(
+            lower_operands,
+            upper_operands,
+            inits,
+            [value.type for value in inits],
+            AffineMapAttr(lower_map),
+            AffineMapAttr(upper_map),
+            Region(block),
+            step,
+        )
+        return self(loop).results
+
+    def count(self, size: int, body: Callable[[SSAValue | None], None]) -> None:
+        """`for i in range(size)`; a single round needs no loop and has the index None, for 0."""
+        if size == 1:
+            body(None)
+            return
+
+        def once(i: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            body(i)
+            return ()
+
+        self.serial(AffineExpr.constant(0), AffineExpr.constant(size), (), (), once)
+
+    def parallel(self, size: int, body: Callable[[SSAValue], None]) -> None:
+        """Rounds that may run at the same time."""
+        block = Block(arg_types=[IndexType()])
+
+        def once() -> Sequence[SSAValue]:
+            body(block.args[0])
+            return ()
+
+        self._into(block, once)
+        self(affine.ParallelOp.of([0], [size], Region(block)))
+
+    def _into(self, block: Block, body: Callable[[], Sequence[SSAValue]]) -> None:
+        outside, self.builder = self.builder, Builder(InsertPoint.at_end(block))
+        self(affine.YieldOp.get(*body()))
+        self.builder = outside
+
+    def flat(self, value: SSAValue) -> SSAValue:
+        """The buffer as one dimension."""
+        shape = memref_shape(value)
+        assert shape is not None
+        if len(shape) <= 1:
+            return value
+        assert isinstance(value.type, MemRefType)
+        type_ = MemRefType(value.type.element_type, [prod(shape)], memory_space=value.type.memory_space)
+        together = ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in range(len(shape))])])
+        op = memref.CollapseShapeOp.create(
+            operands=[value], result_types=[type_], properties={"reassociation": together}
+        )
+        return self(op).result
+
+    def load(self, base: SSAValue, expr: AffineExpr, *operands: SSAValue | None) -> SSAValue:
+        """One element."""
+        map, values = compress(expr, operands)
+        if memref_shape(base) == ():
+            map, values = AffineMap(0, 0, ()), []
+        return self(affine.LoadOp(base, values, AffineMapAttr(map))).result
+
+    def store(self, value: SSAValue, base: SSAValue, expr: AffineExpr, *operands: SSAValue | None) -> None:
+        """One element."""
+        map, values = compress(expr, operands)
+        self(affine.StoreOp(value, base, values, AffineMapAttr(map)))
+
+    def load_vector(
+        self,
+        type_: VectorType,
+        base: SSAValue,
+        expr: AffineExpr,
+        *operands: SSAValue | None,
+        mask: SSAValue | None = None,
+        otherwise: SSAValue | None = None,
+    ) -> SSAValue:
+        """Consecutive elements; under a mask, `otherwise` in the lanes masked off."""
+        map, values = compress(expr, operands)
+        if mask is None or otherwise is None:
+            return self(affine.VectorLoadOp(base, values, AffineMapAttr(map), type_)).result  # pyright: ignore[reportArgumentType]
+        place = self.index(expr, *operands)
+        return self(vector.MaskedLoadOp(base, [place], mask, otherwise)).result
+
+    def store_vector(
+        self,
+        value: SSAValue,
+        base: SSAValue,
+        expr: AffineExpr,
+        *operands: SSAValue | None,
+        mask: SSAValue | None = None,
+    ) -> None:
+        """Consecutive elements, those that the mask sets."""
+        if mask is None:
+            map, values = compress(expr, operands)
+            self(affine.VectorStoreOp(value, base, values, AffineMapAttr(map)))  # pyright: ignore[reportArgumentType]
+            return
+        self(vector.MaskedStoreOp(base, [self.index(expr, *operands)], mask, value))

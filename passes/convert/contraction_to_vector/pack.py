@@ -1,0 +1,92 @@
+"""Packing of a B that is known only at run time: a copy into panels inside the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from xdsl.dialects.builtin import MemRefType, VectorType
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.rewriter import InsertPoint
+
+from ....compiler.machine import Machine
+from ....dialects import linalg, vector
+from .addresses import memref_shape, row_major_strides
+from .analysis import Unsupported
+from .loops import D, Loops
+from .schedule import SMALL
+from .spot import zero
+
+
+def lower_pack(op: linalg.PackOp, machine: Machine) -> None:
+    """Writes the loops of `op` before it: over the outer dimensions of the panels, then one panel's lanes.
+
+    The lanes are a vector where the source is contiguous along them, else a loop.
+    """
+    source, dest = memref_shape(op.source), memref_shape(op.dest)
+    if source is None or dest is None or len(op.tiles) != 1:
+        raise Unsupported("a pack of other than one dimension of static buffers")
+    (position,), (lanes,) = op.positions, op.tiles
+    code = Loops(InsertPoint.before(op))
+    from_, to = code.flat(op.source), code.flat(op.dest)
+    from_strides, to_strides = row_major_strides(source), row_major_strides(dest)
+    outer = list(op.permutation)  # outer dimension i of dest is dimension outer[i] of source
+    tiled = outer.index(position)
+    inner = [i for i in range(len(outer)) if i != tiled]
+    whole, rest = divmod(source[position], lanes)
+    element = op.dest.type
+    assert isinstance(element, MemRefType)
+
+    def copy(panel: int | None, valid: int) -> None:
+        """One nest: every panel that is whole (panel None), or the last one, of which `valid` lanes are there."""
+        loops = [tiled, *inner] if panel is None else inner
+        extents = [whole if i == tiled else dest[i] for i in loops]
+
+        def body(indices: list[SSAValue | None]) -> None:
+            read = write = AffineExpr.constant(0)
+            for number, i in enumerate(loops):
+                factor = lanes if i == tiled else 1
+                read = read + D(number) * (from_strides[outer[i]] * factor)
+                write = write + D(number) * to_strides[i]
+            if panel is not None:
+                read = read + panel * lanes * from_strides[position]
+                write = write + panel * to_strides[tiled]
+            if from_strides[position] == 1:
+                type_ = VectorType(element.element_type, [lanes])
+                mask = code(vector.ConstantMaskOp(valid, lanes)).result if valid < lanes else None
+                padding = op.padding_value or zero(code, element.element_type)
+                otherwise = code(vector.BroadcastOp(padding, type_)).vector if mask else None
+                value = code.load_vector(type_, from_, read, *indices, mask=mask, otherwise=otherwise)
+                code.store_vector(value, to, write, *indices)
+                return
+            for lane in range(lanes):
+                value = op.padding_value or zero(code, element.element_type)
+                if lane < valid:
+                    value = code.load(from_, read + lane * from_strides[position], *indices)
+                code.store(value, to, write + lane, *indices)
+
+        nest(code, extents, body, machine.cores)
+
+    if whole:
+        copy(None, lanes)
+    if rest:
+        copy(whole, rest)
+
+
+def nest(code: Loops, extents: list[int], body: Callable[[list[SSAValue | None]], None], cores: int) -> None:
+    """Loops over `extents`, the outermost with more than one round in parallel when there is enough to do."""
+    total = 1
+    for extent in extents:
+        total *= extent
+    first = next((i for i, extent in enumerate(extents) if extent > 1), -1)
+
+    def at(chosen: list[SSAValue | None]) -> None:
+        level = len(chosen)
+        if level == len(extents):
+            body(chosen)
+        elif level == first and cores > 1 and total * 16 >= SMALL:
+            code.parallel(extents[level], lambda i: at([*chosen, i]))
+        else:
+            code.count(extents[level], lambda i: at([*chosen, i]))
+
+    at([])

@@ -1,0 +1,196 @@
+"""One register tile: all of k for some rows and panels, the sums carried through the loops in vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import VectorType, f32
+from xdsl.dialects.linalg.ops import YieldOp
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ....dialects import vector
+from .addresses import is_linear
+from .analysis import Contraction, Kernel, sums_in_f32
+from .epilogue import Epilogue
+from .loops import D, Loops
+from .spot import PANEL, Columns, TilePlace
+
+Level = tuple[int, int, int]  # a loop over k: trip count, step in A, step in B
+Step = Callable[[Sequence[SSAValue], Sequence[SSAValue], int], Sequence[SSAValue]]
+
+
+def k_levels(contraction: Contraction) -> list[Level]:
+    """The loops over k, outermost first; neighbours that both operands walk evenly are one loop."""
+    levels: list[Level] = []
+    for d in contraction.k:
+        level = (contraction.sizes[d], contraction.a.form.coefficients[d], contraction.b.form.coefficients[d])
+        if levels and levels[-1][1:] == (level[0] * level[1], level[0] * level[2]):
+            levels[-1] = (levels[-1][0] * level[0], *level[1:])
+        else:
+            levels.append(level)
+    return levels
+
+
+class TileWriter:
+    """Writes tiles of one kernel; `flats` are the kernel's arrays as one dimension."""
+
+    def __init__(self, code: Loops, kernel: Kernel, flats: Mapping[SSAValue, SSAValue], unroll: int):
+        self.code = code
+        self.kernel = kernel
+        self.contraction = kernel.contraction
+        self.flats = flats
+        self.unroll = unroll
+        self.levels = k_levels(kernel.contraction)
+        self.epilogue = Epilogue(kernel, flats)
+        self.in_f32 = sums_in_f32(kernel.contraction)
+        self.sum_type: Attribute = f32 if self.in_f32 else kernel.contraction.c.element
+
+    def write(
+        self,
+        rows: int,
+        panels: int,
+        columns: Columns,
+        operands: tuple[SSAValue | None, SSAValue | None, SSAValue | None],
+    ) -> None:
+        """The tile of `rows` × `panels` at `operands`: batch, first row, first panel."""
+        place = TilePlace(self.code, self.contraction, columns, operands)
+        spots = [(row, panel) for row in range(rows) for panel in range(panels)]
+        inits = [self.initial(place, row, panel) for row, panel in spots]
+        a_places = self.a_places(place, rows)
+        b_place = self.b_place(place)
+
+        def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue], ahead: int) -> list[SSAValue]:
+            return self.step(place, a_places, b_place, spots, ks, sums, ahead)
+
+        sums = self.nest(step, (), inits)
+        for (row, panel), total in zip(spots, sums, strict=True):
+            held = self.epilogue.apply(place, row, panel, self.stored(total, place.lanes))
+            for array, value in held.items():
+                expr = place.position(self.contraction.c.form, row, panel)
+                self.code.store_vector(value, self.flats[array], expr, *operands, mask=place.mask())
+
+    def nest(self, step: Step, ks: tuple[SSAValue, ...], sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """The loops over k from level `len(ks)` inwards."""
+        if len(ks) == len(self.levels):
+            return step(ks, sums, 0)
+        size = self.levels[len(ks)][0]
+        innermost = len(ks) == len(self.levels) - 1
+        by = self.unroll if innermost and size % self.unroll == 0 else 1
+
+        def body(k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            if not innermost:
+                return self.nest(step, (*ks, k), carried)
+            for ahead in range(by):
+                carried = step((*ks, k), carried, ahead)
+            return carried
+
+        return self.code.serial(AffineExpr.constant(0), AffineExpr.constant(size), (), sums, body, by)
+
+    def a_places(self, place: TilePlace, rows: int) -> list[tuple[SSAValue, int]]:
+        """For each row the position in A where its k begins, as a value and a constant to add."""
+        exprs = [place.outer(self.contraction.a.form, row) for row in range(rows)]
+        if not is_linear(exprs[0]):
+            return [(self.code.index(expr, *place.operands), 0) for expr in exprs]
+        base = self.code.index(exprs[0], *place.operands)
+        steps = [expr.eval((0, 0, 0), ()) - exprs[0].eval((0, 0, 0), ()) for expr in exprs]
+        return [(base, step) for step in steps]
+
+    def b_place(self, place: TilePlace) -> SSAValue:
+        """The position in B where k of the tile's first panel begins."""
+        expr = place.outer(self.contraction.b.form, 0)
+        panels = self.contraction.panels
+        if panels is None:
+            expr = expr + PANEL * place.panel_lanes + place.columns.first
+        else:
+            expr = expr + PANEL * panels.stride + place.columns.first // panels.lanes * panels.stride
+        return self.code.index(expr, *place.operands)
+
+    def initial(self, place: TilePlace, row: int, panel: int) -> SSAValue:
+        """What the sums begin with: the fill's value, or what the output holds."""
+        type_ = VectorType(self.sum_type, [place.lanes])
+        if self.kernel.fill is None:
+            expr = place.position(self.contraction.c.form, row, panel)
+            before = place.load(self.flats[self.contraction.c.value], self.contraction.c.element, expr)
+            return self.code(arith.ExtFOp(before, type_)).result if self.in_f32 else before
+
+        def make() -> SSAValue:
+            assert self.kernel.fill is not None
+            value = self.kernel.fill.value
+            if self.in_f32:
+                value = self.code(arith.ExtFOp(value, f32)).result
+            return self.code(vector.BroadcastOp(value, type_)).vector
+
+        return place.once("initial", make)
+
+    def stored(self, total: SSAValue, lanes: int) -> SSAValue:
+        """The sums in the output's element type."""
+        if not self.in_f32:
+            return total
+        return self.code(arith.TruncFOp(total, VectorType(self.contraction.c.element, [lanes]))).result
+
+    def step(
+        self,
+        place: TilePlace,
+        a_places: Sequence[tuple[SSAValue, int]],
+        b_place: SSAValue,
+        spots: Sequence[tuple[int, int]],
+        ks: Sequence[SSAValue],
+        sums: Sequence[SSAValue],
+        ahead: int,
+    ) -> list[SSAValue]:
+        """The sums after one more k: a row of B as vectors, an element of A per row, a multiply-add for each pair."""
+        a_flat, b_flat = self.flats[self.contraction.a.value], self.flats[self.contraction.b.value]
+        a_walk, b_walk = self.walk(1, ahead), self.walk(2, ahead)
+        panels = self.contraction.panels
+        apart = panels.stride if panels else place.panel_lanes
+        b_type = VectorType(self.contraction.b.element, [place.lanes])
+        mask = place.mask() if panels is None else None
+        otherwise = place.zeros(b_type) if mask is not None else None
+        rights = {
+            panel: self.code.load_vector(
+                b_type, b_flat, b_walk + panel * apart, b_place, *ks, mask=mask, otherwise=otherwise
+            )
+            for panel in dict.fromkeys(panel for _, panel in spots)
+        }
+        lefts = {
+            row: self.code.load(a_flat, a_walk + a_places[row][1], a_places[row][0], *ks)
+            for row in dict.fromkeys(row for row, _ in spots)
+        }
+        return [
+            self.multiply_add(place.lanes, lefts[row], rights[panel], total)
+            for (row, panel), total in zip(spots, sums, strict=True)
+        ]
+
+    def walk(self, operand: int, ahead: int) -> AffineExpr:
+        """base + Σ k * step over (base, k...), `ahead` rounds further in the innermost loop."""
+        expr = D(0)
+        for position, level in enumerate(self.levels):
+            if level[operand]:
+                expr = expr + D(position + 1) * level[operand]
+        return expr + (ahead * self.levels[-1][operand] if ahead else 0)
+
+    def multiply_add(self, lanes: int, left: SSAValue, right: SSAValue, total: SSAValue) -> SSAValue:
+        """The contraction's body on one element of A and a vector of B."""
+        contraction = self.contraction
+        widener = vector.Widener(self.code.builder, lanes)
+        a_argument = contraction.a_argument
+        arguments = contraction.body.args
+        widener.values |= {arguments[a_argument]: left, arguments[1 - a_argument]: right, arguments[2]: total}
+        for op in contraction.body.ops:
+            if op is contraction.product or isinstance(op, YieldOp):
+                continue
+            if op is contraction.sum and contraction.product is not None:
+                factors = [widener.value(factor) for factor in contraction.product.operands]
+                if self.in_f32:
+                    factors = [self.extended(factor) for factor in factors]
+                x, y = (widener.vector(factor) for factor in factors)
+                return self.code(vector.FMAOp(x, y, total)).res
+            widener.widen(op)
+        return widener.value(contraction.sum.results[0])
+
+    def extended(self, value: SSAValue) -> SSAValue:
+        """A 16-bit float or a vector of them as f32."""
+        wide = VectorType(f32, value.type.get_shape()) if isinstance(value.type, VectorType) else f32
+        return self.code(arith.ExtFOp(value, wide)).result
