@@ -118,11 +118,10 @@ def split(code: Loops, task: SSAValue, extents: tuple[int, int, int]) -> list[SS
     indices: list[SSAValue | None] = []
     inner = extents[0] * extents[1] * extents[2]
     for position, extent in enumerate(extents):
-        outer, inner = inner, inner // extent
+        inner //= extent
         expr = D(0) // inner if inner > 1 else D(0)
         leading = all(e == 1 for e in extents[:position])
         indices.append(code.index(expr if leading else expr % extent, task) if extent > 1 else None)
-        assert outer
     return indices
 
 

@@ -60,6 +60,8 @@ class TileWriter:
         inits = [self.initial(place, row, panel) for row, panel in spots]
         a_places = self.a_places(place, rows)
         b_place = self.b_place(place)
+        if self.contraction.panels is None and place.mask() is not None:
+            place.zeros(self.b_type(place))  # made here, used inside the loops over k
 
         def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue], ahead: int) -> list[SSAValue]:
             return self.step(place, a_places, b_place, spots, ks, sums, ahead)
@@ -145,7 +147,7 @@ class TileWriter:
         a_walk, b_walk = self.walk(1, ahead), self.walk(2, ahead)
         panels = self.contraction.panels
         apart = panels.stride if panels else place.panel_lanes
-        b_type = VectorType(self.contraction.b.element, [place.lanes])
+        b_type = self.b_type(place)
         mask = place.mask() if panels is None else None
         otherwise = place.zeros(b_type) if mask is not None else None
         rights = {
@@ -162,6 +164,10 @@ class TileWriter:
             self.multiply_add(place.lanes, lefts[row], rights[panel], total)
             for (row, panel), total in zip(spots, sums, strict=True)
         ]
+
+    def b_type(self, place: TilePlace) -> VectorType:
+        """A panel's row of B."""
+        return VectorType(self.contraction.b.element, [place.lanes])
 
     def walk(self, operand: int, ahead: int) -> AffineExpr:
         """base + Σ k * step over (base, k...), `ahead` rounds further in the innermost loop."""
