@@ -132,3 +132,16 @@ def dense_array(attr: DenseIntOrFPElementsAttr[Any]) -> Array:
     if dtype.itemsize == width and "int" not in dtype.name:
         return np.frombuffer(raw, np.uint8).view(dtype).reshape(shape)
     return np.frombuffer(raw, f"i{width}").astype(dtype).reshape(shape)
+
+
+def dense_attribute(array: Array) -> DenseIntOrFPElementsAttr[Any]:
+    """`dense<...>` with the elements of `array`, each written out: the inverse of `dense_array`, for small arrays.
+
+    >>> str(dense_attribute(np.array([1, 2], np.int8)))
+    'dense<[1, 2]> : tensor<2xi8>'
+    """
+    element = cast(Any, element_type_of(array.dtype))
+    type_ = builtin.TensorType(element, array.shape)
+    if array.dtype == np.bool_ or array.dtype.itemsize != element.compile_time_size:
+        return DenseIntOrFPElementsAttr.from_list(cast(Any, type_), [int(v) for v in array.reshape(-1)])
+    return DenseIntOrFPElementsAttr(cast(Any, type_), builtin.BytesAttr(np.ascontiguousarray(array).tobytes()))

@@ -22,13 +22,14 @@ from xdsl.dialects.builtin import (
     ModuleOp,
 )
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue, TypeAttribute
-from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser import UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from .context import LaminaContext
 from .diagnostics import Diagnostic, LaminaError
+from .literals import LiteralParser
 from .locations import SourceLines
 from .resources import blob_to_array, bytes_from_hex
 
@@ -58,7 +59,7 @@ def collector_paused():
             gc.enable()
 
 
-class LaminaParser(Parser):
+class LaminaParser(LiteralParser):
     """xDSL's parser with locations, placed errors, and resources of its own."""
 
     ctx: LaminaContext

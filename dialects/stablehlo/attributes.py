@@ -208,9 +208,7 @@ def _print_record(printer: Printer, record: Any, keep_empty: bool = False) -> No
     with printer.in_angle_brackets():
         printer.print_string(
             ", ".join(
-                f"{name} = [{', '.join(map(str, value))}]"
-                if isinstance(value, tuple)
-                else f"{name} = {value}"
+                f"{name} = [{', '.join(map(str, value))}]" if isinstance(value, tuple) else f"{name} = {value}"
                 for name, value in shown
             )
         )
@@ -298,9 +296,7 @@ class DotAlgorithmAttr(Data[DotAlgorithm]):
         parser.parse_comma_separated_list(parser.Delimiter.ANGLE, entry)
         names = {field.name for field in fields(DotAlgorithm)}
         if wrong := names ^ values.keys():
-            parser.raise_error(
-                f"dot_algorithm needs exactly {', '.join(sorted(names))}; wrong: {sorted(wrong)}"
-            )
+            parser.raise_error(f"dot_algorithm needs exactly {', '.join(sorted(names))}; wrong: {sorted(wrong)}")
         return DotAlgorithm(**values)
 
     def print_parameter(self, printer: Printer) -> None:

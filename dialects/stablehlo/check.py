@@ -8,19 +8,31 @@ from __future__ import annotations
 from abc import ABC
 from typing import Self
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, TensorType, f64
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    TensorType,
+    f64,
+)
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from . import shapes
-from .element_types import unsigned64
 from .syntax import StableHLOOp, parse_attributes, print_attributes
 
 Value = SSAValue | Operation
 
 DEFAULT_TOLERANCE = 1e-4
+
+
+def unsigned64(value: int) -> IntegerAttr:
+    """`value : ui64`."""
+    return IntegerAttr(value, IntegerType(64, Signedness.UNSIGNED))
 
 
 class ExpectOp(StableHLOOp, ABC):
@@ -94,9 +106,7 @@ class ExpectConstOp(ExpectOp, ABC):
     def verify_(self) -> None:
         super().verify_()
         if self.lhs.type != self.value.type:
-            shapes.fail(
-                f"value and constant must have the same type, got {self.lhs.type} and {self.value.type}"
-            )
+            shapes.fail(f"value and constant must have the same type, got {self.lhs.type} and {self.value.type}")
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -163,9 +173,7 @@ class ExpectCloseOp(StableHLOOp):
     max_ulp_difference = prop_def(IntegerAttr)
     min_ulp_difference = opt_prop_def(IntegerAttr)
 
-    def __init__(
-        self, actual: Value, expected: Value, *, max_ulp_difference: int = 1, min_ulp_difference: int = 0
-    ):
+    def __init__(self, actual: Value, expected: Value, *, max_ulp_difference: int = 1, min_ulp_difference: int = 0):
         properties = {
             "max_ulp_difference": unsigned64(max_ulp_difference),
             "min_ulp_difference": unsigned64(min_ulp_difference),
@@ -205,6 +213,4 @@ class ExpectCloseOp(StableHLOOp):
         return cls.create(operands=resolved, properties=properties, attributes=attributes)
 
 
-Check = Dialect(
-    "check", [ExpectEqOp, ExpectEqConstOp, ExpectAlmostEqOp, ExpectAlmostEqConstOp, ExpectCloseOp]
-)
+Check = Dialect("check", [ExpectEqOp, ExpectEqConstOp, ExpectAlmostEqOp, ExpectAlmostEqConstOp, ExpectCloseOp])

@@ -6,8 +6,8 @@ import numpy as np
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...compiler.weights import WeightStore
-from .element_types import Array, dense_array, dense_attr, dtype_of, element_type_of, tensor_type
+from ...compiler.dtypes import dense_array, dense_attribute, dtype_of, element_type_of
+from ...compiler.weights import Array, WeightStore
 from .ops_creation import ConstantOp
 
 INLINE_ELEMENTS = 64
@@ -50,8 +50,9 @@ def constant_value(value: SSAValue | Operation | Attribute, weights: WeightStore
 def constant_attr(array: Array, weights: WeightStore, name: str = "weight") -> Attribute:
     """`dense<..>` for small arrays and scalars, else `dense_resource<key>` with the array put into the store."""
     if array.size <= INLINE_ELEMENTS:
-        return dense_attr(array)
-    return DenseResourceAttr.from_params(weights.add(array, name), tensor_type(array))
+        return dense_attribute(array)
+    kind = TensorType(element_type_of(array.dtype), array.shape)
+    return DenseResourceAttr.from_params(weights.add(array, name), kind)
 
 
 def make_constant(array: Array, weights: WeightStore, name: str = "weight") -> ConstantOp:

@@ -118,9 +118,7 @@ class ConvDimensionNumbersAttr(Data[ConvDimensions]):
             def entry() -> None:
                 key = parser.parse_identifier()
                 parser.parse_punctuation("=")
-                items = parser.parse_optional_comma_separated_list(
-                    parser.Delimiter.SQUARE, parser.parse_integer
-                )
+                items = parser.parse_optional_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_integer)
                 values[key] = parser.parse_integer() if items is None else tuple(items)
 
             parser.parse_comma_separated_list(parser.Delimiter.NONE, entry)

@@ -302,9 +302,7 @@ class ConvolutionOp(StableHLOOp):
         operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
         parser.parse_keyword("dim_numbers")
         parser.parse_punctuation("=")
-        properties: dict[str, Attribute] = {
-            "dimension_numbers": ConvDimensionNumbersAttr(parse_layouts(parser))
-        }
+        properties: dict[str, Attribute] = {"dimension_numbers": ConvDimensionNumbersAttr(parse_layouts(parser))}
         parser.parse_punctuation(",")
         parser.parse_keyword("window")
         parser.parse_punctuation("=")

@@ -95,16 +95,12 @@ class ReturnOp(StableHLOOp):
         if operands:
             parser.parse_punctuation(":")
             kinds = list(parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type))
-        return cls.create(
-            operands=parser.resolve_operands(operands, kinds, parser.pos), attributes=attributes
-        )
+        return cls.create(operands=parser.resolve_operands(operands, kinds, parser.pos), attributes=attributes)
 
 
 def returned(region: Region, name: str) -> list[Attribute]:
     """The types that a region returns."""
-    block = (
-        region.block if region.blocks.first is not None and region.blocks.first.next_block is None else None
-    )
+    block = region.block if region.blocks.first is not None and region.blocks.first.next_block is None else None
     if block is None or not isinstance(block.last_op, ReturnOp):
         shapes.fail(f"{name} must be one block that ends in stablehlo.return")
     return list(block.last_op.operand_types)
@@ -286,9 +282,7 @@ class CompositeOp(StableHLOOp):
         properties = {
             "name": string_attr(name),
             "composite_attributes": composite_attributes,
-            "decomposition": SymbolRefAttr(decomposition)
-            if isinstance(decomposition, str)
-            else decomposition,
+            "decomposition": SymbolRefAttr(decomposition) if isinstance(decomposition, str) else decomposition,
             "version": None if version is None else int_attr(version, 32),
         }
         self._build(inputs, properties, regions=composite_regions, result_types=result_types)
@@ -379,9 +373,7 @@ class CustomCallOp(ClausedOp):
         properties = {
             "call_target_name": string_attr(call_target_name),
             "has_side_effect": None if has_side_effect is None else bool_attr(has_side_effect),
-            "backend_config": StringAttr(backend_config)
-            if isinstance(backend_config, str)
-            else backend_config,
+            "backend_config": StringAttr(backend_config) if isinstance(backend_config, str) else backend_config,
             "api_version": None if api_version is None else int_attr(api_version, 32),
             "called_computations": None
             if called_computations is None
@@ -420,7 +412,7 @@ class TupleOp(ClausedOp):
         self._build(val)
 
     def infer(self) -> Sequence[Attribute] | None:
-        return (TupleType([v.type for v in self.operands]),)
+        return (TupleType(tuple(v.type for v in self.operands)),)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" " if self.operands else "")

@@ -19,9 +19,9 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
 
+from ...compiler.dtypes import dense_attribute
 from . import shapes
 from .attributes import RngAlgorithm, RngAlgorithmAttr, RngDistribution, RngDistributionAttr, int_attr
-from .element_types import dense_attr
 from .syntax import Clause, ClausedOp, Int, Keyword, StableHLOOp, parse_attributes, print_attributes
 
 Value = SSAValue | Operation
@@ -51,7 +51,7 @@ class ConstantOp(StableHLOOp):
     def __init__(self, value: ConstantValue | np.ndarray[Any, Any] | float | bool):
         """From an attribute or a small array; `constants.make_constant` takes arrays of any size."""
         if not isinstance(value, DenseIntOrFPElementsAttr | DenseResourceAttr):
-            value = dense_attr(np.asarray(value))
+            value = dense_attribute(np.asarray(value))
         self._build([], {"value": value})
 
     def infer(self) -> Sequence[Attribute] | None:

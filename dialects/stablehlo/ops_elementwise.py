@@ -524,8 +524,7 @@ class CompareOp(ClausedOp):
         }.get(kind)
         if allowed and self.compare_type.data.value not in allowed:
             shapes.fail(
-                f"compare_type of {kind} elements must be {' or '.join(allowed)}, "
-                f"got {self.compare_type.data.value}",
+                f"compare_type of {kind} elements must be {' or '.join(allowed)}, got {self.compare_type.data.value}",
                 "C3",
             )
 
@@ -622,9 +621,7 @@ class ConvertOp(UnaryOp):
 
     name = "stablehlo.convert"
 
-    def __init__(
-        self, operand: Value, element_type: Attribute | None = None, *, result_type: Attribute | None = None
-    ):
+    def __init__(self, operand: Value, element_type: Attribute | None = None, *, result_type: Attribute | None = None):
         if result_type is None:
             if element_type is None:
                 raise ValueError("ConvertOp needs element_type or result_type")

@@ -32,9 +32,7 @@ class ReshapeOp(ClausedOp):
     result = result_def(TensorType)
     traits = traits_def(Pure())
 
-    def __init__(
-        self, operand: Value, shape: Sequence[int] | None = None, *, result_type: Attribute | None = None
-    ):
+    def __init__(self, operand: Value, shape: Sequence[int] | None = None, *, result_type: Attribute | None = None):
         if result_type is None:
             if shape is None:
                 raise ValueError("ReshapeOp needs shape or result_type")
@@ -96,9 +94,7 @@ class BroadcastInDimOp(ClausedOp):
             if shape is None:
                 raise ValueError("BroadcastInDimOp needs shape or result_type")
             result_type = shapes.with_shape(shapes.tensor(SSAValue.get(operand)), shape)
-        self._build(
-            [operand], {"broadcast_dimensions": int_array(broadcast_dimensions)}, result_types=[result_type]
-        )
+        self._build([operand], {"broadcast_dimensions": int_array(broadcast_dimensions)}, result_types=[result_type])
 
     def verify_(self) -> None:
         super().verify_()
@@ -141,9 +137,7 @@ class SliceOp(ClausedOp):
     strides = prop_def(DenseArrayBase)
     traits = traits_def(Pure())
 
-    def __init__(
-        self, operand: Value, *, start_indices: Ints, limit_indices: Ints, strides: Ints | None = None
-    ):
+    def __init__(self, operand: Value, *, start_indices: Ints, limit_indices: Ints, strides: Ints | None = None):
         start = int_array(start_indices)
         properties = {
             "start_indices": start,
@@ -265,9 +259,7 @@ class BitcastConvertOp(ClausedOp):
     result = result_def(TensorType)
     traits = traits_def(Pure())
 
-    def __init__(
-        self, operand: Value, element_type: Attribute | None = None, *, result_type: Attribute | None = None
-    ):
+    def __init__(self, operand: Value, element_type: Attribute | None = None, *, result_type: Attribute | None = None):
         if result_type is None:
             if element_type is None:
                 raise ValueError("BitcastConvertOp needs element_type or result_type")
@@ -285,9 +277,7 @@ class BitcastConvertOp(ClausedOp):
         super().verify_()
         operand, result = self.operand.type, self.result.type
         if shapes.is_complex(operand) != shapes.is_complex(result):
-            shapes.fail(
-                f"operand and result must both be complex or both not, got {operand} and {result}", "C2"
-            )
+            shapes.fail(f"operand and result must both be complex or both not, got {operand} and {result}", "C2")
         shape, other = operand.get_shape(), result.get_shape()
         wide, narrow = bit_width(operand.element_type), bit_width(result.element_type)
         if wide < narrow:

@@ -103,9 +103,7 @@ def _inputs_and_inits(
     inputs: Sequence[SSAValue], inits: Sequence[SSAValue], count: str, shape: str, element: str
 ) -> list[TensorType]:
     if not inputs or len(inputs) != len(inits):
-        fail(
-            f"needs as many inputs as init_values and at least one, got {len(inputs)} and {len(inits)}", count
-        )
+        fail(f"needs as many inputs as init_values and at least one, got {len(inputs)} and {len(inits)}", count)
     kinds = [shapes.tensor(value, "input") for value in inputs]
     shapes.same_shape(kinds, "inputs", shape)
     for kind, value in zip(kinds, inits, strict=True):
@@ -132,9 +130,7 @@ class ReduceOp(StableHLOOp):
     irdl_options = (SameVariadicOperandSize(),)
     traits = traits_def(RecursiveMemoryEffect())
 
-    def __init__(
-        self, inputs: Sequence[Value], init_values: Sequence[Value], *, dimensions: Ints, body: Region | str
-    ):
+    def __init__(self, inputs: Sequence[Value], init_values: Sequence[Value], *, dimensions: Ints, body: Region | str):
         properties = {"dimensions": int_array(dimensions)}
         self._build([*inputs, *init_values], properties, regions=[region_of(body, inputs)])
 
@@ -197,9 +193,7 @@ class ReduceOp(StableHLOOp):
             position = parser.pos
             compact = parser.parse_identifier().removeprefix("stablehlo.")
             if compact not in COMBINERS or len(pairs) != 1:
-                parser.raise_error(
-                    f"expected one of {', '.join(COMBINERS)}, and one input, got {compact}", position
-                )
+                parser.raise_error(f"expected one of {', '.join(COMBINERS)}, and one input, got {compact}", position)
         parser.parse_keyword("across")
         parser.parse_keyword("dimensions")
         parser.parse_punctuation("=")
@@ -408,9 +402,7 @@ class SortOp(StableHLOOp):
     comparator = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect())
 
-    def __init__(
-        self, inputs: Sequence[Value], comparator: Region, *, dimension: int = -1, is_stable: bool = False
-    ):
+    def __init__(self, inputs: Sequence[Value], comparator: Region, *, dimension: int = -1, is_stable: bool = False):
         properties = {"dimension": int_attr(dimension), "is_stable": bool_attr(is_stable)}
         self._build(inputs, properties, regions=[comparator])
 

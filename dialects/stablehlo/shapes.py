@@ -118,9 +118,7 @@ class Window:
         """
         return tuple(
             0 if extent == 0 or window > extent else (extent - window) // stride + 1
-            for extent, window, stride in zip(
-                self.padded_shape(shape), self.dilated_size(), self.strides, strict=True
-            )
+            for extent, window, stride in zip(self.padded_shape(shape), self.dilated_size(), self.strides, strict=True)
         )
 
 
@@ -168,9 +166,7 @@ def concatenate(inputs: Sequence[TensorType], dimension: int) -> TensorType:
     return with_shape(inputs[0], first)
 
 
-def slice(
-    operand: TensorType, start: Sequence[int], limit: Sequence[int], strides: Sequence[int]
-) -> TensorType:
+def slice(operand: TensorType, start: Sequence[int], limit: Sequence[int], strides: Sequence[int]) -> TensorType:
     shape = operand.get_shape()
     check_sizes(len(shape), "C2", start_indices=start, limit_indices=limit, strides=strides)
     result: list[int] = []
@@ -192,9 +188,7 @@ def pad(
     check_sizes(len(shape), "C2", edge_padding_low=low, edge_padding_high=high, interior_padding=interior)
     if any(n < 0 for n in interior):
         fail(f"interior_padding = {list(interior)} must not be negative", "C3")
-    result = [
-        n + lo + max(n - 1, 0) * mid + hi for n, lo, mid, hi in zip(shape, low, interior, high, strict=True)
-    ]
+    result = [n + lo + max(n - 1, 0) * mid + hi for n, lo, mid, hi in zip(shape, low, interior, high, strict=True)]
     if any(n < 0 for n in result):
         fail(f"padding gives a negative size: {result}", "C4")
     return with_shape(operand, result)
@@ -234,9 +228,7 @@ def fft(operand: TensorType, fft_type: str, length: Sequence[int]) -> TensorType
     if fft_type == "RFFT":
         if shape[-len(length) :] != tuple(length):
             fail(f"operand must end in the dimensions {list(length)}, got {operand}", "C4")
-        return TensorType(
-            ComplexType(operand.element_type), [*shape[:-1], shape[-1] // 2 + 1 if shape[-1] else 0]
-        )
+        return TensorType(ComplexType(operand.element_type), [*shape[:-1], shape[-1] // 2 + 1 if shape[-1] else 0])
     if fft_type == "IRFFT":
         if shape[-len(length) : -1] != tuple(length[:-1]):
             fail(f"operand must have dimensions {list(length[:-1])} before its last, got {operand}", "C4")
@@ -287,9 +279,7 @@ def select(pred: TensorType, on_true: TensorType, on_false: TensorType) -> Tenso
 def clamp(low: TensorType, operand: TensorType, high: TensorType) -> TensorType:
     for name, kind, constraint in (("min", low, "C1"), ("max", high, "C2")):
         if kind.get_num_dims() and kind.shape != operand.shape:
-            fail(
-                f"{name} must be a scalar or have the shape of operand, got {kind} and {operand}", constraint
-            )
+            fail(f"{name} must be a scalar or have the shape of operand, got {kind} and {operand}", constraint)
     same_element((low, operand, high), "min, operand and max", "C3")
     return operand
 
@@ -306,9 +296,7 @@ def dimension_size(operand: TensorType, dimension: int) -> TensorType:
     return scalar(i32)
 
 
-def batch_norm(
-    operand: TensorType, features: dict[str, tuple[TensorType, str]], feature_index: int
-) -> TensorType:
+def batch_norm(operand: TensorType, features: dict[str, tuple[TensorType, str]], feature_index: int) -> TensorType:
     """Checks the per-feature tensors, each given with its size constraint, and returns the type of one."""
     shape = operand.get_shape()
     if not 0 <= feature_index < len(shape):

@@ -180,9 +180,7 @@ def gather(
     _check_sorted(dims.collapsed_slice_dims, "collapsed_slice_dims", "C7")
     _check_sorted(dims.operand_batching_dims, "operand_batching_dims", "C10")
     check_axes(dims.start_indices_batching_dims, len(indices), "start_indices_batching_dims", "C14", "C13")
-    _check_batching(
-        shape, indices, dims.operand_batching_dims, dims.start_indices_batching_dims, "C16", "C17"
-    )
+    _check_batching(shape, indices, dims.operand_batching_dims, dims.start_indices_batching_dims, "C16", "C17")
     check_axes(dims.start_index_map, rank, "start_index_map", "C19", "C18")
     check_axes(
         dims.start_index_map + dims.operand_batching_dims,

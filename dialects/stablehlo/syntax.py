@@ -123,9 +123,7 @@ class _Precision:
     """`[DEFAULT, HIGHEST]` for the array of precision attributes."""
 
     def parse(self, parser: Parser) -> Attribute:
-        return precision_config(
-            parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_identifier)
-        )
+        return precision_config(parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_identifier))
 
     def print(self, printer: Printer, value: ArrayAttr[PrecisionAttr]) -> None:
         printer.print_string(f"[{', '.join(p.data.value for p in value)}]")
