@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     IntegerAttr,
     MemRefType,
+    ModuleOp,
     UnitAttr,
     i32,
     i64,
@@ -17,6 +18,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from ....compiler.conversion import RuleBuilder
+from ....compiler.program import SIGNATURE, signature_of
 from ....dialects.llvm.addressing import INBOUNDS, GEPOp
 from .memref import is_identity
 from .rules import POINTER, RULES, element_bytes, llvm_type
@@ -114,12 +116,17 @@ def _lower_entry(op: func.FuncOp, b: RuleBuilder) -> None:
 
 
 def _counts(op: func.FuncOp, b: RuleBuilder) -> tuple[int, int]:
-    """How many inputs and outputs `@main` has: written on it as `lamina.inputs` and `lamina.outputs`."""
+    """How many inputs and outputs `@main` has: from the signature on the module, or written on the function."""
+    module = op.parent_op()
+    if isinstance(module, ModuleOp) and SIGNATURE in module.attributes:
+        signature = signature_of(module)
+        return len(signature.inputs), len(signature.outputs)
     counts = [op.attributes.get(name) for name in ("lamina.inputs", "lamina.outputs")]
     found = [count.value.data for count in counts if isinstance(count, IntegerAttr)]
     if len(found) != 2:
         raise b.fail(
-            "@main does not say how many inputs and outputs it has", "attributes lamina.inputs, lamina.outputs"
+            "@main does not say how many inputs and outputs it has",
+            f"attributes lamina.inputs and lamina.outputs on it, or {SIGNATURE} on the module",
         )
     return found[0], found[1]
 

@@ -1,0 +1,85 @@
+"""From the llvm dialect to machine code: LLVM IR text, LLVM's O3 pipeline for the machine at hand, an object.
+
+llvmlite is imported on first use: reading this module costs nothing.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...compiler.diagnostics import LaminaError
+from ...compiler.machine import Machine
+from ...dialects.llvm.text import print_module
+
+if TYPE_CHECKING:
+    from llvmlite.binding import ModuleRef, TargetMachine
+
+
+@cache
+def llvm() -> Any:
+    """The llvmlite binding, with every target's code generator ready."""
+    import llvmlite.binding as binding
+
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    return binding
+
+
+def llvm_version() -> str:
+    """`22.1.0`."""
+    return ".".join(map(str, llvm().llvm_version_info))
+
+
+def feature_string(machine: Machine) -> str:
+    """The features as LLVM takes them: `+avx2,+fma`."""
+    return ",".join(name if name.startswith(("+", "-")) else f"+{name}" for name in machine.features)
+
+
+@cache
+def target_machine(machine: Machine) -> TargetMachine:
+    """LLVM's code generator for `machine`: position independent code, so that an object fits anywhere.
+
+    Raises LaminaError when LLVM does not know the triple.
+    """
+    try:
+        target = llvm().Target.from_triple(machine.triple)
+    except RuntimeError as error:
+        raise LaminaError(f"LLVM has no target for '{machine.triple}': {error}") from error
+    return target.create_target_machine(
+        cpu=machine.cpu, features=feature_string(machine), opt=3, reloc="pic", codemodel="small"
+    )
+
+
+def module_text(module: ModuleOp, machine: Machine) -> str:
+    """LLVM IR of a module of the llvm dialect, for `machine`."""
+    layout = str(target_machine(machine).target_data)
+    return print_module(module, triple=machine.triple, data_layout=layout)
+
+
+def optimise(text: str, machine: Machine) -> ModuleRef:
+    """Parses, verifies and optimises LLVM IR. A failure here is a defect of ours: RuntimeError with LLVM's words."""
+    binding = llvm()
+    target = target_machine(machine)
+    module: ModuleRef = binding.parse_assembly(text)
+    module.verify()
+    tuning = binding.PipelineTuningOptions(speed_level=3)
+    tuning.loop_vectorization = True
+    tuning.slp_vectorization = True
+    tuning.loop_interleaving = True
+    tuning.loop_unrolling = True
+    builder = binding.create_pass_builder(target, tuning)
+    builder.getModulePassManager().run(module, builder)
+    return module
+
+
+def object_code(module: ModuleRef, machine: Machine) -> bytes:
+    """The relocatable object of an optimised module."""
+    return target_machine(machine).emit_object(module)
+
+
+def assembly(module: ModuleRef, machine: Machine) -> str:
+    """The assembly text of an optimised module."""
+    return target_machine(machine).emit_assembly(module)
