@@ -1,8 +1,8 @@
 """Dialect conversion: one sweep down the module, each illegal op replaced by its rule, loud about what is left.
 
 A rule sees the op with its *converted* operands and a builder that stands before the op. It returns the values
-that replace the results (more than one value per result where a type converts to several). Ops without a rule
-keep their place, with operands renamed, and are legal only if the target says so.
+that replace the results. Ops without a rule keep their place, with operands renamed and types converted, and are
+legal only if the target says so.
 
     RULES = Rules("convert-stablehlo-to-linalg", types=TYPES)
 
@@ -10,24 +10,31 @@ keep their place, with operands renamed, and are legal only if the target says s
     def add(op: stablehlo.AddOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue: ...
 
     convert(module, RULES, illegal={"stablehlo"})
+
+A type may become several: then `types` returns a tuple, the op's operands arrive flattened (`b.values(op.lhs)` gives
+those of one), and a rule returns a sequence for such a result. Where an op without a rule must go on seeing the old
+type, `materialize` makes a value of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import CallableOpInterface, IsTerminator
 
-from .diagnostics import LaminaError, describe_place
+from .diagnostics import Diagnostic, LaminaError
+from .locations import locate
 
 OpT = TypeVar("OpT", bound=Operation)
-Replacement = SSAValue | Sequence[SSAValue] | None
+Replacement = SSAValue | Sequence[SSAValue | Sequence[SSAValue]] | None
 Rule = Callable[[Any, Sequence[SSAValue], "RuleBuilder"], Replacement]
-TypeRule = Callable[[Attribute], Attribute]
+TypeRule = Callable[[Attribute], "Attribute | tuple[Attribute, ...]"]
+Materialize = Callable[["RuleBuilder", Sequence[SSAValue], Attribute], SSAValue]
 
 
 def _same_type(type_: Attribute) -> Attribute:
@@ -36,10 +43,15 @@ def _same_type(type_: Attribute) -> Attribute:
 
 @dataclass
 class Rules:
-    """The rules of one conversion, by op class, and how types convert (default: they stay)."""
+    """The rules of one conversion, by op class, and how types convert (default: they stay).
+
+    `materialize(b, values, type)` makes a value of the old `type` out of converted `values` for a legal op that
+    has no rule and is not of the kind that takes any type (calls, terminators, ops with regions).
+    """
 
     name: str
     types: TypeRule = _same_type
+    materialize: Materialize | None = None
     table: dict[type[Operation], Rule] = field(default_factory=dict[type[Operation], Rule])
 
     def lowers(self, *ops: type[Operation]) -> Callable[[Rule], Rule]:
@@ -58,6 +70,11 @@ class Rules:
         """The rule of this op class or of the nearest class it extends: our ops extend xDSL's under one name."""
         return next((self.table[base] for base in op.__mro__ if base in self.table), None)
 
+    def types_of(self, type_: Attribute) -> tuple[Attribute, ...]:
+        """What `type_` becomes, as a tuple."""
+        new = self.types(type_)
+        return new if isinstance(new, tuple) else (new,)
+
 
 class RuleBuilder:
     """Inserts ops before one point and gives each, and what is nested in it, the location of the op being lowered."""
@@ -73,8 +90,7 @@ class RuleBuilder:
 
     def __call__(self, op: OpT) -> OpT:
         """Inserts `op` and returns it, so that `b(arith.AddfOp(x, y)).result` reads well."""
-        for inner in op.walk():
-            inner.location = self._op.location
+        locate(op, self._op.location)
         Rewriter.insert_op(op, self.point)
         return op
 
@@ -85,6 +101,11 @@ class RuleBuilder:
 
     def value(self, value: SSAValue) -> SSAValue:
         """What `value` of the source became."""
+        (new,) = self.values(value)
+        return new
+
+    def values(self, value: SSAValue) -> tuple[SSAValue, ...]:
+        """What `value` of the source became, where that may be several."""
         return self._conversion.renamed(value)
 
     def fail(self, message: str, hint: str | None = None) -> LaminaError:
@@ -93,84 +114,160 @@ class RuleBuilder:
 
 
 class _Conversion:
-    def __init__(self, rules: Rules, illegal: set[str]):
+    def __init__(self, rules: Rules):
         self.rules = rules
-        self.illegal = illegal
-        self.values: dict[SSAValue, SSAValue] = {}
+        self.new: dict[SSAValue, tuple[SSAValue, ...]] = {}
         self.dead: list[Operation] = []
-        self.failed: list[str] = []
 
-    def renamed(self, value: SSAValue) -> SSAValue:
-        return self.values.get(value, value)
+    def renamed(self, value: SSAValue) -> tuple[SSAValue, ...]:
+        return self.new.get(value, (value,))
 
     def region(self, region: Region) -> None:
         for block in region.blocks:
             self.block(block)
 
     def block(self, block: Block) -> None:
-        for arg in block.args:
-            new_type = self.rules.types(arg.type)
-            if new_type != arg.type:
-                self._retype(block, arg, new_type)
+        if block.args:
+            self._retype_arguments(block)
         op = block.first_op
         while op is not None:
             following = op.next_op
             self.op(op)
             op = following
 
-    def _retype(self, block: Block, arg: BlockArgument, new_type: Attribute) -> None:
-        """A new argument in the place of `arg`, which stays what the ops being lowered see: rules may ask its type."""
-        new = BlockArgument(new_type, block, arg.index, arg.location)
-        new.name_hint = arg.name_hint
-        args = block.args
-        block._args = (*args[: arg.index], new, *args[arg.index + 1 :])  # pyright: ignore[reportPrivateUsage]
-        self.values[arg] = new
+    def _retype_arguments(self, block: Block) -> None:
+        """New arguments in the place of the old, which stay what the ops being lowered see: rules may ask their types."""
+        args: list[BlockArgument] = []
+        for old in block.args:
+            types = self.rules.types_of(old.type)
+            if types == (old.type,):
+                old.index = len(args)
+                args.append(old)
+                continue
+            made = [BlockArgument(type_, block, len(args) + i, old.location) for i, type_ in enumerate(types)]
+            for arg in made:
+                arg.name_hint = old.name_hint
+            self.new[old] = tuple(made)
+            args += made
+        block._args = tuple(args)  # pyright: ignore[reportPrivateUsage]
 
     def op(self, op: Operation) -> None:
         rule = self.rules.rule_for(type(op))
-        operands = [self.renamed(operand) for operand in op.operands]
         if rule is None:
-            if op.name in self.illegal or op.name.partition(".")[0] in self.illegal:
-                self.failed.append(describe_place(op))
-            if any(new is not old for new, old in zip(operands, op.operands, strict=True)):
-                op.operands = operands
-            self._convert_function_type(op)
-            for region in op.regions:
-                self.region(region)
+            self._keep(op)
             return
-        new = rule(op, operands, RuleBuilder(self, op))
-        results = [] if new is None else [new] if isinstance(new, SSAValue) else list(new)
+        operands = [new for operand in op.operands for new in self.renamed(operand)]
+        replacement = rule(op, operands, RuleBuilder(self, op))
+        results = [] if replacement is None else [replacement] if isinstance(replacement, SSAValue) else replacement
         if len(results) != len(op.results):
             raise TypeError(
                 f"{self.rules.name}: rule for '{op.name}' gave {len(results)} values for {len(op.results)} results"
             )
         for old, value in zip(op.results, results, strict=True):
-            if value.name_hint is None:
-                value.name_hint = old.name_hint
-            self.values[old] = value
+            values = (value,) if isinstance(value, SSAValue) else tuple(value)
+            for new in values:
+                if new.name_hint is None:
+                    new.name_hint = old.name_hint
+            self.new[old] = values
         self.dead.append(op)
+
+    def _keep(self, op: Operation) -> None:
+        """An op without a rule: operands renamed, the types in its signature and results converted."""
+        if any(operand in self.new for operand in op.operands):
+            if self.rules.materialize is None or _takes_any_type(op):
+                op.operands = [new for operand in op.operands for new in self.renamed(operand)]
+            else:
+                op.operands = [self._as_before(op, operand) for operand in op.operands]
+        self._convert_function_type(op)
+        if self.rules.materialize is None or _takes_any_type(op):
+            self._retype_results(op)
+        for region in op.regions:
+            self.region(region)
+
+    def _as_before(self, op: Operation, operand: SSAValue) -> SSAValue:
+        """`operand` for an op that stays: the value itself where its type stayed too, else one made of it."""
+        values = self.renamed(operand)
+        if len(values) == 1 and values[0].type == operand.type:
+            return values[0]
+        assert self.rules.materialize is not None
+        return self.rules.materialize(RuleBuilder(self, op), values, operand.type)
+
+    def _retype_results(self, op: Operation) -> None:
+        results: list[OpResult] = []
+        for old in op.results:
+            types = self.rules.types_of(old.type)
+            if types == (old.type,):
+                old.index = len(results)
+                results.append(old)
+                continue
+            made = [OpResult(type_, op, len(results) + i) for i, type_ in enumerate(types)]
+            for result in made:
+                result.name_hint = old.name_hint
+            self.new[old] = tuple(made)
+            results += made
+        if len(results) != len(op.results) or any(a is not b for a, b in zip(results, op.results, strict=True)):
+            op.results = type(op.results)(results)
 
     def _convert_function_type(self, op: Operation) -> None:
         function_type = op.properties.get("function_type")
         if isinstance(function_type, FunctionType):
-            convert = self.rules.types
             op.properties["function_type"] = FunctionType.from_lists(
-                [convert(t) for t in function_type.inputs], [convert(t) for t in function_type.outputs]
+                list(self._all_types(function_type.inputs)), list(self._all_types(function_type.outputs))
             )
 
+    def _all_types(self, types: Iterable[Attribute]) -> Iterator[Attribute]:
+        for type_ in types:
+            yield from self.rules.types_of(type_)
 
-def convert(module: ModuleOp, rules: Rules, *, illegal: set[str]) -> None:
+    def finish(self) -> None:
+        """Erases what was replaced. Uses met before their definition (blocks out of order) are renamed now."""
+        for op in self.dead:
+            op.operands = ()
+        for old, values in self.new.items():
+            for use in list(old.uses):
+                operands = list(use.operation.operands)
+                operands[use.index : use.index + 1] = values
+                use.operation.operands = operands
+        for op in reversed(self.dead):
+            op.detach()
+            op.erase(safe_erase=False)
+
+
+def _takes_any_type(op: Operation) -> bool:
+    """Whether an op passes values on whatever their type: it returns, branches, calls or holds regions."""
+    return bool(op.regions) or op.has_trait(IsTerminator) or op.has_trait(CallableOpInterface) or _is_call(op)
+
+
+def _is_call(op: Operation) -> bool:
+    return "callee" in op.properties
+
+
+def convert(
+    module: ModuleOp,
+    rules: Rules,
+    *,
+    illegal: set[str],
+    legal_if: Mapping[str, Callable[[Operation], bool]] | None = None,
+) -> None:
     """Applies `rules` to every op of `module` in one sweep.
 
-    `illegal` holds dialect names (`stablehlo`) or op names (`tensor.concat`) that must be gone afterwards.
-    Raises LaminaError naming every op, with its origin, that had no rule; linear in the size of the module.
+    `illegal` holds dialect names (`stablehlo`) or op names (`tensor.concat`) that must be gone afterwards;
+    `legal_if` says for which ops of a dialect or name that does not hold. Raises LaminaError naming every op, with
+    its origin, that is still there; linear in the size of the module.
     """
-    conversion = _Conversion(rules, illegal)
+    conversion = _Conversion(rules)
     conversion.region(module.body)
-    if conversion.failed:
-        first, *others = conversion.failed
-        notes = tuple(f"also {other}" for other in others)
+    conversion.finish()
+    left = [op for op in module.walk() if _is_illegal(op, illegal, legal_if or {})]
+    if left:
+        first, *others = left
+        notes = tuple(Diagnostic.at("note", f"nor '{other.name}'", other) for other in others)
         raise LaminaError(f"{rules.name}: no rule lowers this operation", where=first, notes=notes)
-    for op in reversed(conversion.dead):
-        op.detach()
-        op.erase(safe_erase=False)
+
+
+def _is_illegal(op: Operation, illegal: set[str], legal_if: Mapping[str, Callable[[Operation], bool]]) -> bool:
+    dialect = op.name.partition(".")[0]
+    if op.name not in illegal and dialect not in illegal:
+        return False
+    exception = legal_if.get(op.name) or legal_if.get(dialect)
+    return exception is None or not exception(op)
