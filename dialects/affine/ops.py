@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, OpTraits, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpTraits, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
@@ -45,6 +45,58 @@ class ForOp(affine.ForOp):
     """`affine.for %i = 0 to 10 step 2 iter_args(%acc = %init) -> (f32) { ... }`"""
 
     traits = OpTraits(lambda: (RecursiveMemoryEffect(),))
+
+    @staticmethod
+    def from_region(
+        lowerBoundOperands: Sequence[Operation | SSAValue],
+        upperBoundOperands: Sequence[Operation | SSAValue],
+        inits: Sequence[Operation | SSAValue],
+        result_types: Sequence[Attribute],
+        lower_bound: int | AffineMapAttr,
+        upper_bound: int | AffineMapAttr,
+        region: Region,
+        step: int | IntegerAttr = 1,
+    ) -> ForOp:
+        """As upstream's, for this class."""
+        return ForOp.build(
+            operands=[lowerBoundOperands, upperBoundOperands, inits],
+            result_types=[result_types],
+            properties={
+                "lowerBoundMap": _bound(lower_bound),
+                "upperBoundMap": _bound(upper_bound),
+                "step": IntegerAttr.from_index_int_value(step) if isinstance(step, int) else step,
+            },
+            regions=[region],
+        )
+
+    @staticmethod
+    def of(lower: int, upper: int, body: Block, *, step: int = 1, inits: Sequence[SSAValue] = ()) -> ForOp:
+        """A loop with constant bounds; `body` has the loop variable and the carried values as arguments."""
+        types = [init.type for init in inits]
+        return ForOp.from_region([], [], inits, types, lower, upper, Region(body), step)
+
+    @property
+    def variable(self) -> BlockArgument:
+        """The loop variable."""
+        return self.body.block.args[0]
+
+    @property
+    def carried(self) -> Sequence[BlockArgument]:
+        """The values carried from iteration to iteration, inside the loop."""
+        return self.body.block.args[1:]
+
+    def constant_bounds(self) -> tuple[int, int, int] | None:
+        """Lower bound, upper bound and step when the bounds are constants."""
+        lower, upper = self.lowerBoundMap.data, self.upperBoundMap.data
+        if self.lowerBoundOperands or self.upperBoundOperands:
+            return None
+        return max(lower.eval((), ())), min(upper.eval((), ())), self.step.value.data
+
+    @property
+    def trip_count(self) -> int | None:
+        """How many iterations run, when the bounds are constants."""
+        bounds = self.constant_bounds()
+        return None if bounds is None else max(0, -((bounds[0] - bounds[1]) // bounds[2]))
 
 
 class LoadOp(affine.LoadOp):
@@ -346,6 +398,10 @@ class ParallelOp(affine.ParallelOp):
         printer.print_string(" ")
         printer.print_region(self.body, print_entry_block_args=False, print_block_terminators=bool(self.results))
         printer.print_op_attributes(self.attributes)
+
+
+def _bound(bound: int | AffineMapAttr) -> AffineMapAttr:
+    return AffineMapAttr(AffineMap.constant_map(bound)) if isinstance(bound, int) else bound
 
 
 def _groups(sizes: Sequence[int]) -> DenseIntElementsAttr:

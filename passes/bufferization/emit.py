@@ -23,6 +23,7 @@ from ...compiler.diagnostics import LaminaError
 from ...dialects.linalg import FillOp, GenericOp, PackOp
 from ...dialects.linalg import YieldOp as LinalgYieldOp
 from ...dialects.memref import LoadOp, StoreOp, SubviewOp
+from ...dialects.memref.views import kept_dims
 from ...dialects.tensor import (
     CollapseShapeOp,
     ConcatOp,
@@ -364,16 +365,8 @@ def _padding_value(op: PadOp) -> SSAValue:
 
 def _drop_unit_dims(type_: MemRefType, shape: Sequence[int]) -> MemRefType:
     """The strided type without the dimensions of size 1 that `shape` lacks."""
-    from_shape, strides = type_.get_shape(), type_.get_strides()
+    strides = type_.get_strides()
     assert strides is not None
-    kept: list[int] = []
-    wanted = list(shape)
-    for dim, extent in enumerate(from_shape):
-        if wanted and extent == wanted[0] and (extent != 1 or len(from_shape) - dim <= len(wanted) or wanted[0] == 1):
-            kept.append(dim)
-            wanted.pop(0)
-    return MemRefType(
-        type_.element_type,
-        [from_shape[d] for d in kept],
-        StridedLayoutAttr([strides[d] for d in kept], type_.get_offset()),
-    )
+    kept = kept_dims(type_.get_shape(), shape)
+    layout = StridedLayoutAttr([strides[d] for d in kept], type_.get_offset())
+    return MemRefType(type_.element_type, list(shape), layout)
