@@ -1,0 +1,259 @@
+"""From buffers to objects: each distinct kernel is lowered on its own, cached, and `@main` calls them.
+
+A kernel's key is its IR under canonical names, with the machine, the pipeline and the compiler; its symbol is made
+from the key, so that one object serves every model in which the kernel occurs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Operation, Region
+from xdsl.printer import Printer
+
+from ...compiler.context import LaminaContext
+from ...compiler.descent import Phase, descend
+from ...compiler.diagnostics import LaminaError, describe_location
+from ...compiler.program import SIGNATURE, Program, main_function
+from ...compiler.signature import Array
+from ...compiler.weights import WeightStore
+from ...passes import all_passes
+from .emit import llvm_version, module_text, object_code, optimise
+from .kernel_cache import KernelCache, compiler_fingerprint
+from .pipeline import KERNEL_PHASES
+from .workers import parallel_map, usable_cores
+
+ENTRY = "lamina_main"
+MAIN_PHASE = Phase("llvm", "calls of kernels in order", ("convert-parallel-to-runtime", "convert-to-llvm"))
+
+
+@dataclass
+class Kernel:
+    """One distinct kernel: where it came from, how often it is called, whether its code was in the cache."""
+
+    name: str
+    symbol: str
+    key: str
+    kind: str
+    origins: list[str]
+    calls: int = 0
+    cached: bool = False
+
+
+@dataclass
+class BuiltModel:
+    """Machine code of a model. `constants` says what lies where in the constants section."""
+
+    objects: list[bytes]
+    arena_bytes: int
+    constants: list[tuple[str, int, int]]  # weight key, offset, bytes
+    kernels: list[Kernel] = field(default_factory=list[Kernel])
+    entry: str = ENTRY
+
+    def constants_array(self, weights: WeightStore) -> Array:
+        """The constants section: every weight at its offset."""
+        size = max((offset + nbytes for _, offset, nbytes in self.constants), default=0)
+        section: Array = np.zeros(size, np.uint8)
+        for key, offset, nbytes in self.constants:
+            part = section[offset : offset + nbytes]
+            array = weights.get(key)
+            if array.nbytes != nbytes:
+                raise LaminaError(f"weight '{key}' has {array.nbytes} bytes, its place {nbytes}")
+            if nbytes:
+                np.copyto(part.view(array.dtype).reshape(array.shape), array)
+        return section
+
+
+@dataclass
+class _Part:
+    """A module to compile, and its key."""
+
+    name: str
+    module: ModuleOp
+    key: str
+    phases: Sequence[Phase]
+
+
+def build(
+    module: ModuleOp,
+    context: LaminaContext,
+    *,
+    cache: KernelCache | None = None,
+    jobs: int | None = None,
+    verify_each: bool = False,
+    phases: Sequence[Phase] = KERNEL_PHASES,
+) -> BuiltModel:
+    """Compiles a module of the buffers level (`@main` and kernels) for the machine in `context`.
+
+    `phases` are what a kernel goes through; `jobs` how many processes compile. The module is left unchanged. Raises LaminaError for what cannot be lowered.
+    """
+    parts, kernels = _split(module, context, phases)
+    objects: dict[int, bytes] = {}
+    if cache is not None:
+        for i, part in enumerate(parts):
+            found = cache.get(part.key)
+            if found is not None:
+                objects[i] = found
+    for i, kernel in enumerate(kernels):
+        kernel.cached = i in objects
+    todo = [i for i in range(len(parts)) if i not in objects]
+    todo.sort(key=lambda i: -sum(1 for _ in parts[i].module.walk()))  # the longest first, for an even end
+    if todo:
+        _load_passes(phases)
+
+        def work(number: int) -> bytes:
+            return compile_part(parts[todo[number]], context, verify_each=verify_each)
+
+        names = [parts[i].name for i in todo]
+        for number, data in parallel_map(work, len(todo), jobs or usable_cores(), names):
+            objects[todo[number]] = data
+            if cache is not None:
+                cache.put(parts[todo[number]].key, data)
+    if cache is not None:
+        cache.trim()
+    return BuiltModel(
+        objects=[objects[i] for i in range(len(parts))],
+        arena_bytes=_integer(module, "lamina.arena_bytes"),
+        constants=constant_parts(module),
+        kernels=kernels,
+    )
+
+
+def compile_part(part: _Part, context: LaminaContext, *, verify_each: bool = False) -> bytes:
+    """The object of one kernel, or of `@main`."""
+    return object_code(optimise(lowered_text(part, context, verify_each=verify_each), context.machine), context.machine)
+
+
+def lowered_text(part: _Part, context: LaminaContext, *, verify_each: bool = False) -> str:
+    """The LLVM IR of one kernel, or of `@main`, before LLVM's own passes."""
+    program = Program(part.module, context)
+    descend(program, part.phases, all_passes(), verify_each=verify_each)
+    return module_text(program.module, context.machine)
+
+
+def _load_passes(phases: Sequence[Phase]) -> None:
+    """Imports every pass now, once, instead of in each forked process."""
+    table = all_passes()
+    for phase in (*phases, MAIN_PHASE):
+        for name in phase.passes:
+            table[name.partition("{")[0]]()
+
+
+def _split(module: ModuleOp, context: LaminaContext, phases: Sequence[Phase]) -> tuple[list[_Part], list[Kernel]]:
+    """The kernels and then `@main`, each in a module of its own."""
+    main = main_function(module)
+    salt = f"{context.machine!r}|{phases!r}|{MAIN_PHASE!r}|{compiler_fingerprint()}|{llvm_version()}"
+    parts: list[_Part] = []
+    kernels: dict[str, Kernel] = {}
+    for op in module.ops:
+        if op is main or not isinstance(op, func.FuncOp):
+            continue
+        if not op.body.blocks:
+            raise LaminaError(f"kernel @{op.sym_name.data} has no body", where=op)
+        part, kernel = _kernel_part(op, salt, phases)
+        parts.append(part)
+        kernels[op.sym_name.data] = kernel
+    parts.append(_main_part(module, main, kernels, salt))
+    return _distinct(parts, list(kernels.values()))
+
+
+def _distinct(parts: list[_Part], kernels: list[Kernel]) -> tuple[list[_Part], list[Kernel]]:
+    """Kernels that turned out equal share one object."""
+    seen: dict[str, Kernel] = {}
+    kept: list[_Part] = []
+    for part, kernel in zip(parts, kernels, strict=False):
+        first = seen.setdefault(kernel.key, kernel)
+        if first is kernel:
+            kept.append(part)
+        else:
+            first.calls += kernel.calls
+            first.origins.extend(o for o in kernel.origins if o not in first.origins)
+    return [*kept, parts[-1]], list(seen.values())
+
+
+def _kernel_part(op: func.FuncOp, salt: str, phases: Sequence[Phase]) -> tuple[_Part, Kernel]:
+    kind = op.attributes.get("lamina.kernel")
+    copy = op.clone()
+    _forget_names(copy)
+    copy.properties["sym_name"] = StringAttr("kernel")
+    copy.properties["sym_visibility"] = StringAttr("public")
+    key = _digest(copy, salt)
+    symbol = f"lamina_{key[:24]}"
+    copy.properties["sym_name"] = StringAttr(symbol)
+    if "lamina.kernel" not in copy.attributes:
+        copy.attributes["lamina.kernel"] = StringAttr("loops")
+    kernel = Kernel(
+        name=op.sym_name.data,
+        symbol=symbol,
+        key=key,
+        kind=kind.data if isinstance(kind, StringAttr) else "loops",
+        origins=_origins(op),
+    )
+    return _Part(f"@{op.sym_name.data}", ModuleOp([copy]), key, phases), kernel
+
+
+def _main_part(module: ModuleOp, main: Operation, kernels: dict[str, Kernel], salt: str) -> _Part:
+    copy = main.clone()
+    _forget_names(copy)
+    callees: dict[str, func.FuncOp] = {}
+    for call in copy.walk():
+        if not isinstance(call, func.CallOp):
+            continue
+        name = call.callee.string_value()
+        kernel = kernels.get(name)
+        if kernel is None:
+            raise LaminaError(f"@main calls @{name}, which is not in the module", where=call)
+        kernel.calls += 1
+        call.properties["callee"] = SymbolRefAttr(kernel.symbol)
+        if kernel.symbol not in callees:
+            types = ([value.type for value in call.arguments], [value.type for value in call.results])
+            callees[kernel.symbol] = func.FuncOp(kernel.symbol, types, Region(), "private")
+    attributes = {key: module.attributes[key] for key in (SIGNATURE,) if key in module.attributes}
+    whole = ModuleOp([copy, *callees.values()], attributes)
+    return _Part("@main", whole, _digest(whole, salt), (MAIN_PHASE,))
+
+
+def _digest(op: Operation, salt: str) -> str:
+    out = io.StringIO()
+    Printer(stream=out).print_op(op)
+    return hashlib.sha256(f"{salt}\n{out.getvalue()}".encode()).hexdigest()
+
+
+def _forget_names(op: Operation) -> None:
+    """Names are for people: two kernels that differ in them alone are one."""
+    for inner in op.walk():
+        for result in inner.results:
+            result.name_hint = None
+        for region in inner.regions:
+            for block in region.blocks:
+                for arg in block.args:
+                    arg.name_hint = None
+
+
+def _origins(op: func.FuncOp) -> list[str]:
+    """Where a kernel's ops came from, each place once, in order."""
+    places = [describe_location(inner.location) for inner in op.walk()]
+    return list(dict.fromkeys(place for place in places if place))
+
+
+def _integer(module: ModuleOp, name: str) -> int:
+    value = module.attributes.get(name)
+    return value.value.data if isinstance(value, IntegerAttr) else 0
+
+
+def constant_parts(module: ModuleOp) -> list[tuple[str, int, int]]:
+    """`lamina.constants` as (weight key, offset, bytes)."""
+    listed = module.attributes.get("lamina.constants")
+    parts: list[tuple[str, int, int]] = []
+    for entry in listed if isinstance(listed, ArrayAttr) else ():
+        assert isinstance(entry, DictionaryAttr)
+        told: dict[str, Any] = dict(entry.data)
+        parts.append((told["key"].data, told["offset"].value.data, told["bytes"].value.data))
+    return parts

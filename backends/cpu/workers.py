@@ -1,0 +1,152 @@
+"""Work done in forked copies of this process: LLVM holds the GIL, and a crash in a copy is only an error here."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import selectors
+import signal
+import struct
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from typing import NoReturn
+
+from ...compiler.diagnostics import LaminaError
+
+_HEADER = struct.Struct("<IBQ")  # which item, whether it went well, bytes that follow
+_NUMBER = struct.Struct("<I")
+
+
+def usable_cores() -> int:
+    """The processors this process may run on; `LAMINA_JOBS` limits what compilation takes."""
+    told = os.environ.get("LAMINA_JOBS", "")
+    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, int(told)) if told.isdigit() else available
+
+
+def parallel_map(
+    work: Callable[[int], bytes], count: int, jobs: int, names: Sequence[str]
+) -> Iterator[tuple[int, bytes]]:
+    """`(i, work(i))` for each i below `count`, in the order they are ready, from `jobs` forked processes.
+
+    Raises the LaminaError that `work` raised, or one naming the item whose process died.
+    """
+    jobs = min(jobs, count)
+    if jobs <= 1 or not hasattr(os, "fork"):
+        yield from ((i, work(i)) for i in range(count))
+        return
+    queue_read, queue_write = os.pipe()  # whoever is free takes the next number
+    os.set_blocking(queue_write, False)
+    waiting = list(range(count))
+    sent = 0
+    while sent < count:
+        try:
+            os.write(queue_write, _NUMBER.pack(waiting[sent]))
+        except BlockingIOError:
+            break  # the pipe is full: the rest is done here at the end
+        sent += 1
+    os.close(queue_write)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    children: dict[int, int] = {}
+    gc.collect()
+    gc.freeze()
+    try:
+        for _ in range(jobs):
+            read, write = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                os.close(read)
+                _serve(work, queue_read, write)
+            os.close(write)
+            children[read] = pid
+    finally:
+        gc.unfreeze()
+        os.close(queue_read)
+    missing = set(range(count))
+    try:
+        for i, payload in _collect(list(children)):
+            missing.discard(i)
+            yield i, payload
+    finally:
+        statuses = _reap(children)
+    for i in sorted(missing & set(range(sent, count))):
+        missing.discard(i)
+        yield i, work(i)
+    if missing:
+        first = min(missing)
+        raise LaminaError(
+            f"the compiler process died ({', '.join(statuses)}) while compiling {names[first]}",
+            hint="LAMINA_JOBS=1 compiles in this process",
+        )
+
+
+def _serve(work: Callable[[int], bytes], queue: int, out: int) -> NoReturn:
+    code = 0
+    try:
+        while number := os.read(queue, _NUMBER.size):
+            (i,) = _NUMBER.unpack(number)
+            try:
+                good, payload = 1, work(i)
+            except LaminaError as error:
+                told = {"message": error.message, "where": error.where, "hint": error.hint, "notes": error.notes}
+                good, payload = 0, json.dumps(told).encode()
+            except Exception:
+                good, payload = 2, traceback.format_exc().encode()
+            data = memoryview(_HEADER.pack(i, good, len(payload)) + payload)
+            while data:
+                data = data[os.write(out, data) :]
+    except BaseException:
+        code = 1
+    finally:
+        os._exit(code)
+
+
+def _collect(pipes: list[int]) -> Iterator[tuple[int, bytes]]:
+    buffers = {pipe: bytearray() for pipe in pipes}
+    with selectors.DefaultSelector() as selector:
+        for pipe in pipes:
+            selector.register(pipe, selectors.EVENT_READ)
+        while selector.get_map():
+            for key, _ in selector.select():
+                data = os.read(key.fd, 1 << 20)
+                if not data:
+                    selector.unregister(key.fd)
+                    continue
+                buffer = buffers[key.fd]
+                buffer += data
+                while len(buffer) >= _HEADER.size:
+                    i, good, size = _HEADER.unpack_from(buffer)
+                    if len(buffer) < _HEADER.size + size:
+                        break
+                    payload = bytes(buffer[_HEADER.size : _HEADER.size + size])
+                    del buffer[: _HEADER.size + size]
+                    if good != 1:
+                        raise _failure(good, payload)
+                    yield i, payload
+
+
+def _failure(kind: int, payload: bytes) -> Exception:
+    if kind == 2:
+        return RuntimeError("in a compiler process:\n" + payload.decode())
+    told = json.loads(payload)
+    return LaminaError(told["message"], where=told["where"], hint=told["hint"], notes=tuple(told["notes"]))
+
+
+def _reap(children: dict[int, int]) -> list[str]:
+    """Waits for every child, stopping those still at work; says how each ended badly."""
+    ended: list[str] = []
+    for pipe, pid in children.items():
+        os.close(pipe)
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if not done:
+            try:
+                os.kill(pid, signal.SIGTERM)
+            except ProcessLookupError:
+                pass
+            _, status = os.waitpid(pid, 0)
+        if os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGTERM:
+            ended.append(signal.Signals(os.WTERMSIG(status)).name)
+    return ended or ["without a word"]
