@@ -30,6 +30,7 @@ from xdsl.ir import Attribute, Data, ParametrizedAttribute, SpacedOpaqueSyntaxAt
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 Ints: TypeAlias = "Sequence[int] | DenseArrayBase"
 Pads: TypeAlias = "Sequence[Sequence[int]] | DenseIntOrFPElementsAttr"
@@ -128,13 +129,18 @@ class RngAlgorithmAttr(EnumAttribute[RngAlgorithm], SpacedOpaqueSyntaxAttribute)
 
 
 @irdl_attr_definition
-class ResultAccuracyModeAttr(EnumAttribute[ResultAccuracyMode], SpacedOpaqueSyntaxAttribute):
+class ResultAccuracyModeAttr(EnumAttribute[ResultAccuracyMode]):
     """Written `#stablehlo.result_accuracy_mode<HIGHEST>`, unlike the other enumerations."""
 
     name = "stablehlo.result_accuracy_mode"
 
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> ResultAccuracyMode:
+        with parser.in_angle_brackets():
+            return parser.parse_str_enum(ResultAccuracyMode)
+
     def print_parameter(self, printer: Printer) -> None:
-        printer.print_string(self.data.value)
+        printer.print_string(f"<{self.data.value}>")
 
 
 @irdl_attr_definition
@@ -191,7 +197,9 @@ def _parse_record(parser: AttrParser, record: type[_Record]) -> _Record:
     values: dict[str, int | tuple[int, ...]] = {}
 
     def entry() -> None:
-        key = parser.parse_identifier()
+        key = parser.parse_optional_identifier()
+        if key is None:  # after a trailing comma
+            return
         if key not in names or key in values:
             what = "given twice" if key in values else f"not one of {', '.join(sorted(names))}"
             parser.raise_error(f"'{key}' is {what}")
@@ -324,6 +332,11 @@ class ResultAccuracy:
 class ResultAccuracyAttr(Data[ResultAccuracy]):
     name = "stablehlo.result_accuracy"
 
+    def verify(self) -> None:
+        accuracy = self.data
+        if accuracy.mode != ResultAccuracyMode.TOLERANCE and (accuracy.atol or accuracy.rtol or accuracy.ulps):
+            raise VerifyException(f"tolerances must be zero in mode {accuracy.mode}")
+
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> ResultAccuracy:
         values: dict[str, Any] = {}
@@ -417,6 +430,8 @@ def pads(attr: DenseIntOrFPElementsAttr | None, rank: int) -> tuple[tuple[int, i
     """The (low, high) pairs of a padding attribute, zeros where it is absent."""
     if attr is None:
         return ((0, 0),) * rank
+    if attr.get_shape()[1:] != (2,):
+        raise VerifyException(f"padding must have shape [N, 2], got {attr.type}")
     flat = cast("Sequence[int]", attr.get_values())
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 

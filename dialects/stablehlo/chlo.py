@@ -13,7 +13,7 @@ from xdsl.irdl import irdl_op_definition
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
-from .ops_elementwise import FLOAT, UnaryOp
+from .ops_unary import FLOAT, UnaryOp
 from .syntax import parse_attributes, print_attributes
 
 

@@ -182,8 +182,8 @@ class DotGeneralOp(ClausedOp):
 
 
 def _check_precision(config: ArrayAttr[PrecisionAttr] | None, constraint: str) -> None:
-    if config is not None and len(config) not in (0, 2):
-        shapes.fail(f"precision_config must have 2 entries, got {len(config)}", constraint)
+    if config is not None and len(config) > 2:
+        shapes.fail(f"precision_config must have at most 2 entries, one per operand, got {len(config)}", constraint)
 
 
 @irdl_op_definition
@@ -237,8 +237,9 @@ class ConvolutionOp(StableHLOOp):
             "batch_group_count": int_attr(batch_group_count),
             "precision_config": _precision(precision_config),
         }
-        self._element_type = element_type
-        self._build([lhs, rhs], properties)
+        self._build([lhs, rhs], properties, result_types=None if element_type is None else ())
+        if element_type is not None:
+            self._set_results([self._result_type(element_type)])
 
     @property
     def dims(self) -> ConvDimensions:
@@ -261,17 +262,13 @@ class ConvolutionOp(StableHLOOp):
         )
 
     def infer(self) -> Sequence[Attribute] | None:
-        chosen = self.result.type.element_type if self.results else getattr(self, "_element_type", None)
-        return (
-            shapes_indexed.convolution(
-                self.lhs.type,
-                self.rhs.type,
-                self.window(),
-                self.dims,
-                self.feature_group_count.value.data,
-                self.batch_group_count.value.data,
-                chosen,
-            ),
+        # The element type of the result is the op's choice: it says what is accumulated in.
+        return (self._result_type(self.result.type.element_type if self.results else None),)
+
+    def _result_type(self, element_type: Attribute | None) -> TensorType:
+        feature_groups, batch_groups = self.feature_group_count.value.data, self.batch_group_count.value.data
+        return shapes_indexed.convolution(
+            self.lhs.type, self.rhs.type, self.window(), self.dims, feature_groups, batch_groups, element_type
         )
 
     def verify_(self) -> None:
@@ -422,4 +419,6 @@ class TriangularSolveOp(StableHLOOp):
         self._build([a, b], properties)
 
     def infer(self) -> Sequence[Attribute] | None:
+        if self.transpose_a.data == Transpose.TRANSPOSE_INVALID:
+            shapes.fail("transpose_a must be NO_TRANSPOSE, TRANSPOSE or ADJOINT", "I6")
         return (shapes.triangular_solve(self.a.type, self.b.type, bool(self.left_side.value.data)),)

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
-    ArrayAttr,
-    BoolAttr,
-    DictionaryAttr,
-    FlatSymbolRefAttrConstr,
-    IntegerAttr,
-    StringAttr,
-    SymbolRefAttr,
     TensorType,
-    TupleType,
     i1,
     i32,
 )
@@ -22,8 +14,6 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
-    opt_prop_def,
-    prop_def,
     region_def,
     result_def,
     traits_def,
@@ -34,25 +24,19 @@ from xdsl.irdl import (
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import (
-    EffectInstance,
     IsTerminator,
-    MemoryEffect,
-    MemoryEffectKind,
     Pure,
     RecursiveMemoryEffect,
-    SymbolTable,
 )
 
 from . import shapes
-from .attributes import OutputOperandAliasAttr, TokenType, bool_attr, int_attr, string_attr
+from .attributes import TokenType
 from .syntax import (
     ClausedOp,
     StableHLOOp,
-    finish,
     new_line,
     parse_attributes,
     print_attributes,
-    print_types,
     share_names,
 )
 
@@ -117,12 +101,13 @@ def check_region(
     found = returned(region, name)
     taken = list(region.block.arg_types)
     if taken != list(inputs):
-        shapes.fail(f"{name} must take ({_list(inputs)}), got ({_list(taken)})", constraint)
+        shapes.fail(f"{name} must take ({list_types(inputs)}), got ({list_types(taken)})", constraint)
     if outputs is not None and found != list(outputs):
-        shapes.fail(f"{name} must return ({_list(outputs)}), got ({_list(found)})", constraint)
+        shapes.fail(f"{name} must return ({list_types(outputs)}), got ({list_types(found)})", constraint)
 
 
-def _list(types: Sequence[Attribute]) -> str:
+def list_types(types: Sequence[Attribute]) -> str:
+    """`T, U`, for messages."""
     return ", ".join(map(str, types))
 
 
@@ -247,228 +232,6 @@ class WhileOp(StableHLOOp):
             attributes=attributes.data if attributes else {},
             regions=[cond, body],
         )
-
-
-@irdl_op_definition
-class CompositeOp(StableHLOOp):
-    """An op made of others: it means what the function `decomposition` computes (C1-C4).
-
-    `%r = stablehlo.composite "nn.softmax" %x {composite_attributes = {axis = 1 : i64}, decomposition = @softmax}
-        : (tensor<2x3xf32>) -> tensor<2x3xf32>`
-    """
-
-    name = "stablehlo.composite"
-    inputs = var_operand_def()
-    results_ = var_result_def()
-    composite_name = prop_def(StringAttr, prop_name="name")
-    composite_attributes = opt_prop_def(DictionaryAttr)
-    decomposition = prop_def(FlatSymbolRefAttrConstr)
-    version = opt_prop_def(IntegerAttr)
-    composite_regions = var_region_def()
-
-    def __init__(
-        self,
-        inputs: Sequence[Value],
-        result_types: Sequence[Attribute],
-        *,
-        name: str | StringAttr,
-        decomposition: str | SymbolRefAttr,
-        composite_attributes: Mapping[str, Attribute] | DictionaryAttr | None = None,
-        version: int | None = None,
-        composite_regions: Sequence[Region] = (),
-    ):
-        if composite_attributes is not None and not isinstance(composite_attributes, DictionaryAttr):
-            composite_attributes = DictionaryAttr(composite_attributes)
-        properties = {
-            "name": string_attr(name),
-            "composite_attributes": composite_attributes,
-            "decomposition": SymbolRefAttr(decomposition) if isinstance(decomposition, str) else decomposition,
-            "version": None if version is None else int_attr(version, 32),
-        }
-        self._build(inputs, properties, regions=composite_regions, result_types=result_types)
-
-    def verify_(self) -> None:
-        super().verify_()
-        dialect, dot, op = self.composite_name.data.partition(".")
-        if not (dialect and dot and op):
-            shapes.fail(f"name must be dialect.op, got '{self.composite_name.data}'", "C1")
-        function = SymbolTable.lookup_symbol(self, self.decomposition)
-        kind = getattr(function, "function_type", None)
-        if kind is None:
-            shapes.fail(f"decomposition {self.decomposition} is not a function in scope", "C2")
-        for what, got, expected, constraint in (
-            ("inputs", self.operand_types, kind.inputs.data, "C3"),
-            ("results", self.result_types, kind.outputs.data, "C4"),
-        ):
-            if tuple(got) != tuple(expected):
-                shapes.fail(
-                    f"{what} must have the types of {self.decomposition}, ({_list(expected)}), got ({_list(got)})",
-                    constraint,
-                )
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_attribute(self.composite_name)
-        printer.print_string(" " if self.operands else "")
-        printer.print_list(self.operands, printer.print_operand)
-        if self.composite_regions:
-            printer.print_string(" ")
-            printer.print_regions(self.composite_regions)
-        print_attributes(printer, self, ("name",))
-        print_types(printer, self)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> CompositeOp:
-        properties: dict[str, Attribute] = {"name": StringAttr(parser.parse_str_literal())}
-        operands = parser.parse_optional_undelimited_comma_separated_list(
-            parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
-        )
-        regions = parser.parse_region_list()
-        return finish(cls, parser, operands or [], properties, regions=regions)
-
-
-class CustomCallEffects(MemoryEffect):
-    """No effects unless the op says it has some; then unknown ones."""
-
-    @classmethod
-    def get_effects(cls, op: Operation) -> set[EffectInstance]:
-        assert isinstance(op, CustomCallOp)
-        if op.has_side_effect is None or not op.has_side_effect.value.data:
-            return set()
-        return {EffectInstance(MemoryEffectKind.READ), EffectInstance(MemoryEffectKind.WRITE)}
-
-
-@irdl_op_definition
-class CustomCallOp(ClausedOp):
-    """What the target implements under `call_target_name`.
-
-    `%r = stablehlo.custom_call @foo(%a) {has_side_effect = true} : (tensor<f32>) -> tensor<f32>`
-    """
-
-    name = "stablehlo.custom_call"
-    inputs = var_operand_def()
-    results_ = var_result_def()
-    call_target_name = prop_def(StringAttr)
-    has_side_effect = opt_prop_def(BoolAttr)
-    backend_config = opt_prop_def(StringAttr | DictionaryAttr)
-    api_version = opt_prop_def(IntegerAttr)
-    called_computations = opt_prop_def(ArrayAttr[SymbolRefAttr])
-    operand_layouts = opt_prop_def(ArrayAttr)
-    result_layouts = opt_prop_def(ArrayAttr)
-    output_operand_aliases = opt_prop_def(ArrayAttr[OutputOperandAliasAttr])
-    traits = traits_def(CustomCallEffects())
-
-    def __init__(
-        self,
-        inputs: Sequence[Value],
-        result_types: Sequence[Attribute],
-        *,
-        call_target_name: str | StringAttr,
-        has_side_effect: bool | None = None,
-        backend_config: str | StringAttr | DictionaryAttr | None = None,
-        api_version: int | None = None,
-        called_computations: Iterable[str] | None = None,
-        output_operand_aliases: ArrayAttr[OutputOperandAliasAttr] | None = None,
-    ):
-        properties = {
-            "call_target_name": string_attr(call_target_name),
-            "has_side_effect": None if has_side_effect is None else bool_attr(has_side_effect),
-            "backend_config": StringAttr(backend_config) if isinstance(backend_config, str) else backend_config,
-            "api_version": None if api_version is None else int_attr(api_version, 32),
-            "called_computations": None
-            if called_computations is None
-            else ArrayAttr(SymbolRefAttr(name) for name in called_computations),
-            "output_operand_aliases": output_operand_aliases,
-        }
-        self._build(inputs, properties, result_types=result_types)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.call_target_name.data)
-        printer.print_operands(self.operands)
-        print_attributes(printer, self, ("call_target_name",))
-        print_types(printer, self)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> CustomCallOp:
-        properties: dict[str, Attribute] = {"call_target_name": parser.parse_symbol_name()}
-        operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
-        return finish(cls, parser, operands, properties)
-
-
-@irdl_op_definition
-class TupleOp(ClausedOp):
-    """Values as one tuple (C1).
-
-    `%t = stablehlo.tuple %a, %b : tuple<tensor<f32>, tensor<i1>>`
-    """
-
-    name = "stablehlo.tuple"
-    val = var_operand_def()
-    result = result_def(TupleType)
-    traits = traits_def(Pure())
-
-    def __init__(self, val: Sequence[Value]):
-        self._build(val)
-
-    def infer(self) -> Sequence[Attribute] | None:
-        return (TupleType(tuple(v.type for v in self.operands)),)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" " if self.operands else "")
-        printer.print_list(self.operands, printer.print_operand)
-        print_attributes(printer, self)
-        printer.print_string(" : ")
-        printer.print_attribute(self.result.type)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> TupleOp:
-        def members(kind: Attribute) -> tuple[Sequence[Attribute], Sequence[Attribute]]:
-            if not isinstance(kind, TupleType):
-                parser.raise_error("expected tuple type")
-            return kind.types.data, [kind]
-
-        operands = parser.parse_optional_undelimited_comma_separated_list(
-            parser.parse_optional_unresolved_operand, parser.parse_unresolved_operand
-        )
-        return finish(cls, parser, operands or [], {}, short=members)
-
-
-@irdl_op_definition
-class GetTupleElementOp(ClausedOp):
-    """One value of a tuple (C1, C2).
-
-    `%a = stablehlo.get_tuple_element %t[0] : (tuple<tensor<f32>>) -> tensor<f32>`
-    """
-
-    name = "stablehlo.get_tuple_element"
-    operand = operand_def(TupleType)
-    result = result_def()
-    index = prop_def(IntegerAttr)
-    traits = traits_def(Pure())
-
-    def __init__(self, operand: Value, *, index: int | IntegerAttr):
-        self._build([operand], {"index": int_attr(index, 32)})
-
-    def infer(self) -> Sequence[Attribute] | None:
-        members, index = self.operand.type.types.data, self.index.value.data
-        if not 0 <= index < len(members):
-            shapes.fail(f"index = {index} must be in [0, {len(members)})", "C1")
-        return (members[index],)
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_operand(self.operand)
-        printer.print_string(f"[{self.index.value.data}]")
-        print_attributes(printer, self, ("index",))
-        print_types(printer, self)
-
-    @classmethod
-    def parse(cls, parser: Parser) -> GetTupleElementOp:
-        operand = parser.parse_unresolved_operand()
-        with parser.in_square_brackets():
-            index = int_attr(parser.parse_integer(), 32)
-        return finish(cls, parser, [operand], {"index": index})
 
 
 @irdl_op_definition

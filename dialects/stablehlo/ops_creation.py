@@ -138,12 +138,19 @@ class RngOp(ClausedOp):
 
     def verify_(self) -> None:
         super().verify_()
+        for name, kind, constraint in (("a", self.a.type, "I1"), ("b", self.b.type, "I2")):
+            if kind.get_num_dims():
+                shapes.fail(f"{name} must be a scalar tensor, got {kind}", constraint)
         shapes.same_element((self.a.type, self.b.type, self.result.type), "a, b and result", "C1")
         element = self.a.type.element_type
         if self.rng_distribution.data == RngDistribution.NORMAL and isinstance(element, IntegerType):
             shapes.fail(f"a normal distribution needs float elements, got {element}", "C2")
         if self.shape.type.get_shape() != (self.result.type.get_num_dims(),):
             shapes.fail(f"shape must have one entry per dimension of {self.result.type}", "C3")
+        given = self.shape.owner
+        known = isinstance(given, ConstantOp) and isinstance(given.value, DenseIntOrFPElementsAttr)
+        if known and (expected := tuple(given.value.get_values())) != self.result.type.get_shape():
+            shapes.fail(f"result must have shape {list(expected)}, got {self.result.type}", "C3")
 
 
 @irdl_op_definition

@@ -32,7 +32,7 @@ from .attributes import (
     int_array,
     ints,
 )
-from .ops_reduction import accumulators, region_of
+from .combiners import accumulators, region_of
 from .shapes import fail
 from .syntax import Clause, ClausedOp, IntList, StableHLOOp
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
-    BoolAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
-    FloatAttr,
-    IntegerAttr,
     TensorType,
     i1,
 )
@@ -28,75 +25,17 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
-from xdsl.traits import Commutative, Pure, RecursiveMemoryEffect
+from xdsl.traits import RecursiveMemoryEffect
 
-from . import ops_elementwise as elementwise
 from . import shapes
-from .attributes import Ints, Pads, bool_attr, epsilon_attr, int_array, int_attr, ints, pads, pads_attr
-from .ops_control import ReturnOp, check_region, returned
+from .attributes import Ints, Pads, int_array, ints, pads, pads_attr
+from .combiners import COMBINERS, accumulators, combiner, combiner_of, region_of
+from .ops_comparison import CompareOp
+from .ops_control import ReturnOp, check_region
 from .shapes import Window, check_window, fail, is_promotable, scalar
 from .syntax import StableHLOOp, new_line, parse_attributes, print_attributes
 
 Value = SSAValue | Operation
-
-COMBINERS: dict[str, type[elementwise.BinaryOp]] = {
-    "add": elementwise.AddOp,
-    "multiply": elementwise.MultiplyOp,
-    "maximum": elementwise.MaximumOp,
-    "minimum": elementwise.MinimumOp,
-    "and": elementwise.AndOp,
-    "or": elementwise.OrOp,
-    "xor": elementwise.XorOp,
-}
-
-
-def combiner(kind: str, element_type: Attribute) -> Region:
-    """The region `(a, b) -> kind(a, b)` on scalars."""
-    block = Block(arg_types=[scalar(element_type)] * 2)
-    op = COMBINERS[kind](*block.args)
-    block.add_ops([op, ReturnOp([op])])
-    return Region(block)
-
-
-def combiner_of(region: Region) -> str | None:
-    """The inverse of `combiner`: "add" for a region that only adds its two arguments, else None."""
-    block = region.blocks.first
-    if block is None or len(block.args) != 2:
-        return None
-    op = block.first_op
-    if op is None or not isinstance(end := op.next_op, ReturnOp) or end.next_op is not None:
-        return None
-    if not isinstance(op, elementwise.BinaryOp) or not op.has_trait(Commutative):
-        return None
-    if tuple(op.operands) != tuple(block.args) or tuple(end.operands) != tuple(op.results):
-        return None
-    return op.name.removeprefix("stablehlo.")
-
-
-def region_of(body: Region | str, inputs: Sequence[Value]) -> Region:
-    """A region as it is, or the one that a name stands for, on scalars of the first input."""
-    if isinstance(body, Region):
-        return body
-    return combiner(body, shapes.tensor(SSAValue.get(inputs[0])).element_type)
-
-
-def accumulators(body: Region, inputs: Sequence[TensorType], name: str, constraint: str) -> list[Attribute]:
-    """The element types that the region accumulates in, checked against those of the inputs."""
-    kinds = returned(body, name)
-    for kind in kinds:
-        if not isinstance(kind, TensorType) or kind.get_num_dims():
-            fail(f"{name} must return scalar tensors, got {kind}", constraint)
-    check_region(body, name, [*kinds, *kinds], kinds, constraint)
-    if len(kinds) != len(inputs):
-        fail(f"{name} must return {len(inputs)} values, got {len(kinds)}", constraint)
-    elements = [kind.element_type for kind in kinds if isinstance(kind, TensorType)]
-    for source, element in zip(inputs, elements, strict=True):
-        if not is_promotable(source.element_type, element):
-            fail(
-                f"{name} accumulates in {element}, to which {source.element_type} is not promotable",
-                constraint,
-            )
-    return elements
 
 
 def _inputs_and_inits(
@@ -327,7 +266,7 @@ class SelectAndScatterOp(StableHLOOp):
         element = shapes.tensor(SSAValue.get(operand)).element_type
         if isinstance(select, str):
             block = Block(arg_types=[scalar(element)] * 2)
-            compared = elementwise.CompareOp(*block.args, comparison_direction=select)
+            compared = CompareOp(*block.args, comparison_direction=select)
             block.add_ops([compared, ReturnOp([compared])])
             select = Region(block)
         properties = {
@@ -341,8 +280,9 @@ class SelectAndScatterOp(StableHLOOp):
     def window(self) -> Window:
         """The window over all dimensions, with defaults where the op states nothing."""
         ones = (1,) * self.operand.type.get_num_dims()
-        size = ints(self.window_dimensions, ones)
-        return Window(size, ints(self.window_strides, ones), pads(self.padding, len(ones)), ones, ones)
+        return Window(
+            ints(self.window_dimensions), ints(self.window_strides, ones), pads(self.padding, len(ones)), ones, ones
+        )
 
     def infer(self) -> Sequence[Attribute] | None:
         operand, source = self.operand.type, self.source.type
@@ -357,175 +297,3 @@ class SelectAndScatterOp(StableHLOOp):
         check_region(self.select, "select", [scalar(operand.element_type)] * 2, [scalar(i1)], "C9")
         element = accumulators(self.scatter, [operand], "scatter", "C10")[0]
         return (shapes.with_element(operand, element),)
-
-
-@irdl_op_definition
-class MapOp(StableHLOOp):
-    """Applies a region on scalars to each element of the inputs (C1-C4)."""
-
-    name = "stablehlo.map"
-    inputs = var_operand_def(TensorType)
-    result = result_def(TensorType)
-    dimensions = prop_def(DenseArrayBase)
-    computation = region_def("single_block")
-    traits = traits_def(RecursiveMemoryEffect())
-
-    def __init__(self, inputs: Sequence[Value], computation: Region, *, dimensions: Ints | None = None):
-        if dimensions is None:
-            dimensions = range(shapes.tensor(SSAValue.get(inputs[0])).get_num_dims())
-        self._build(inputs, {"dimensions": int_array(dimensions)}, regions=[computation])
-
-    def infer(self) -> Sequence[Attribute] | None:
-        kinds = [v.type for v in self.inputs]
-        if not kinds:
-            fail("needs at least one input", "C2")
-        shapes.same_shape(kinds, "inputs", "C1")
-        rank = kinds[0].get_num_dims()
-        if ints(self.dimensions) != tuple(range(rank)):
-            fail(f"dimensions must be {list(range(rank))}, got {list(ints(self.dimensions))}", "C3")
-        check_region(self.computation, "computation", [scalar(k.element_type) for k in kinds], None, "C4")
-        results = returned(self.computation, "computation")
-        if len(results) != 1 or not isinstance(results[0], TensorType) or results[0].get_num_dims():
-            fail("computation must return one scalar tensor", "C4")
-        return (shapes.with_element(kinds[0], results[0].element_type),)
-
-
-@irdl_op_definition
-class SortOp(StableHLOOp):
-    """Sorts the inputs together along one dimension by a comparator (C1-C5)."""
-
-    name = "stablehlo.sort"
-    inputs = var_operand_def(TensorType)
-    results_ = var_result_def(TensorType)
-    dimension = opt_prop_def(IntegerAttr)
-    is_stable = opt_prop_def(BoolAttr)
-    comparator = region_def("single_block")
-    traits = traits_def(RecursiveMemoryEffect())
-
-    def __init__(self, inputs: Sequence[Value], comparator: Region, *, dimension: int = -1, is_stable: bool = False):
-        properties = {"dimension": int_attr(dimension), "is_stable": bool_attr(is_stable)}
-        self._build(inputs, properties, regions=[comparator])
-
-    def infer(self) -> Sequence[Attribute] | None:
-        kinds = [v.type for v in self.inputs]
-        if not kinds:
-            fail("needs at least one input", "C1")
-        shapes.same_shape(kinds, "inputs", "C3")
-        rank = kinds[0].get_num_dims()
-        dimension = -1 if self.dimension is None else self.dimension.value.data
-        if not -rank <= dimension < rank:
-            fail(f"dimension = {dimension} must be in [{-rank}, {rank})", "C4")
-        arguments = [scalar(kind.element_type) for kind in kinds for _ in range(2)]
-        check_region(self.comparator, "comparator", arguments, [scalar(i1)], "C5")
-        return kinds
-
-
-@irdl_op_definition
-class BatchNormInferenceOp(StableHLOOp):
-    """Normalises with given mean and variance per feature (C1-C7)."""
-
-    name = "stablehlo.batch_norm_inference"
-    operand = operand_def(TensorType)
-    scale = operand_def(TensorType)
-    offset = operand_def(TensorType)
-    mean = operand_def(TensorType)
-    variance = operand_def(TensorType)
-    result = result_def(TensorType)
-    epsilon = prop_def(FloatAttr)
-    feature_index = prop_def(IntegerAttr)
-    traits = traits_def(Pure())
-
-    def __init__(
-        self,
-        operand: Value,
-        scale: Value,
-        offset: Value,
-        mean: Value,
-        variance: Value,
-        *,
-        epsilon: float,
-        feature_index: int,
-    ):
-        properties = {"epsilon": epsilon_attr(epsilon), "feature_index": int_attr(feature_index)}
-        self._build([operand, scale, offset, mean, variance], properties)
-
-    def infer(self) -> Sequence[Attribute] | None:
-        features = {
-            "scale": (self.scale.type, "C3"),
-            "offset": (self.offset.type, "C4"),
-            "mean": (self.mean.type, "C5"),
-            "variance": (self.variance.type, "C6"),
-        }
-        shapes.batch_norm(self.operand.type, features, self.feature_index.value.data)
-        return (self.operand.type,)
-
-
-@irdl_op_definition
-class BatchNormTrainingOp(StableHLOOp):
-    """Normalises with the mean and variance of the batch, which are results too (C1-C7)."""
-
-    name = "stablehlo.batch_norm_training"
-    operand = operand_def(TensorType)
-    scale = operand_def(TensorType)
-    offset = operand_def(TensorType)
-    output = result_def(TensorType)
-    batch_mean = result_def(TensorType)
-    batch_var = result_def(TensorType)
-    epsilon = prop_def(FloatAttr)
-    feature_index = prop_def(IntegerAttr)
-    traits = traits_def(Pure())
-
-    def __init__(self, operand: Value, scale: Value, offset: Value, *, epsilon: float, feature_index: int):
-        properties = {"epsilon": epsilon_attr(epsilon), "feature_index": int_attr(feature_index)}
-        self._build([operand, scale, offset], properties)
-
-    def infer(self) -> Sequence[Attribute] | None:
-        features = {"scale": (self.scale.type, "C3"), "offset": (self.offset.type, "C4")}
-        feature = shapes.batch_norm(self.operand.type, features, self.feature_index.value.data)
-        return (self.operand.type, feature, feature)
-
-
-@irdl_op_definition
-class BatchNormGradOp(StableHLOOp):
-    """The derivatives of batch_norm_training by operand, scale and offset (C1-C5)."""
-
-    name = "stablehlo.batch_norm_grad"
-    operand = operand_def(TensorType)
-    scale = operand_def(TensorType)
-    mean = operand_def(TensorType)
-    variance = operand_def(TensorType)
-    grad_output = operand_def(TensorType)
-    grad_operand = result_def(TensorType)
-    grad_scale = result_def(TensorType)
-    grad_offset = result_def(TensorType)
-    epsilon = prop_def(FloatAttr)
-    feature_index = prop_def(IntegerAttr)
-    traits = traits_def(Pure())
-
-    def __init__(
-        self,
-        operand: Value,
-        scale: Value,
-        mean: Value,
-        variance: Value,
-        grad_output: Value,
-        *,
-        epsilon: float,
-        feature_index: int,
-    ):
-        properties = {"epsilon": epsilon_attr(epsilon), "feature_index": int_attr(feature_index)}
-        self._build([operand, scale, mean, variance, grad_output], properties)
-
-    def infer(self) -> Sequence[Attribute] | None:
-        features = {
-            "scale": (self.scale.type, "C5"),
-            "mean": (self.mean.type, "C4"),
-            "variance": (self.variance.type, "C4"),
-        }
-        feature = shapes.batch_norm(self.operand.type, features, self.feature_index.value.data)
-        if self.grad_output.type != self.operand.type:
-            fail(
-                f"grad_output must have the type of operand, {self.operand.type}, got {self.grad_output.type}",
-                "C3",
-            )
-        return (self.operand.type, feature, feature)

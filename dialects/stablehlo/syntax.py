@@ -65,6 +65,9 @@ class StableHLOOp(IRDLOperation, ABC):
         types = self.infer() if result_types is None else result_types
         if types is None:
             raise ValueError(f"{self.name} needs its result types")
+        self._set_results(types)
+
+    def _set_results(self, types: Sequence[Attribute]) -> None:
         self.results = SSAValues(OpResult(kind, self, i) for i, kind in enumerate(types))
 
     def verify_(self) -> None:
