@@ -136,7 +136,7 @@ class _Conversion:
             op = following
 
     def _retype_arguments(self, block: Block) -> None:
-        """New arguments in the place of the old, which stay what the ops being lowered see: rules may ask their types."""
+        """New arguments in the place of the old, which ops being lowered go on seeing: rules may ask their types."""
         args: list[BlockArgument] = []
         for old in block.args:
             types = self.rules.types_of(old.type)

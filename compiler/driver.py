@@ -120,7 +120,7 @@ def describe_passes(registry: Registry) -> str:
         for name, load in passes.items():
             try:
                 summary = (load().__doc__ or "").strip().partition("\n")[0]
-            except (ImportError, AttributeError) as error:
+            except (LaminaError, ImportError, AttributeError) as error:
                 summary = f"(cannot be loaded: {error})"
             lines.append(f"    {name:<30} {summary}".rstrip())
     return "\n".join(lines) + "\n"

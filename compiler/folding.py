@@ -65,8 +65,8 @@ def constant_of(value: SSAValue) -> Attribute | None:
     op = value.op
     if not op.has_trait(ConstantLike):
         return None
-    value = op.properties.get("value")  # an IntegerAttr of zero is falsy: ask for None
-    return op.attributes.get("value") if value is None else value
+    stated = op.properties.get("value")  # an IntegerAttr of zero is falsy: ask for None
+    return op.attributes.get("value") if stated is None else stated
 
 
 class Folder:
@@ -129,7 +129,7 @@ def array_of(attribute: Attribute) -> Array | None:
     array(-1, dtype=int8)
     """
     match attribute:
-        case IntegerAttr() if isinstance(attribute.type, IntegerType | IndexType):
+        case IntegerAttr():
             dtype = dtype_of(attribute.type)
             if dtype == np.bool_:
                 return np.array(attribute.value.data & 1, dtype)
@@ -148,7 +148,7 @@ def attribute_of(array: Array, type_: Attribute) -> Attribute | None:
     match type_:
         case IntegerType() | IndexType():
             return IntegerAttr(int(array), type_)
-        case ShapedType() if isinstance(type_, Attribute):
+        case ShapedType():
             values = array.ravel().tolist()
             return DenseIntOrFPElementsAttr.from_list(cast(Any, type_), values)
         case _:

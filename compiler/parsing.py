@@ -62,7 +62,7 @@ def collector_paused():
 class LaminaParser(LiteralParser):
     """xDSL's parser with locations, placed errors, and resources of its own."""
 
-    ctx: LaminaContext
+    ctx: LaminaContext  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(self, ctx: LaminaContext, text: str, name: str):
         super().__init__(ctx, text, name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .. import __version__
@@ -25,22 +24,9 @@ def main() -> int:
 def driver() -> Driver:
     """The opt driver with all that this installation knows: our dialects and passes and the plug-ins'."""
     from ..compiler.driver import Driver
+    from .registry import registry
 
-    return Driver(_registry, __version__)
-
-
-def _registry(plugins: Sequence[str]):
-    from xdsl.dialects import get_all_dialects
-
-    from ..compiler.driver import Registry
-    from ..dialects import all_dialects
-    from ..passes import PASSES, load_pass
-
-    passes = {
-        heading: {name: (lambda path=path: load_pass(path)) for name, path in group.items()}
-        for heading, group in PASSES.items()
-    }
-    return Registry({**get_all_dialects(), **all_dialects()}, passes)
+    return Driver(registry, __version__)
 
 
 if __name__ == "__main__":

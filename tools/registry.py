@@ -1,0 +1,30 @@
+"""All dialects and passes this installation knows: ours, xDSL's dialects below them, and the plug-ins'."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import get_all_dialects
+
+from ..compiler.driver import Registry
+from ..compiler.plugins import installed, load_universes
+from ..compiler.semantics import MODULES
+from ..dialects import all_dialects
+from ..passes import PASSES, all_passes, load_pass
+
+
+def registry(plugins: Sequence[str] = ()) -> Registry:
+    """What the tools can speak of; `plugins` (`module:NAME`) are loaded besides the installed ones.
+
+    Raises LaminaError when two packages claim one name.
+    """
+    dialects = {**get_all_dialects(), **all_dialects()}
+    found = load_universes(plugins, dialects, all_passes())
+    for point in installed("lamina.semantics"):
+        MODULES.setdefault(point.name, point.value)
+    passes = {
+        heading: {name: (lambda path=path: load_pass(path)) for name, path in group.items()}
+        for heading, group in PASSES.items()
+    }
+    passes.update({f"plug-in {package}": dict(group) for package, group in found.passes.items()})
+    return Registry({**dialects, **found.dialects}, passes, tuple(found.warnings))
