@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib import resources
+from pathlib import Path
 
 from .diagnostics import LaminaError
 
@@ -16,7 +20,7 @@ class Machine:
     name: str
     triple: str
     cpu: str
-    features: tuple[str, ...]  # LLVM feature names without "+"
+    features: tuple[str, ...]  # LLVM feature names without "+"; "-x" says that x is missing
     vector_bytes: int
     vector_registers: int
     fma_ports: int
@@ -39,3 +43,70 @@ class Machine:
         data = tomllib.loads(file.read_text())
         data["features"] = tuple(data["features"])
         return Machine(name=name, **data)
+
+    @staticmethod
+    def host() -> Machine:
+        """This machine, as the operating system and LLVM see it."""
+        return _host()
+
+    @staticmethod
+    def for_triple(detail: str) -> Machine:
+        """A generic machine for `triple[,feature...]`, or the preset of that name.
+
+        >>> Machine.for_triple("x86_64-unknown-linux-gnu,avx512f").vector_bytes
+        64
+
+        Raises LaminaError for an architecture that has no description.
+        """
+        triple, *features = detail.split(",")
+        architecture = triple.partition("-")[0]
+        if triple == "x86_64-unknown-linux-gnu" or (architecture == "x86_64" and "linux" in triple):
+            base = Machine.preset("x86-64-avx512" if "avx512f" in features else "x86-64-avx2")
+        elif architecture in ("aarch64", "arm64"):
+            base = Machine.preset("aarch64-neon")
+        else:
+            return Machine.preset(triple)
+        merged = tuple(dict.fromkeys((*base.features, *features)))
+        return replace(base, name=detail, triple=triple, features=merged)
+
+
+@cache
+def _host() -> Machine:
+    import llvmlite.binding as llvm  # heavy: only who compiles for this machine pays
+
+    triple = llvm.get_default_triple()
+    base = Machine.for_triple(triple)
+    enabled = dict(llvm.get_host_cpu_features())
+    features = tuple(name if on else f"-{name}" for name, on in sorted(enabled.items()))
+    vector_bytes = base.vector_bytes
+    if platform.machine() in ("x86_64", "AMD64"):
+        vector_bytes = 64 if enabled.get("avx512f") else 32 if enabled.get("avx2") else 16
+    sizes = _cache_sizes()
+    return replace(
+        base,
+        name="host",
+        triple=triple,
+        cpu=llvm.get_host_cpu_name(),
+        features=features,
+        vector_bytes=vector_bytes,
+        vector_registers=32 if vector_bytes == 64 else base.vector_registers,
+        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        l1_bytes=sizes.get(1, base.l1_bytes),
+        l2_bytes=sizes.get(2, base.l2_bytes),
+        l3_bytes=sizes.get(3, base.l3_bytes),
+    )
+
+
+def _cache_sizes() -> dict[int, int]:
+    """Bytes of the data caches by level, from Linux's sysfs; empty where there is none."""
+    found: dict[int, int] = {}
+    for index in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+        except OSError:
+            continue
+        unit = {"K": 1 << 10, "M": 1 << 20}.get(size[-1:], 1)
+        digits = size.rstrip("KM")
+        if kind != "Instruction" and level.isdigit() and digits.isdigit():
+            found[int(level)] = int(digits) * unit
+    return found

@@ -92,7 +92,8 @@ def build(
 ) -> BuiltModel:
     """Compiles a module of the buffers level (`@main` and kernels) for the machine in `context`.
 
-    `phases` are what a kernel goes through; `jobs` how many processes compile. The module is left unchanged. Raises LaminaError for what cannot be lowered.
+    `phases` are what a kernel goes through; `jobs` how many processes compile. The module is left unchanged.
+    Raises LaminaError for what cannot be lowered.
     """
     parts, kernels = _split(module, context, phases)
     objects: dict[int, bytes] = {}

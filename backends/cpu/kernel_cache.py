@@ -10,6 +10,7 @@ import hashlib
 import os
 import tempfile
 import warnings
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -71,10 +72,8 @@ class KernelCache:
         if head != MAGIC + hashlib.sha256(payload).digest():
             self._remove(path)
             return None
-        try:
+        with suppress(OSError):
             os.utime(path)  # recently used: the last to be dropped
-        except OSError:
-            pass
         return payload
 
     def put(self, key: str, payload: bytes) -> None:

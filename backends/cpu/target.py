@@ -2,22 +2,132 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
+from ... import __version__
+from ...compiler.artefact import Artefact
 from ...compiler.descent import Phase, descend, level_of, remaining
 from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.program import Program
+from ...compiler.signature import Array
 from ...passes import all_passes
 from .. import Options
-from .pipeline import PHASES
+from .build import BuiltModel, build
+from .emit import feature_string
+from .jit import NativeModel
+from .kernel_cache import KernelCache
+from .pipeline import MODULE_PHASES, PHASES
+
+
+class NativeExecutable:
+    """A model's machine code in this process, and the artefact it came from."""
+
+    def __init__(self, artefact: Artefact, machine: Machine, threads: int | None):
+        self.artefact: Artefact | None = artefact
+        self._native = NativeModel(
+            artefact.objects,
+            artefact.signature,
+            artefact.constants,
+            artefact.arena_bytes,
+            machine,
+            entry=artefact.entry,
+            threads=threads,
+        )
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """One inference on checked inputs; safe from several threads."""
+        return self._native.run(inputs)
 
 
 class CpuTarget:
     """The descent of `pipeline.py`, then LLVM."""
 
     def __init__(self, detail: str = "") -> None:
+        self.detail = detail
         self.machine = Machine.for_triple(detail) if detail else Machine.host()
+
+    def compile(self, program: Program, options: Options) -> NativeExecutable:
+        """Takes a program from any level at or above the buffers to machine code in this process."""
+        self._check_runs_here(self.machine)
+        return NativeExecutable(self.compile_artefact(program, options), self.machine, options.threads)
+
+    def compile_artefact(self, program: Program, options: Options) -> Artefact:
+        """The code and constants of a program; works for other machines than this one too."""
+        lowered, built = self.build(program, options)
+        machine = self.machine
+        return Artefact(
+            target=f"cpu:{self.detail}" if self.detail else "cpu",
+            triple=machine.triple,
+            cpu=machine.cpu,
+            features=feature_string(machine),
+            signature=lowered.signature,
+            objects=built.objects,
+            constants=built.constants_array(lowered.context.weights),
+            arena_bytes=built.arena_bytes,
+            entry=built.entry,
+            manifest={
+                "lamina": __version__,
+                "kernels": [
+                    {"name": k.name, "symbol": k.symbol, "kind": k.kind, "calls": k.calls, "origins": k.origins}
+                    for k in built.kernels
+                ],
+            },
+        )
+
+    def build(self, program: Program, options: Options) -> tuple[Program, BuiltModel]:
+        """The program on the level of buffers, and its objects."""
+        lowered = self._copy(program)
+        self._descend(lowered, remaining(MODULE_PHASES, level_of(lowered)), options)
+        lowered.record_signature()
+        cache = KernelCache() if options.cache else None
+        start = time.perf_counter()
+        built = build(lowered.module, lowered.context, cache=cache, verify_each=options.verify_each)
+        if options.on_level is not None:
+            options.on_level("machine code", lowered, time.perf_counter() - start)
+        return lowered, built
+
+    def load(self, artefact: Artefact, threads: int | None = None) -> NativeExecutable:
+        """Makes a saved artefact callable. Raises LaminaError when this machine cannot run it."""
+        host = Machine.host()
+        wanted = [f.removeprefix("+") for f in artefact.features.split(",") if f.startswith("+")]
+        missing = [feature for feature in wanted if feature not in host.features]
+        if artefact.triple.partition("-")[0] != host.triple.partition("-")[0]:
+            raise LaminaError(f"the artefact is for {artefact.triple}, this machine is {host.triple}")
+        if missing:
+            raise LaminaError(
+                f"this machine lacks {', '.join(missing)}, which the artefact was compiled for",
+                hint="compile the model on this machine, or for a triple without those features",
+            )
+        return NativeExecutable(artefact, host, threads)
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Facts for `lamina targets`."""
+        machine = self.machine
+        sizes = ", ".join(
+            f"L{i} {size >> 10} KiB" for i, size in enumerate((machine.l1_bytes, machine.l2_bytes, machine.l3_bytes), 1)
+        )
+        return [
+            ("triple", machine.triple),
+            ("cpu", machine.cpu),
+            (
+                "vectors",
+                f"{machine.vector_registers} of {machine.vector_bytes * 8} bits, {machine.fma_ports} FMA ports",
+            ),
+            ("cores", str(machine.cores)),
+            ("caches", sizes),
+            ("levels", " > ".join(phase.level for phase in PHASES)),
+        ]
+
+    def _check_runs_here(self, machine: Machine) -> None:
+        host = Machine.host()
+        missing = [f for f in machine.features if not f.startswith("-") and f not in host.features]
+        if machine.triple.partition("-")[0] != host.triple.partition("-")[0] or missing:
+            raise LaminaError(
+                f"code for {machine.name} does not run on this machine",
+                hint="`lamina compile -o model.lamx` (or .o, .ll) writes it for the other one",
+            )
 
     def lower(self, program: Program, to: str, options: Options) -> Program:
         """A copy of `program` at level `to`, for this machine."""
