@@ -126,7 +126,7 @@ class Interpreter:
         meaning = meaning_of(op)
         keywords = self._supplied(op, meaning, env)
         for name, default in meaning.attributes:
-            attr = op.properties.get(name) or op.attributes.get(name)
+            attr = op.properties.get(name, op.attributes.get(name))  # may be empty, so no `or`
             if attr is None and default is _EMPTY:
                 raise LaminaError(f"attribute '{name}' is missing", where=op)
             keywords[name] = default if attr is None else plain(attr)

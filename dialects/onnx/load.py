@@ -137,6 +137,20 @@ class _Importer:
         versions = {domain: IntegerAttr(version, i64) for domain, version in opsets.items()}
         return ModuleOp([function], {OPSETS: DictionaryAttr(versions)})
 
+    def function(
+        self, function: FunctionProto, arguments: Sequence[SSAValue | None], block: Block, location: NameLoc
+    ) -> list[SSAValue]:
+        scope = _Scope(block)
+        for i, name in enumerate(function.input):
+            given = arguments[i] if i < len(arguments) else None
+            scope.values[name] = self._absent(scope) if given is None else given
+        before = block.last_op
+        for number, node in enumerate(function.node, 1):
+            self._node(node, scope, number)
+        versions = {entry.domain or DEFAULT_DOMAIN: entry.version for entry in function.opset_import}
+        _set_opsets(before.next_op if before else block.first_op, versions, location)
+        return [self._read(scope, name, location.desc.data) for name in function.output]
+
     def _opsets(self) -> dict[str, int]:
         """The version of each domain. Raises LaminaError outside what is known."""
         opsets = {entry.domain or DEFAULT_DOMAIN: entry.version for entry in self.model.opset_import}
@@ -285,25 +299,22 @@ class _Importer:
 
 
 def import_function(
-    function: FunctionProto, arguments: Sequence[SSAValue], block: Block, weights: WeightStore, at: NameLoc
+    function: FunctionProto,
+    arguments: Sequence[SSAValue | None],
+    block: Block,
+    weights: WeightStore,
+    location: NameLoc,
 ) -> list[SSAValue]:
-    """Appends the body of an ONNX function to `block`, its attributes substituted; returns its outputs."""
+    """Appends the body of an ONNX function to `block` and returns its outputs.
+
+    References to attributes must have been substituted; an argument of None was left out by the caller.
+    """
     from onnx import ModelProto
 
     ctx = LaminaContext()
     ctx.weights = weights
-    importer = _Importer(ModelProto(), ctx, at.desc.data, None)
-    scope = _Scope(block)
-    for name, value in zip(function.input, arguments, strict=False):
-        scope.values[name] = value
-    for name in list(function.input)[len(arguments) :]:
-        scope.values[name] = importer._absent(scope)  # pyright: ignore[reportPrivateUsage]
-    versions = {entry.domain or DEFAULT_DOMAIN: entry.version for entry in function.opset_import}
-    before = block.last_op
-    for number, node in enumerate(function.node, 1):
-        importer._node(node, scope, number)  # pyright: ignore[reportPrivateUsage]
-    _set_opsets(before.next_op if before else block.first_op, versions, at)
-    return [importer._read(scope, name, at.desc.data) for name in function.output]  # pyright: ignore[reportPrivateUsage]
+    importer = _Importer(ModelProto(), ctx, location.desc.data, None)
+    return importer.function(function, arguments, block, location)
 
 
 def _set_opsets(op: Operation | None, versions: dict[str, int], location: NameLoc) -> None:

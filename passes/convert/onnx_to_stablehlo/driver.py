@@ -1,0 +1,204 @@
+"""convert-onnx-to-stablehlo: each ONNX operator becomes hub ops, by the table.
+
+    %y = "onnx.Relu"(%x) : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ->
+    %c = stablehlo.constant dense<0.0> : tensor<f32>
+    %z = stablehlo.broadcast_in_dim %c, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
+    %y = stablehlo.maximum %x, %z : tensor<2x3xf32>
+
+Shapes are inferred on the way: the hub ops know their types. What must be known at compile time (shapes, axes) is
+folded on the way too. Operators that the table lacks are expanded through ONNX's own bodies where it has them;
+what remains is named, all at once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import VerifyException
+
+from ....compiler.context import lamina_context
+from ....compiler.diagnostics import LaminaError, describe_location
+from ....compiler.weights import WeightStore
+from ....dialects.onnx import OnnxOp, is_absent
+from ....dialects.onnx.attributes import python_value
+from ....dialects.onnx.load import DIMS, NAME
+from ....dialects.onnx.ops import OPSETS
+from .builder import GraphBuilder
+from .functions import expand, has_body
+from .table import Entry, find
+
+
+@dataclass(frozen=True)
+class ConvertOnnxToStablehlo(ModulePass):
+    """Lowers the onnx level to the hub."""
+
+    name = "convert-onnx-to-stablehlo"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        weights = lamina_context(ctx).weights
+        _check_supported(op)
+        for function in [f for f in op.walk() if isinstance(f, FuncOp) and f.body.blocks]:
+            if any(isinstance(inner, OnnxOp) for inner in function.body.block.ops):
+                _convert(function, weights)
+        op.attributes.pop(OPSETS, None)
+
+
+def _check_supported(module: ModuleOp) -> None:
+    """Raises LaminaError naming every operator, with its nodes, that there is no way to lower."""
+    missing: dict[str, list[OnnxOp]] = {}
+    for op in module.walk():
+        if isinstance(op, OnnxOp) and not find(op.domain, op.operator, op.opset) and not has_body(op):
+            missing.setdefault(f"{op.domain}.{op.operator} (opset {op.opset})", []).append(op)
+    if missing:
+        counts = Counter({name: len(ops) for name, ops in missing.items()})
+        lines: list[str] = []
+        for name, count in counts.most_common():
+            places = [describe_location(op.location) or op.name for op in missing[name]]
+            shown = ", ".join(places[:5]) + (f" and {count - 5} more" if count > 5 else "")
+            lines.append(f"{name}: {count} node{'s' if count > 1 else ''}: {shown}")
+        many = "operators have" if len(missing) > 1 else "operator has"
+        raise LaminaError(
+            f"{len(missing)} {many} no lowering",
+            hint="a package can add them, see `lamina.lowerings`",
+            notes=tuple(lines),
+        )
+
+
+def _convert(function: FuncOp, weights: WeightStore) -> None:
+    old = function.body.block
+    for i, arg in enumerate(old.args):
+        _check_input(function, i, arg.type)
+    block = Block(arg_types=[arg.type for arg in old.args])
+    builder = GraphBuilder(block, weights, lower)
+    for before, after in zip(old.args, block.args, strict=True):
+        after.name_hint = before.name_hint
+        builder.values[before] = after
+    for op in old.ops:
+        if isinstance(op, OnnxOp):
+            lower(builder, op)
+        elif isinstance(op, ReturnOp):
+            results = [_result(builder, function, i, value) for i, value in enumerate(op.operands)]
+            final = ReturnOp(*results)
+            final.location = op.location
+            block.add_op(final)
+            function.properties["function_type"] = FunctionType.from_lists(
+                list(block.arg_types), [result.type for result in results]
+            )
+        elif not op.name.startswith("onnx."):
+            raise LaminaError(f"'{op.name}' is no ONNX operator", where=op)
+    _drop_dead(block)
+    function.body.detach_block(old)
+    function.body.add_block(block)
+    old.erase(safe_erase=False)
+    if function.arg_attrs is not None:
+        kept = [type(a)({k: v for k, v in a.data.items() if k != DIMS}) for a in function.arg_attrs]
+        function.properties["arg_attrs"] = type(function.arg_attrs)(kept)
+
+
+def _check_input(function: FuncOp, index: int, kind: Attribute) -> None:
+    if isinstance(kind, TensorType) and kind.has_static_shape():
+        return
+    attributes = function.arg_attrs.data[index].data if function.arg_attrs else {}
+    name = attributes.get(NAME)
+    label = name.data if isinstance(name, StringAttr) else str(index)
+    names = [a.data for a in attributes[DIMS] if a.data] if DIMS in attributes else []  # pyright: ignore
+    if not isinstance(kind, TensorType):
+        raise LaminaError(f"input '{label}' has type {kind}, expected a tensor of known rank")
+    what = f"bind {', '.join(names)}" if names else "give it a static shape"
+    raise LaminaError(
+        f"input '{label}' of type {kind} has no static shape",
+        hint=f'{what}: onnx-bind-shapes{{shapes="{names[0] if names else label}=8"}}, or --shape on the command line',
+    )
+
+
+def _result(b: GraphBuilder, function: FuncOp, index: int, value: SSAValue) -> SSAValue:
+    result = b.values[value]
+    declared = function.function_type.outputs.data[index]
+    if not isinstance(declared, TensorType) or not isinstance(result.type, TensorType):
+        return result
+    if declared.element_type != result.type.element_type:
+        raise LaminaError(f"output {index} has type {result.type}, the file says {declared}")
+    return result
+
+
+def lower(b: GraphBuilder, op: OnnxOp) -> None:
+    """Lowers one operator with `b`; its results are in `b.values` afterwards."""
+    entry = find(op.domain, op.operator, op.opset)
+    operands = [None if is_absent(operand) else b.values[operand] for operand in op.operands]
+    b.node = op
+    try:
+        results = _call(b, op, entry, operands) if entry else _expanded(b, op, operands)
+    except VerifyException as error:
+        raise LaminaError(str(error), where=op) from error
+    if len(results) < len(op.results) and any(r.uses for r in op.results[len(results) :]):
+        raise LaminaError(f"only {len(results)} of the {len(op.results)} outputs are supported", where=op)
+    for old, new in zip(op.results, results, strict=False):
+        if new.name_hint is None:
+            new.name_hint = old.name_hint
+        b.values[old] = new
+
+
+def _call(b: GraphBuilder, op: OnnxOp, entry: Entry, operands: list[SSAValue | None]) -> list[SSAValue]:
+    attributes: dict[str, Any] = {
+        name: python_value(attribute, b.weights)
+        for name, attribute in op.attributes.items()
+        if "." not in name and name not in _IGNORED
+    }
+    attributes |= {name: index for index, name in enumerate(op.region_names)}
+    unknown = attributes.keys() - entry.attributes
+    if unknown and not entry.takes_any_attribute:
+        raise LaminaError(f"attribute '{min(unknown)}' is not supported", where=op)
+    if len(operands) > entry.inputs and not entry.variadic:
+        if any(operand is not None for operand in operands[entry.inputs :]):
+            raise LaminaError(f"at most {entry.inputs} inputs are supported, got {len(operands)}", where=op)
+        operands = operands[: entry.inputs]
+    try:
+        results = entry.function(b, *operands, **attributes)
+    except TypeError as error:
+        if "argument" not in str(error) or entry.function.__name__ not in str(error):
+            raise
+        raise LaminaError(str(error).partition("() ")[2], where=op) from error
+    return [results] if isinstance(results, SSAValue) else list(results)
+
+
+_IGNORED = {"consumed_inputs"}  # a leftover of opset 1
+
+
+def _expanded(b: GraphBuilder, op: OnnxOp, operands: Sequence[SSAValue | None]) -> list[SSAValue]:
+    body = expand(op, operands, b.weights)
+    if body is None:
+        raise LaminaError(f"{op.domain}.{op.operator} has no lowering for these types", where=op)
+    block, outputs = body
+    for arg, operand in zip(block.args, operands, strict=True):
+        if operand is not None:
+            b.values[arg] = operand
+    _check_supported(_holding(block))
+    for inner in block.ops:
+        if isinstance(inner, OnnxOp):
+            lower(b, inner)
+    b.node = op
+    return [b.values[output] for output in outputs]
+
+
+def _holding(block: Block) -> ModuleOp:
+    return ModuleOp(Region(block))
+
+
+def _drop_dead(block: Block) -> None:
+    """Removes ops nothing reads, constants above all that were only folded away."""
+    op: Operation | None = block.last_op
+    while op is not None:
+        before = op.prev_op
+        if op.results and not any(result.uses for result in op.results):
+            op.detach()
+            op.erase()
+        op = before

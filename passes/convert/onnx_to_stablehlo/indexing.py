@@ -1,0 +1,157 @@
+"""ONNX's operators that choose elements by index: gathers and scatters."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import Attribute, Region
+
+from ....dialects import stablehlo as hlo
+from .builder import GraphBuilder, Value, element_of, is_unsigned, rank_of, shape_of
+from .regions import replace_region
+from .shape import take
+from .table import lowers
+
+
+def from_front(b: GraphBuilder, indices: Value, size: int) -> Value:
+    """Indices in [-size, size) counted from the front."""
+    if is_unsigned(indices):
+        return indices
+    return b.select(b.compare(indices, 0, "LT"), b.add(indices, size), indices)
+
+
+@lowers("Gather")
+def gather(b: GraphBuilder, x: Value, indices: Value, *, axis: int = 0) -> Value:
+    own = shape_of(x)
+    along = b.axis(axis, len(own))
+    if own[along] == 0 and 0 not in shape_of(indices):
+        raise b.fail(f"nothing to gather along axis {along} of shape {list(own)}")
+    shape = [*own[:along], *shape_of(indices), *own[along + 1 :]]
+    known = b.constant_value(indices)
+    if known is not None and known.size:
+        if known.min() < -own[along] or known.max() >= own[along]:
+            raise b.fail(f"indices are out of range for axis {along} of shape {list(own)}")
+        positions = known.reshape(-1).astype(np.int64) % own[along]
+        if positions.size <= 8:  # a few known rows are slices, which fuse
+            return b.reshape(take(b, x, positions, along), shape)
+    place = from_front(b, indices, own[along])
+    rank = rank_of(indices)
+    return b(
+        hlo.GatherOp(
+            x,
+            place,
+            offset_dims=[i for i in range(len(shape)) if not along <= i < along + rank],
+            collapsed_slice_dims=[along],
+            start_index_map=[along],
+            index_vector_dim=rank,
+            slice_sizes=[1 if i == along else n for i, n in enumerate(own)],
+        )
+    )
+
+
+@lowers("GatherElements")
+def gather_elements(b: GraphBuilder, x: Value, indices: Value, *, axis: int = 0) -> Value:
+    rank = rank_of(x)
+    places = _all_coordinates(b, x, indices, b.axis(axis, rank))
+    return b(
+        hlo.GatherOp(
+            x,
+            places,
+            collapsed_slice_dims=list(range(rank)),
+            start_index_map=list(range(rank)),
+            index_vector_dim=rank,
+            slice_sizes=[1] * rank,
+        )
+    )
+
+
+def _all_coordinates(b: GraphBuilder, x: Value, indices: Value, axis: int) -> Value:
+    """For each index the coordinates of the element meant: its own place, but the index along `axis`."""
+    shape = shape_of(indices)
+    if len(shape) != rank_of(x):
+        raise b.fail(f"indices of shape {list(shape)} for data of shape {list(shape_of(x))}")
+    element = element_of(indices)
+    parts = [
+        from_front(b, indices, shape_of(x)[d]) if d == axis else b.iota(shape, d, element) for d in range(len(shape))
+    ]
+    return b.concatenate([b.expand_dims(part, [len(shape)]) for part in parts], len(shape))
+
+
+@lowers("GatherND")
+def gather_nd(b: GraphBuilder, x: Value, indices: Value, *, batch_dims: int = 0) -> Value:
+    own = shape_of(x)
+    places = _whole_coordinates(b, x, indices, batch_dims)
+    depth, rank = shape_of(places)[-1], rank_of(places) - 1
+    return b(
+        hlo.GatherOp(
+            x,
+            places,
+            offset_dims=list(range(rank, rank + len(own) - depth)),
+            collapsed_slice_dims=list(range(depth)),
+            start_index_map=list(range(depth)),
+            index_vector_dim=rank,
+            slice_sizes=[1] * depth + list(own[depth:]),
+        )
+    )
+
+
+def _whole_coordinates(b: GraphBuilder, x: Value, indices: Value, batch_dims: int) -> Value:
+    """Index vectors counted from the front, with the place in each batch dimension in front."""
+    own, shape, element = shape_of(x), shape_of(indices), element_of(indices)
+    if not shape or shape[-1] + batch_dims > len(own):
+        raise b.fail(f"index vectors of shape {list(shape)} are too long for data of shape {list(own)}")
+    sizes = np.array(own[batch_dims : batch_dims + shape[-1]], dtype=np.int64)
+    counted = b.convert(b.constant(sizes), element)
+    places = b.select(b.compare(indices, 0, "LT"), b.add(indices, counted), indices)
+    batches = [b.iota([*shape[:-1], 1], d, element) for d in range(batch_dims)]
+    return b.concatenate([*batches, places], len(shape) - 1)
+
+
+@lowers("ScatterND")
+def scatter_nd(b: GraphBuilder, x: Value, indices: Value, updates: Value, *, reduction: str = "none") -> Value:
+    places = _whole_coordinates(b, x, indices, 0)
+    depth, rank = shape_of(places)[-1], rank_of(places) - 1
+    return b(
+        hlo.ScatterOp(
+            [x],
+            places,
+            [updates],
+            update_computation=_update(b, reduction, element_of(x)),
+            update_window_dims=list(range(rank, rank_of(updates))),
+            inserted_window_dims=list(range(depth)),
+            scatter_dims_to_operand_dims=list(range(depth)),
+            index_vector_dim=rank,
+        )
+    )
+
+
+@lowers("ScatterElements")
+def scatter_elements(
+    b: GraphBuilder, x: Value, indices: Value, updates: Value, *, axis: int = 0, reduction: str = "none"
+) -> Value:
+    rank = rank_of(x)
+    return b(
+        hlo.ScatterOp(
+            [x],
+            _all_coordinates(b, x, indices, b.axis(axis, rank)),
+            [updates],
+            update_computation=_update(b, reduction, element_of(x)),
+            inserted_window_dims=list(range(rank)),
+            scatter_dims_to_operand_dims=list(range(rank)),
+            index_vector_dim=rank,
+        )
+    )
+
+
+@lowers("Scatter", since=9)
+def scatter(b: GraphBuilder, x: Value, indices: Value, updates: Value, *, axis: int = 0) -> Value:
+    return scatter_elements(b, x, indices, updates, axis=axis)
+
+
+def _update(b: GraphBuilder, reduction: str, element: Attribute) -> str | Region:
+    """The combiner of a scatter; "none" keeps the update."""
+    kinds = {"add": "add", "mul": "multiply", "max": "maximum", "min": "minimum"}
+    if reduction in kinds:
+        return kinds[reduction]
+    if reduction != "none":
+        raise b.fail(f"reduction '{reduction}' is none of none, add, mul, max, min")
+    return replace_region(element)

@@ -1,0 +1,149 @@
+"""ONNX's pools in hub ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....compiler.dtypes import dtype_of
+from ....compiler.weights import Array
+from ....dialects import stablehlo as hlo
+from .builder import GraphBuilder, Value, element_of, extreme, rank_of, shape_of
+from .pads import Window, window
+from .table import lowers
+
+
+def _slide(b: GraphBuilder, x: Value, view: Window, kind: str, start: float) -> Value:
+    """Reduces each window over the spatial dimensions of `x`."""
+    return b(
+        hlo.ReduceWindowOp(
+            [x],
+            [b.scalar(start, element_of(x))],
+            window_dimensions=[1, 1, *view.kernel],
+            window_strides=[1, 1, *view.strides],
+            window_dilations=[1, 1, *view.dilations],
+            padding=[[0, 0], [0, 0], *view.padding()],
+            body=kind,
+        )
+    )
+
+
+@lowers("MaxPool")
+def max_pool(
+    b: GraphBuilder,
+    x: Value,
+    *,
+    kernel_shape: Sequence[int],
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    storage_order: int = 0,
+    strides: Sequence[int] | None = None,
+) -> Value:
+    if any(b.wanted[1:]):
+        raise b.fail("the indices of MaxPool are not supported")
+    view = window(
+        b,
+        shape_of(x)[2:],
+        kernel_shape,
+        strides=strides,
+        dilations=dilations,
+        pads=pads,
+        auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+    )
+    return _slide(b, x, view, "maximum", extreme(element_of(x), largest=False))
+
+
+@lowers("AveragePool")
+def average_pool(
+    b: GraphBuilder,
+    x: Value,
+    *,
+    kernel_shape: Sequence[int],
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Value:
+    spatial = shape_of(x)[2:]
+    options = {"strides": strides, "dilations": dilations, "pads": pads}
+    view = window(b, spatial, kernel_shape, **options, auto_pad=auto_pad, ceil_mode=ceil_mode)
+    total = _slide(b, x, view, "add", 0)
+    high = view.high
+    if ceil_mode and auto_pad in ("NOTSET", "VALID", ""):  # what ceil_mode adds beyond the pads never counts
+        asked = list(pads)[len(spatial) :] if pads and auto_pad != "VALID" else [0] * len(spatial)
+        high = [min(h, a) for h, a in zip(view.high, asked, strict=True)]
+    counts = _counts(spatial, view, high, bool(count_include_pad))
+    if counts.min() == counts.max():
+        return b.divide(total, float(counts.flat[0]))
+    shape = [1, 1, *view.output]
+    return b.divide(total, b.constant(counts.reshape(shape).astype(dtype_of(element_of(x)))))
+
+
+def _counts(spatial: Sequence[int], view: Window, high: Sequence[int], padded: bool) -> Array:
+    """How many elements each window averages: those inside the input, or inside the pads too."""
+    counts = np.ones((), np.int64)
+    for i, size in enumerate(spatial):
+        places = np.arange(view.output[i])[:, None] * view.strides[i] - view.low[i]
+        places = places + np.arange(view.kernel[i]) * view.dilations[i]
+        low, top = (-view.low[i], size + high[i]) if padded else (0, size)
+        inside = ((places >= low) & (places < top)).sum(axis=1)
+        counts = np.multiply.outer(counts, np.maximum(inside, 1))
+    return counts
+
+
+@lowers("LpPool")
+def lp_pool(
+    b: GraphBuilder,
+    x: Value,
+    *,
+    kernel_shape: Sequence[int],
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Sequence[int] | None = None,
+    p: int = 2,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Value:
+    options = {"strides": strides, "dilations": dilations, "pads": pads}
+    view = window(b, shape_of(x)[2:], kernel_shape, **options, auto_pad=auto_pad, ceil_mode=ceil_mode)
+    return b.power(_slide(b, b.power(b.abs(x), p), view, "add", 0), 1 / p)
+
+
+@lowers("GlobalAveragePool")
+def global_average_pool(b: GraphBuilder, x: Value) -> Value:
+    return b.mean(x, list(range(2, rank_of(x))), keepdims=True)
+
+
+@lowers("GlobalMaxPool")
+def global_max_pool(b: GraphBuilder, x: Value) -> Value:
+    return b.reduce("maximum", x, list(range(2, rank_of(x))), keepdims=True)
+
+
+@lowers("GlobalLpPool")
+def global_lp_pool(b: GraphBuilder, x: Value, *, p: int = 2) -> Value:
+    total = b.reduce("add", b.power(b.abs(x), p), list(range(2, rank_of(x))), keepdims=True)
+    return b.power(total, 1 / p)
+
+
+@lowers("LRN")
+def local_response_normalization(
+    b: GraphBuilder, x: Value, *, size: int, alpha: float = 0.0001, beta: float = 0.75, bias: float = 1.0
+) -> Value:
+    rank = rank_of(x)
+    low = (size - 1) // 2
+    around = b(
+        hlo.ReduceWindowOp(
+            [b.multiply(x, x)],
+            [b.scalar(0.0, element_of(x))],
+            window_dimensions=[size if i == 1 else 1 for i in range(rank)],
+            padding=[[low, size - 1 - low] if i == 1 else [0, 0] for i in range(rank)],
+            body="add",
+        )
+    )
+    return b.divide(x, b.power(b.add(b.multiply(around, alpha / size), bias), beta))

@@ -1,0 +1,114 @@
+"""The table of operators: how each is written in hub ops.
+
+    @lowers("Gemm", since=13)
+    def gemm(b: GraphBuilder, a: Value, w: Value, c: Value | None = None, *, alpha=1.0, beta=1.0, transA=0, transB=0):
+        ...
+
+The function's signature is the operator's specification: positional parameters are inputs (None where left out),
+keyword-only parameters are attributes with their defaults. It returns the operator's outputs, or just the first.
+Where an operator changed, the newest `since` not above the model's opset is used. Packages add operators of their
+own domains through the entry point group `lamina.lowerings`, whose entries are modules that use this decorator.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, TypeVar
+
+from ....compiler.diagnostics import LaminaError
+from ....dialects.onnx.schemas import DEFAULT_DOMAIN
+
+Lowering = Callable[..., Any]
+LoweringT = TypeVar("LoweringT", bound=Lowering)
+PLUGIN_GROUP = "lamina.lowerings"
+
+# ONNX's own chapters, each a module of this package
+CHAPTERS = (
+    "elementwise",
+    "logical",
+    "activation",
+    "shape",
+    "indexing",
+    "generator",
+    "reduction",
+    "contraction",
+    "convolution",
+    "pooling",
+    "normalization",
+    "sorting",
+    "resizing",
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One lowering and what its signature says of the operator."""
+
+    since: int
+    function: Lowering
+    inputs: int  # how many positional inputs it names
+    variadic: bool
+    attributes: frozenset[str]
+    takes_any_attribute: bool
+    origin: str
+
+
+_table: dict[tuple[str, str], list[Entry]] = {}
+
+
+def lowers(*names: str, since: int = 1, domain: str = DEFAULT_DOMAIN) -> Callable[[LoweringT], LoweringT]:
+    """Registers the decorated function for the operators `names` of `domain` from opset `since` on.
+
+    Raises LaminaError when there is one already for that operator and opset.
+    """
+
+    def register(function: LoweringT) -> LoweringT:
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        kinds = [p.kind for p in parameters]
+        entry = Entry(
+            since,
+            function,
+            kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD),
+            inspect.Parameter.VAR_POSITIONAL in kinds,
+            frozenset(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY),
+            inspect.Parameter.VAR_KEYWORD in kinds,
+            function.__module__,
+        )
+        for name in names:
+            entries = _table.setdefault((domain, name), [])
+            for other in entries:
+                if other.since == since:
+                    raise LaminaError(f"{other.origin} and {entry.origin} both lower {domain}.{name} since {since}")
+            entries.append(entry)
+            entries.sort(key=lambda e: -e.since)
+        return function
+
+    return register
+
+
+def find(domain: str, name: str, opset: int) -> Entry | None:
+    """The newest lowering not above `opset`, None when there is none."""
+    _load_chapters()
+    return next((e for e in _table.get((domain, name), ()) if e.since <= opset), None)
+
+
+def operators() -> Sequence[tuple[str, str, int]]:
+    """Every (domain, operator, since) of the table, sorted."""
+    _load_chapters()
+    return sorted((domain, name, e.since) for (domain, name), entries in _table.items() for e in entries)
+
+
+@cache
+def _load_chapters() -> None:
+    for chapter in CHAPTERS:
+        import_module(f".{chapter}", __package__)
+    for point in entry_points(group=PLUGIN_GROUP):
+        try:
+            point.load()
+        except Exception as error:
+            raise LaminaError(f"plug-in '{point.value}' does not load: {error}") from error
