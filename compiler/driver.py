@@ -69,7 +69,6 @@ class Driver:
 
         Returns 0 when all went well, 1 when `--verify-diagnostics` found a difference, 2 for bad input or usage.
         """
-        debug = "--debug" in argv
         try:
             parser = option_parser(self.program)
             args, rest = parser.parse_known_args(list(argv))
@@ -89,12 +88,17 @@ class Driver:
                 return _Run(args, registry, pipeline, stdin, stdout, stderr).all()
             return 0
         except LaminaError as error:
-            stderr.write(f"{error}\n")
+            return self._refuse(str(error), argv, stderr)
         except OSError as error:
-            stderr.write(f"{error.filename or self.program}: error: {error.strerror or error}\n")
+            place = error.filename or self.program
+            return self._refuse(f"{place}: error: {error.strerror or error}", argv, stderr)
         except UnicodeDecodeError as error:
-            stderr.write(f"{self.program}: error: the input is not UTF-8 text: {error}\n")
-        if debug:
+            return self._refuse(f"{self.program}: error: the input is not UTF-8 text: {error}", argv, stderr)
+
+    @staticmethod
+    def _refuse(message: str, argv: Sequence[str], stderr: TextIO) -> int:
+        stderr.write(f"{message}\n")
+        if "--debug" in argv:
             traceback.print_exc(file=stderr)
         return 2
 
@@ -186,16 +190,21 @@ class _Run:
                 return self.through(ctx, text)
         except LaminaError as error:
             self.found.append(error.diagnostic)
+            self.trace()
         except PassFault as error:
+            self.trace()
             hint = "--debug shows where"
             if reproducer := self.args.mlir_pass_pipeline_crash_reproducer:
                 hint += f", {reproducer} reproduces it"
             else:
                 hint += ", --mlir-pass-pipeline-crash-reproducer=FILE keeps a reproducer"
             self.found.append(Diagnostic("error", f"{error} ({hint})", place=self.name))
+        return None
+
+    def trace(self) -> None:
+        """With --debug, where in the compiler the exception at hand was raised."""
         if self.args.debug:
             traceback.print_exc(file=self.stderr)
-        return None
 
     def context(self) -> LaminaContext:
         ctx = self.registry.context()

@@ -65,8 +65,11 @@ class LaminaParser(LiteralParser):
     ctx: LaminaContext  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(self, ctx: LaminaContext, text: str, name: str):
-        super().__init__(ctx, text, name)
         self.lines = SourceLines(text, name)
+        try:
+            super().__init__(ctx, text, name)
+        except ParseError as error:  # the first token is read at once
+            raise LaminaError(error.msg, where=self.lines.location(error.span.start)) from error
         self.file_metadata: dict[str, dict[str, str | bool]] = {}
         self._types: dict[str, TypeAttribute] = {}
         self._forward_uses: dict[str, Span] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from typing import Any
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec
@@ -42,7 +43,7 @@ def build_pass(spec: ArgSpec, available: PassTable) -> ModulePass:
     try:
         return class_.from_pass_spec(spec)
     except ValueError as error:
-        options = ", ".join(f"{f.name.replace('_', '-')}: {f.type}" for f in dataclasses.fields(class_))
+        options = ", ".join(f"{f.name.replace('_', '-')}: {_type_name(f.type)}" for f in dataclasses.fields(class_))
         raise LaminaError(
             f"pass '{spec.name}': {error}", where="pass-pipeline", hint=f"its options: {options or 'none'}"
         ) from error
@@ -51,6 +52,10 @@ def build_pass(spec: ArgSpec, available: PassTable) -> ModulePass:
 def format_pipeline(passes: Iterable[ModulePass]) -> str:
     """The text that `parse_pipeline` reads back, in MLIR's form."""
     return f"builtin.module({','.join(str(p.pipeline_pass_spec()) for p in passes)})"
+
+
+def _type_name(type_: Any) -> str:
+    return type_.__name__ if isinstance(type_, type) else str(type_)
 
 
 def _reason(error: ArgSpecParseError) -> str:

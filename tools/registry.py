@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import get_all_dialects
+from xdsl.passes import ModulePass
 
 from ..compiler.driver import Registry
 from ..compiler.plugins import installed, load_universes
@@ -22,9 +23,9 @@ def registry(plugins: Sequence[str] = ()) -> Registry:
     found = load_universes(plugins, dialects, all_passes())
     for point in installed("lamina.semantics"):
         MODULES.setdefault(point.name, point.value)
-    passes = {
+    passes: dict[str, dict[str, Callable[[], type[ModulePass]]]] = {
         heading: {name: (lambda path=path: load_pass(path)) for name, path in group.items()}
         for heading, group in PASSES.items()
     }
-    passes.update({f"plug-in {package}": dict(group) for package, group in found.passes.items()})
+    passes |= {f"plug-in {package}": group for package, group in found.passes.items()}
     return Registry({**dialects, **found.dialects}, passes, tuple(found.warnings))

@@ -13,7 +13,12 @@ import pytest
 from lamina.tools.opt import driver
 
 EXAMPLE = Path(__file__).parents[1] / "plugin_example"
-PROGRAM = "func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {\n %y = example.cube %x : tensor<4xf32>\n return %y : tensor<4xf32>\n}"
+PROGRAM = """
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = example.cube %x : tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+"""
 
 
 @pytest.fixture(scope="module")
