@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from importlib import import_module
+from math import prod
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -53,6 +54,11 @@ class Spec(NamedTuple):
 
     shape: tuple[int, ...] | None
     dtype: DType | None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the array; 0 for what is none."""
+        return 0 if self.shape is None or self.dtype is None else prod(self.shape) * self.dtype.itemsize
 
 
 class Region(Protocol):

@@ -11,6 +11,7 @@ from ....compiler.diagnostics import LaminaError
 from ....compiler.semantics import Call, Region, Spec, semantics
 from ....compiler.weights import Array
 from .checks import CUSTOM_CHECKS
+from .regions import is_elementwise
 
 
 @semantics("stablehlo.if")
@@ -35,7 +36,9 @@ def while_(*state: Array, regions: list[Region]) -> list[Array]:
 
 
 @semantics("stablehlo.map")
-def map_(*inputs: Array, dimensions: Sequence[int], regions: list[Region], result: Spec) -> Array:
+def map_(*inputs: Array, dimensions: Sequence[int], regions: list[Region], call: Call, result: Spec) -> Array:
+    if is_elementwise(call.op.regions[0]):
+        return regions[0].lifted(*inputs)[0]
     out = np.empty(inputs[0].shape, result.dtype)
     for index in np.ndindex(*out.shape):
         [out[index]] = regions[0](*(np.asarray(x[index]) for x in inputs))

@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ....compiler.semantics import Call, Region, semantics
+from ....compiler.dtypes import dtype_of
+from ....compiler.semantics import Call, Region, plain, semantics
 from ....compiler.weights import Array
 from .contraction import windows
+from .conversion import converted
 from .elementwise import is_float, total_order, widened
 from .gather import combine_at
 from .regions import is_elementwise, single_op
@@ -137,9 +139,11 @@ def select_and_scatter(
         [keep] = regions[0].lifted(best, values[..., tap])
         keep = (keep & (chosen >= 0)) | (indices[..., tap] < 0)
         chosen, best = np.where(keep, chosen, indices[..., tap]), np.where(keep, best, values[..., tap])
-    target = np.full(operand.size, init, operand.dtype)
+    dtype = dtype_of(call.op.results[0].type)
+    target = np.full(operand.size, converted(init, dtype), dtype)
     inside = chosen.reshape(-1) >= 0
-    combine_at([target], chosen.reshape(-1)[inside], [source.reshape(-1)[inside]], regions[1], call, 1)
+    updates = [converted(source, dtype).reshape(-1)[inside]]
+    combine_at([target], chosen.reshape(-1)[inside], updates, regions[1], call, 1)
     return target.reshape(operand.shape)
 
 
@@ -166,9 +170,9 @@ def _order_by_key(inputs: Sequence[Array], call: Call) -> Array | None:
     args = [block.args.index(x) if x in block.args else -1 for x in op.operands]
     if end is None or list(end.operands) != list(op.results) or args[0] // 2 != args[1] // 2 or -1 in args:
         return None
-    total = "TOTALORDER" in str(op.properties.get("compare_type", ""))
-    less = "LT" in str(op.properties["comparison_direction"])
-    if args[0] == args[1] or not (less or "GT" in str(op.properties["comparison_direction"])):
+    kind = op.properties.get("compare_type")
+    total, direction = kind is not None and plain(kind) == "TOTALORDER", plain(op.properties["comparison_direction"])
+    if args[0] == args[1] or direction not in ("LT", "GT"):
         return None
     key = inputs[args[0] // 2]
     if is_float(key.dtype):
@@ -177,7 +181,7 @@ def _order_by_key(inputs: Sequence[Array], call: Call) -> Array | None:
         key = total_order(np.ascontiguousarray(key) if total else widened(key) + np.float32(0))
     elif key.dtype.kind not in "iub":
         return None
-    ascending = less == (args[0] < args[1])
+    ascending = (direction == "LT") == (args[0] < args[1])
     return np.argsort(key if ascending else np.invert(key), axis=-1, kind="stable")
 
 
