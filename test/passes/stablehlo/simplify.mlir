@@ -117,7 +117,7 @@ func.func @batch_norm(%x: tensor<1x1x8xf32>) -> tensor<1x2x8xf32> {
 }
 
 // CHECK-LABEL: @whole_window
-// CHECK-NEXT:    %z = stablehlo.constant dense<0xFF800000> : tensor<f32>
+// CHECK-NEXT:    %z = stablehlo.constant dense<0xff800000> : tensor<f32>
 // CHECK-NEXT:    %0 = stablehlo.reduce(%x init: %z) applies stablehlo.maximum across dimensions = [2]
 // CHECK-NEXT:    %1 = stablehlo.reshape %0 : (tensor<1x3xf32>) -> tensor<1x3x1xf32>
 func.func @whole_window(%x: tensor<1x3x7xf32>) -> tensor<1x3x1xf32> {
