@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from xdsl.dialects.builtin import AnyFloat, ComplexType, IndexType, IntegerType
 from xdsl.parser import Parser
@@ -39,7 +39,7 @@ def _to_float(value: _Number, span: Span[Any], type: AnyFloat) -> float:
     if isinstance(value, float | bool) or not text.lower().startswith("0x"):
         return _in_range(float(value), span, type)
     try:
-        return cast(float, type.unpack(value.to_bytes(type.compile_time_size, "little"), 1)[0])
+        return type.unpack(value.to_bytes(type.compile_time_size, "little"), 1)[0]
     except OverflowError:
         raise ParseError(span, f"{text} has more bits than {type}") from None
 

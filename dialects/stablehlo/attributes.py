@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from enum import StrEnum
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -31,6 +30,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
 
 Ints: TypeAlias = "Sequence[int] | DenseArrayBase"
 Pads: TypeAlias = "Sequence[Sequence[int]] | DenseIntOrFPElementsAttr"
@@ -399,7 +399,7 @@ def ints(attr: DenseArrayBase | None, default: Sequence[int] = ()) -> tuple[int,
     """The values of an integer array attribute, `default` where it is absent."""
     if attr is None:
         return tuple(default)
-    return cast("tuple[int, ...]", attr.get_values())
+    return cast("tuple[int, ...]", cast(Any, attr).get_values())
 
 
 def int_attr(value: int | IntegerAttr, width: int = 64) -> IntegerAttr:

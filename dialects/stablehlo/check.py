@@ -14,16 +14,15 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     Signedness,
-    TensorType,
     f64,
 )
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 from . import shapes
-from .syntax import StableHLOOp, parse_attributes, print_attributes
+from .syntax import StableHLOOp, parse_attributes, print_attributes, tensor_operand
 
 Value = SSAValue | Operation
 
@@ -38,7 +37,7 @@ def unsigned64(value: int) -> IntegerAttr:
 class ExpectOp(StableHLOOp, ABC):
     """Compares `lhs` with another value or a constant; has an effect, so that it is never removed."""
 
-    lhs = operand_def(TensorType)
+    lhs = tensor_operand()
 
     def _print_options(self, printer: Printer) -> None:
         tolerance = self.properties.get("tolerance")
@@ -59,7 +58,7 @@ class ExpectOp(StableHLOOp, ABC):
 class ExpectValueOp(ExpectOp, ABC):
     """`check.name %lhs, %rhs : type`."""
 
-    rhs = operand_def(TensorType)
+    rhs = tensor_operand()
 
     def __init__(self, lhs: Value, rhs: Value, *, tolerance: float | None = None):
         properties = {"tolerance": None if tolerance is None else FloatAttr(tolerance, f64)}
@@ -168,8 +167,8 @@ class ExpectCloseOp(StableHLOOp):
     """
 
     name = "check.expect_close"
-    actual = operand_def(TensorType)
-    expected = operand_def(TensorType)
+    actual = tensor_operand()
+    expected = tensor_operand()
     max_ulp_difference = prop_def(IntegerAttr)
     min_ulp_difference = opt_prop_def(IntegerAttr)
 

@@ -131,7 +131,7 @@ class ConvDimensionNumbersAttr(Data[ConvDimensions]):
         printer.print_string(f"<{self.data}>")
 
     @staticmethod
-    def get(value: str | ConvDimensions | ConvDimensionNumbersAttr) -> ConvDimensionNumbersAttr:
+    def of(value: str | ConvDimensions | ConvDimensionNumbersAttr) -> ConvDimensionNumbersAttr:
         """From text, data or an attribute."""
         if isinstance(value, ConvDimensionNumbersAttr):
             return value

@@ -6,21 +6,21 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
-from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, result_def, traits_def
 from xdsl.traits import Commutative
 
 from . import shapes
 from .ops_unary import BOOLEAN, COMPLEX, FLOAT, INTEGER, ElementwiseOp, Value
+from .syntax import TENSOR, tensor_operand
 
 
 class BinaryOp(ElementwiseOp, ABC):
     """`%r = stablehlo.name %a, %b : tensor<..>`, all of one type (C1)."""
 
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
-    result = result_def(TensorType)
+    lhs = tensor_operand()
+    rhs = tensor_operand()
+    result = result_def(TENSOR)
 
     def __init__(self, lhs: Value, rhs: Value, *, result_type: Attribute | None = None):
         self._build([lhs, rhs], result_types=None if result_type is None else [result_type])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -17,7 +18,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     TupleType,
 )
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
@@ -193,8 +194,7 @@ class CustomCallOp(ClausedOp):
             self._verify_alias(alias.data)
         if self.backend_config is not None:
             typed_ffi = self.api_version is not None and self.api_version.value.data == 4
-            expected = DictionaryAttr if typed_ffi else StringAttr
-            if not isinstance(self.backend_config, expected):
+            if isinstance(self.backend_config, DictionaryAttr) != typed_ffi:
                 what = "dictionary" if typed_ffi else "string"
                 shapes.fail(f"backend_config must be a {what} for this api_version, got {self.backend_config}")
 
@@ -224,7 +224,7 @@ class CustomCallOp(ClausedOp):
             shapes.fail(f"operand_index of an alias must be in [0, {len(self.operands)}), got {alias.operand_index}")
         operand = _member(self.operand_types[alias.operand_index], alias.operand_tuple_indices, "operand")
         results = self.result_types
-        whole = results[0] if len(results) == 1 else TupleType(tuple(results))
+        whole = results[0] if len(results) == 1 else _tuple_type(results)
         output = _member(whole, alias.output_tuple_indices, "output")
         if operand != output:
             shapes.fail(f"an alias pairs an operand of type {operand} with an output of type {output}")
@@ -241,6 +241,10 @@ class CustomCallOp(ClausedOp):
         properties: dict[str, Attribute] = {"call_target_name": parser.parse_symbol_name()}
         operands = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
         return finish(cls, parser, operands, properties)
+
+
+def _tuple_type(kinds: Iterable[Attribute]) -> TupleType:
+    return TupleType(tuple(cast(TypeAttribute, kind) for kind in kinds))
 
 
 def _member(kind: Attribute, path: Sequence[int], what: str) -> Attribute:
@@ -268,7 +272,7 @@ class TupleOp(ClausedOp):
         self._build(val)
 
     def infer(self) -> Sequence[Attribute] | None:
-        return (TupleType(tuple(v.type for v in self.operands)),)
+        return (_tuple_type(self.operand_types),)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" " if self.operands else "")
@@ -307,7 +311,9 @@ class GetTupleElementOp(ClausedOp):
         self._build([operand], {"index": int_attr(index, 32)})
 
     def infer(self) -> Sequence[Attribute] | None:
-        members, index = self.operand.type.types.data, self.index.value.data
+        kind, index = self.operand.type, self.index.value.data
+        assert isinstance(kind, TupleType)
+        members = kind.types.data
         if not 0 <= index < len(members):
             shapes.fail(f"index = {index} must be in [0, {len(members)})", "C1")
         return (members[index],)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import IntegerAttr, TensorType, f32, f64
 from xdsl.ir import Attribute, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -22,7 +22,7 @@ from .attributes import (
     int_attr,
 )
 from .ops_unary import BOOLEAN, COMPLEX, FLOAT, SIGNED, UNSIGNED, ElementwiseOp, UnaryOp, Value, element_kind
-from .syntax import ClausedOp, finish, print_attributes, print_types
+from .syntax import TENSOR, ClausedOp, finish, print_attributes, print_types, tensor_operand
 
 
 @irdl_op_definition
@@ -33,9 +33,9 @@ class ComplexOp(ElementwiseOp):
     """
 
     name = "stablehlo.complex"
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
-    result = result_def(TensorType)
+    lhs = tensor_operand()
+    rhs = tensor_operand()
+    result = result_def(TENSOR)
 
     def __init__(self, lhs: Value, rhs: Value):
         self._build([lhs, rhs])
@@ -75,9 +75,9 @@ class CompareOp(ClausedOp):
     """
 
     name = "stablehlo.compare"
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
-    result = result_def(TensorType)
+    lhs = tensor_operand()
+    rhs = tensor_operand()
+    result = result_def(TENSOR)
     comparison_direction = prop_def(ComparisonDirectionAttr)
     compare_type = opt_prop_def(ComparisonTypeAttr)
     traits = traits_def(Pure())
@@ -147,10 +147,10 @@ class SelectOp(ClausedOp):
     """
 
     name = "stablehlo.select"
-    pred = operand_def(TensorType)
-    on_true = operand_def(TensorType)
-    on_false = operand_def(TensorType)
-    result = result_def(TensorType)
+    pred = tensor_operand()
+    on_true = tensor_operand()
+    on_false = tensor_operand()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
     def __init__(self, pred: Value, on_true: Value, on_false: Value):
@@ -189,10 +189,10 @@ class ClampOp(ElementwiseOp):
     """
 
     name = "stablehlo.clamp"
-    min = operand_def(TensorType)
-    operand = operand_def(TensorType)
-    max = operand_def(TensorType)
-    result = result_def(TensorType)
+    min = tensor_operand()
+    operand = tensor_operand()
+    max = tensor_operand()
+    result = result_def(TENSOR)
 
     def __init__(self, min: Value, operand: Value, max: Value):
         self._build([min, operand, max])
@@ -234,8 +234,8 @@ class ReducePrecisionOp(ElementwiseOp):
 
     name = "stablehlo.reduce_precision"
     ACCEPTS: ClassVar = (FLOAT,)
-    operand = operand_def(TensorType)
-    output = result_def(TensorType)
+    operand = tensor_operand()
+    output = result_def(TENSOR)
     exponent_bits = prop_def(IntegerAttr)
     mantissa_bits = prop_def(IntegerAttr)
 

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
@@ -43,6 +43,7 @@ from .attributes import (
 from .conv_dimensions import ConvDimensionNumbersAttr, ConvDimensions, parse_layouts
 from .shapes import Window
 from .syntax import (
+    TENSOR,
     Bool,
     Clause,
     ClausedOp,
@@ -53,6 +54,7 @@ from .syntax import (
     finish,
     print_attributes,
     print_types,
+    tensor_operand,
 )
 
 Value = SSAValue | Operation
@@ -72,9 +74,9 @@ class DotGeneralOp(ClausedOp):
     """
 
     name = "stablehlo.dot_general"
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
-    result = result_def(TensorType)
+    lhs = tensor_operand()
+    rhs = tensor_operand()
+    result = result_def(TENSOR)
     dot_dimension_numbers = prop_def(DotDimensionNumbersAttr)
     precision_config = opt_prop_def(ArrayAttr[PrecisionAttr])
     algorithm = opt_prop_def(DotAlgorithmAttr)
@@ -196,9 +198,9 @@ class ConvolutionOp(StableHLOOp):
     """
 
     name = "stablehlo.convolution"
-    lhs = operand_def(TensorType)
-    rhs = operand_def(TensorType)
-    result = result_def(TensorType)
+    lhs = tensor_operand()
+    rhs = tensor_operand()
+    result = result_def(TENSOR)
     window_strides = opt_prop_def(DenseArrayBase)
     padding = opt_prop_def(DenseIntOrFPElementsAttr)
     lhs_dilation = opt_prop_def(DenseArrayBase)
@@ -232,7 +234,7 @@ class ConvolutionOp(StableHLOOp):
             "lhs_dilation": None if lhs_dilation is None else int_array(lhs_dilation),
             "rhs_dilation": None if rhs_dilation is None else int_array(rhs_dilation),
             "window_reversal": None if window_reversal is None else bool_array(window_reversal),
-            "dimension_numbers": ConvDimensionNumbersAttr.get(dimension_numbers),
+            "dimension_numbers": ConvDimensionNumbersAttr.of(dimension_numbers),
             "feature_group_count": int_attr(feature_group_count),
             "batch_group_count": int_attr(batch_group_count),
             "precision_config": _precision(precision_config),
@@ -343,8 +345,8 @@ class FftOp(ClausedOp):
     """
 
     name = "stablehlo.fft"
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    result = result_def(TENSOR)
     fft_type = prop_def(FftTypeAttr)
     fft_length = prop_def(DenseArrayBase)
     traits = traits_def(Pure())
@@ -370,8 +372,8 @@ class CholeskyOp(ClausedOp):
     """
 
     name = "stablehlo.cholesky"
-    a = operand_def(TensorType)
-    result = result_def(TensorType)
+    a = tensor_operand()
+    result = result_def(TENSOR)
     lower = opt_prop_def(BoolAttr)
     traits = traits_def(Pure())
     CLAUSES: ClassVar = (Clause("lower", "lower", Bool),)
@@ -389,9 +391,9 @@ class TriangularSolveOp(StableHLOOp):
     """Solves op(a) x = b, or x op(a) = b, for a batch of triangular matrices a (C1-C4)."""
 
     name = "stablehlo.triangular_solve"
-    a = operand_def(TensorType)
-    b = operand_def(TensorType)
-    result = result_def(TensorType)
+    a = tensor_operand()
+    b = tensor_operand()
+    result = result_def(TENSOR)
     left_side = prop_def(BoolAttr)
     lower = prop_def(BoolAttr)
     unit_diagonal = prop_def(BoolAttr)

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import (
-    TensorType,
     i1,
     i32,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
-    operand_def,
     region_def,
     result_def,
     traits_def,
@@ -38,6 +36,7 @@ from .syntax import (
     parse_attributes,
     print_attributes,
     share_names,
+    tensor_operand,
 )
 
 Value = SSAValue | Operation
@@ -119,7 +118,7 @@ class IfOp(StableHLOOp):
     """
 
     name = "stablehlo.if"
-    pred = operand_def(TensorType)
+    pred = tensor_operand()
     results_ = var_result_def()
     true_branch = region_def("single_block")
     false_branch = region_def("single_block")
@@ -142,7 +141,7 @@ class CaseOp(StableHLOOp):
     """Runs the region that `index` names; the last one where the index is out of range (C1-C4)."""
 
     name = "stablehlo.case"
-    index = operand_def(TensorType)
+    index = tensor_operand()
     results_ = var_result_def()
     branches = var_region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect())

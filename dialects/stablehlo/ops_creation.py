@@ -11,10 +11,9 @@ from xdsl.dialects.builtin import (
     DenseResourceAttr,
     IntegerAttr,
     IntegerType,
-    TensorType,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, Pure
@@ -22,7 +21,17 @@ from xdsl.traits import ConstantLike, Pure
 from ...compiler.dtypes import dense_attribute
 from . import shapes
 from .attributes import RngAlgorithm, RngAlgorithmAttr, RngDistribution, RngDistributionAttr, int_attr
-from .syntax import Clause, ClausedOp, Int, Keyword, StableHLOOp, parse_attributes, print_attributes
+from .syntax import (
+    TENSOR,
+    Clause,
+    ClausedOp,
+    Int,
+    Keyword,
+    StableHLOOp,
+    parse_attributes,
+    print_attributes,
+    tensor_operand,
+)
 
 Value = SSAValue | Operation
 ConstantValue = DenseIntOrFPElementsAttr | DenseResourceAttr
@@ -31,9 +40,9 @@ ConstantValue = DenseIntOrFPElementsAttr | DenseResourceAttr
 class ConstantValueTrait(ConstantLike):
     """The constant's value is its `value` property."""
 
-    @classmethod
-    def get_constant_value(cls, op: Operation) -> Attribute | None:
-        return op.properties.get("value")
+    @staticmethod
+    def get_constant_value(op: Operation) -> Attribute:
+        return op.properties["value"]
 
 
 @irdl_op_definition
@@ -45,7 +54,7 @@ class ConstantOp(StableHLOOp):
 
     name = "stablehlo.constant"
     value = prop_def(DenseIntOrFPElementsAttr | DenseResourceAttr)
-    output = result_def(TensorType)
+    output = result_def(TENSOR)
     traits = traits_def(Pure(), ConstantValueTrait())
 
     def __init__(self, value: ConstantValue | np.ndarray[Any, Any] | float | bool):
@@ -91,7 +100,7 @@ class IotaOp(ClausedOp):
     """
 
     name = "stablehlo.iota"
-    output = result_def(TensorType)
+    output = result_def(TENSOR)
     iota_dimension = prop_def(IntegerAttr)
     traits = traits_def(Pure())
     CLAUSES: ClassVar = (Clause("dim", "iota_dimension", Int),)
@@ -116,10 +125,10 @@ class RngOp(ClausedOp):
     """
 
     name = "stablehlo.rng"
-    a = operand_def(TensorType)
-    b = operand_def(TensorType)
-    shape = operand_def(TensorType)
-    result = result_def(TensorType)
+    a = tensor_operand()
+    b = tensor_operand()
+    shape = tensor_operand()
+    result = result_def(TENSOR)
     rng_distribution = prop_def(RngDistributionAttr)
     CLAUSES: ClassVar = (Clause("distribution", "rng_distribution", Keyword(RngDistributionAttr)),)
 
@@ -147,9 +156,10 @@ class RngOp(ClausedOp):
             shapes.fail(f"a normal distribution needs float elements, got {element}", "C2")
         if self.shape.type.get_shape() != (self.result.type.get_num_dims(),):
             shapes.fail(f"shape must have one entry per dimension of {self.result.type}", "C3")
-        given = self.shape.owner
-        known = isinstance(given, ConstantOp) and isinstance(given.value, DenseIntOrFPElementsAttr)
-        if known and (expected := tuple(given.value.get_values())) != self.result.type.get_shape():
+        given = self.shape.owner.properties.get("value") if isinstance(self.shape.owner, ConstantOp) else None
+        if not isinstance(given, DenseIntOrFPElementsAttr):
+            return
+        if (expected := tuple(given.get_values())) != self.result.type.get_shape():
             shapes.fail(f"result must have shape {list(expected)}, got {self.result.type}", "C3")
 
 
@@ -162,9 +172,9 @@ class RngBitGeneratorOp(ClausedOp):
     """
 
     name = "stablehlo.rng_bit_generator"
-    initial_state = operand_def(TensorType)
-    output_state = result_def(TensorType)
-    output = result_def(TensorType)
+    initial_state = tensor_operand()
+    output_state = result_def(TENSOR)
+    output = result_def(TENSOR)
     rng_algorithm = prop_def(RngAlgorithmAttr)
     traits = traits_def(Pure())
     CLAUSES: ClassVar = (Clause("algorithm", "rng_algorithm", Keyword(RngAlgorithmAttr)),)

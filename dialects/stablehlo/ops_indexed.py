@@ -10,13 +10,11 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     SameVariadicOperandSize,
     irdl_op_definition,
-    operand_def,
     opt_prop_def,
     prop_def,
     region_def,
     result_def,
     traits_def,
-    var_operand_def,
     var_result_def,
 )
 from xdsl.traits import Pure, RecursiveMemoryEffect
@@ -34,7 +32,7 @@ from .attributes import (
 )
 from .combiners import accumulators, region_of
 from .shapes import fail
-from .syntax import Clause, ClausedOp, IntList, StableHLOOp
+from .syntax import TENSOR, Clause, ClausedOp, IntList, StableHLOOp, tensor_operand, tensor_operands
 
 Value = SSAValue | Operation
 
@@ -44,9 +42,9 @@ class GatherOp(StableHLOOp):
     """Slices of the operand at the places that index vectors name, clamped to be inside (C1-C23)."""
 
     name = "stablehlo.gather"
-    operand = operand_def(TensorType)
-    start_indices = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    start_indices = tensor_operand()
+    result = result_def(TENSOR)
     dimension_numbers = prop_def(GatherDimensionNumbersAttr)
     slice_sizes = prop_def(DenseArrayBase)
     indices_are_sorted = opt_prop_def(BoolAttr)
@@ -99,10 +97,10 @@ class ScatterOp(StableHLOOp):
     """
 
     name = "stablehlo.scatter"
-    inputs = var_operand_def(TensorType)
-    scatter_indices = operand_def(TensorType)
-    updates = var_operand_def(TensorType)
-    results_ = var_result_def(TensorType)
+    inputs = tensor_operands()
+    scatter_indices = tensor_operand()
+    updates = tensor_operands()
+    results_ = var_result_def(TENSOR)
     scatter_dimension_numbers = prop_def(ScatterDimensionNumbersAttr)
     indices_are_sorted = opt_prop_def(BoolAttr)
     unique_indices = opt_prop_def(BoolAttr)
@@ -178,9 +176,9 @@ class DynamicSliceOp(ClausedOp):
     """
 
     name = "stablehlo.dynamic_slice"
-    operand = operand_def(TensorType)
-    start_indices = var_operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    start_indices = tensor_operands()
+    result = result_def(TENSOR)
     slice_sizes = prop_def(DenseArrayBase)
     traits = traits_def(Pure())
     CLAUSES: ClassVar = (Clause("sizes", "slice_sizes", IntList),)
@@ -207,10 +205,10 @@ class DynamicUpdateSliceOp(ClausedOp):
     """
 
     name = "stablehlo.dynamic_update_slice"
-    operand = operand_def(TensorType)
-    update = operand_def(TensorType)
-    start_indices = var_operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    update = tensor_operand()
+    start_indices = tensor_operands()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
     def __init__(self, operand: Value, update: Value, start_indices: Sequence[Value]):

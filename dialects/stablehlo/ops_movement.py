@@ -8,14 +8,25 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import ComplexType, DenseArrayBase, FixedBitwidthType, IntegerAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def, var_operand_def
+from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 from . import shapes
 from .attributes import Ints, int_array, int_attr, ints
-from .syntax import Clause, ClausedOp, Int, IntList, finish, print_attributes, print_types
+from .syntax import (
+    TENSOR,
+    Clause,
+    ClausedOp,
+    Int,
+    IntList,
+    finish,
+    print_attributes,
+    print_types,
+    tensor_operand,
+    tensor_operands,
+)
 
 Value = SSAValue | Operation
 
@@ -28,8 +39,8 @@ class ReshapeOp(ClausedOp):
     """
 
     name = "stablehlo.reshape"
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
     def __init__(self, operand: Value, shape: Sequence[int] | None = None, *, result_type: Attribute | None = None):
@@ -55,8 +66,8 @@ class TransposeOp(ClausedOp):
     """
 
     name = "stablehlo.transpose"
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    result = result_def(TENSOR)
     permutation = prop_def(DenseArrayBase)
     traits = traits_def(Pure())
     CLAUSES: ClassVar = (Clause("dims", "permutation", IntList),)
@@ -76,8 +87,8 @@ class BroadcastInDimOp(ClausedOp):
     """
 
     name = "stablehlo.broadcast_in_dim"
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    result = result_def(TENSOR)
     broadcast_dimensions = prop_def(DenseArrayBase)
     traits = traits_def(Pure())
     CLAUSES: ClassVar = (Clause("dims", "broadcast_dimensions", IntList),)
@@ -109,8 +120,8 @@ class ConcatenateOp(ClausedOp):
     """
 
     name = "stablehlo.concatenate"
-    inputs = var_operand_def(TensorType)
-    result = result_def(TensorType)
+    inputs = tensor_operands()
+    result = result_def(TENSOR)
     dimension = prop_def(IntegerAttr)
     traits = traits_def(Pure())
     CLAUSES: ClassVar = (Clause("dim", "dimension", Int),)
@@ -130,8 +141,8 @@ class SliceOp(ClausedOp):
     """
 
     name = "stablehlo.slice"
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    result = result_def(TENSOR)
     start_indices = prop_def(DenseArrayBase)
     limit_indices = prop_def(DenseArrayBase)
     strides = prop_def(DenseArrayBase)
@@ -187,9 +198,9 @@ class PadOp(ClausedOp):
     """
 
     name = "stablehlo.pad"
-    operand = operand_def(TensorType)
-    padding_value = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    padding_value = tensor_operand()
+    result = result_def(TENSOR)
     edge_padding_low = prop_def(DenseArrayBase)
     edge_padding_high = prop_def(DenseArrayBase)
     interior_padding = prop_def(DenseArrayBase)
@@ -231,8 +242,8 @@ class ReverseOp(ClausedOp):
     """
 
     name = "stablehlo.reverse"
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    result = result_def(TENSOR)
     dimensions = prop_def(DenseArrayBase)
     traits = traits_def(Pure())
     CLAUSES: ClassVar = (Clause("dims", "dimensions", IntList),)
@@ -255,8 +266,8 @@ class BitcastConvertOp(ClausedOp):
     """
 
     name = "stablehlo.bitcast_convert"
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    result = result_def(TENSOR)
     traits = traits_def(Pure())
 
     def __init__(self, operand: Value, element_type: Attribute | None = None, *, result_type: Attribute | None = None):
@@ -304,8 +315,8 @@ class GetDimensionSizeOp(ClausedOp):
     """
 
     name = "stablehlo.get_dimension_size"
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    result = result_def(TENSOR)
     dimension = prop_def(IntegerAttr)
     traits = traits_def(Pure())
     CLAUSES: ClassVar = (Clause("dim", "dimension", Int),)

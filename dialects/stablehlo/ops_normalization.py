@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
-    operand_def,
     prop_def,
     result_def,
     traits_def,
@@ -18,7 +17,7 @@ from xdsl.traits import Pure
 from . import shapes
 from .attributes import epsilon_attr, int_attr
 from .shapes import fail
-from .syntax import StableHLOOp
+from .syntax import TENSOR, StableHLOOp, tensor_operand
 
 Value = SSAValue | Operation
 
@@ -28,12 +27,12 @@ class BatchNormInferenceOp(StableHLOOp):
     """Normalises with given mean and variance per feature (C1-C7)."""
 
     name = "stablehlo.batch_norm_inference"
-    operand = operand_def(TensorType)
-    scale = operand_def(TensorType)
-    offset = operand_def(TensorType)
-    mean = operand_def(TensorType)
-    variance = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    scale = tensor_operand()
+    offset = tensor_operand()
+    mean = tensor_operand()
+    variance = tensor_operand()
+    result = result_def(TENSOR)
     epsilon = prop_def(FloatAttr)
     feature_index = prop_def(IntegerAttr)
     traits = traits_def(Pure())
@@ -68,12 +67,12 @@ class BatchNormTrainingOp(StableHLOOp):
     """Normalises with the mean and variance of the batch, which are results too (C1-C7)."""
 
     name = "stablehlo.batch_norm_training"
-    operand = operand_def(TensorType)
-    scale = operand_def(TensorType)
-    offset = operand_def(TensorType)
-    output = result_def(TensorType)
-    batch_mean = result_def(TensorType)
-    batch_var = result_def(TensorType)
+    operand = tensor_operand()
+    scale = tensor_operand()
+    offset = tensor_operand()
+    output = result_def(TENSOR)
+    batch_mean = result_def(TENSOR)
+    batch_var = result_def(TENSOR)
     epsilon = prop_def(FloatAttr)
     feature_index = prop_def(IntegerAttr)
     traits = traits_def(Pure())
@@ -93,14 +92,14 @@ class BatchNormGradOp(StableHLOOp):
     """The derivatives of batch_norm_training by operand, scale and offset (C1-C5)."""
 
     name = "stablehlo.batch_norm_grad"
-    operand = operand_def(TensorType)
-    scale = operand_def(TensorType)
-    mean = operand_def(TensorType)
-    variance = operand_def(TensorType)
-    grad_output = operand_def(TensorType)
-    grad_operand = result_def(TensorType)
-    grad_scale = result_def(TensorType)
-    grad_offset = result_def(TensorType)
+    operand = tensor_operand()
+    scale = tensor_operand()
+    mean = tensor_operand()
+    variance = tensor_operand()
+    grad_output = tensor_operand()
+    grad_operand = result_def(TENSOR)
+    grad_scale = result_def(TENSOR)
+    grad_offset = result_def(TENSOR)
     epsilon = prop_def(FloatAttr)
     feature_index = prop_def(IntegerAttr)
     traits = traits_def(Pure())

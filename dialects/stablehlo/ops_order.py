@@ -13,7 +13,6 @@ from xdsl.irdl import (
     region_def,
     result_def,
     traits_def,
-    var_operand_def,
     var_result_def,
 )
 from xdsl.traits import RecursiveMemoryEffect
@@ -22,7 +21,7 @@ from . import shapes
 from .attributes import Ints, bool_attr, int_array, int_attr, ints
 from .ops_control import check_region, returned
 from .shapes import fail, scalar
-from .syntax import StableHLOOp
+from .syntax import TENSOR, StableHLOOp, tensor_operands
 
 Value = SSAValue | Operation
 
@@ -32,8 +31,8 @@ class MapOp(StableHLOOp):
     """Applies a region on scalars to each element of the inputs (C1-C4)."""
 
     name = "stablehlo.map"
-    inputs = var_operand_def(TensorType)
-    result = result_def(TensorType)
+    inputs = tensor_operands()
+    result = result_def(TENSOR)
     dimensions = prop_def(DenseArrayBase)
     computation = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect())
@@ -63,8 +62,8 @@ class SortOp(StableHLOOp):
     """Sorts the inputs together along one dimension by a comparator (C1-C5)."""
 
     name = "stablehlo.sort"
-    inputs = var_operand_def(TensorType)
-    results_ = var_result_def(TensorType)
+    inputs = tensor_operands()
+    results_ = var_result_def(TENSOR)
     dimension = opt_prop_def(IntegerAttr)
     is_stable = opt_prop_def(BoolAttr)
     comparator = region_def("single_block")

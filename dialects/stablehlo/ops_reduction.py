@@ -14,13 +14,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     SameVariadicOperandSize,
     irdl_op_definition,
-    operand_def,
     opt_prop_def,
     prop_def,
     region_def,
     result_def,
     traits_def,
-    var_operand_def,
     var_result_def,
 )
 from xdsl.parser import Parser, UnresolvedOperand
@@ -33,7 +31,7 @@ from .combiners import COMBINERS, accumulators, combiner, combiner_of, region_of
 from .ops_comparison import CompareOp
 from .ops_control import ReturnOp, check_region
 from .shapes import Window, check_window, fail, is_promotable, scalar
-from .syntax import StableHLOOp, new_line, parse_attributes, print_attributes
+from .syntax import TENSOR, StableHLOOp, new_line, parse_attributes, print_attributes, tensor_operand, tensor_operands
 
 Value = SSAValue | Operation
 
@@ -61,9 +59,9 @@ class ReduceOp(StableHLOOp):
     """
 
     name = "stablehlo.reduce"
-    inputs = var_operand_def(TensorType)
-    init_values = var_operand_def(TensorType)
-    results_ = var_result_def(TensorType)
+    inputs = tensor_operands()
+    init_values = tensor_operands()
+    results_ = var_result_def(TENSOR)
     dimensions = prop_def(DenseArrayBase)
     body = region_def("single_block")
     irdl_options = (SameVariadicOperandSize(),)
@@ -168,9 +166,9 @@ class ReduceWindowOp(StableHLOOp):
     """Combines the elements under each position of a window (C1-C16); pooling is one of these."""
 
     name = "stablehlo.reduce_window"
-    inputs = var_operand_def(TensorType)
-    init_values = var_operand_def(TensorType)
-    results_ = var_result_def(TensorType)
+    inputs = tensor_operands()
+    init_values = tensor_operands()
+    results_ = var_result_def(TENSOR)
     window_dimensions = prop_def(DenseArrayBase)
     window_strides = opt_prop_def(DenseArrayBase)
     base_dilations = opt_prop_def(DenseArrayBase)
@@ -240,10 +238,10 @@ class SelectAndScatterOp(StableHLOOp):
     """Adds each element of `source` where its window of the operand selects: the derivative of pooling (C1-C12)."""
 
     name = "stablehlo.select_and_scatter"
-    operand = operand_def(TensorType)
-    source = operand_def(TensorType)
-    init_value = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    source = tensor_operand()
+    init_value = tensor_operand()
+    result = result_def(TENSOR)
     window_dimensions = opt_prop_def(DenseArrayBase)
     window_strides = opt_prop_def(DenseArrayBase)
     padding = opt_prop_def(DenseIntOrFPElementsAttr)

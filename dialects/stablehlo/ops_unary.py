@@ -6,14 +6,14 @@ from abc import ABC
 from collections.abc import Sequence
 from typing import ClassVar
 
-from xdsl.dialects.builtin import AnyFloat, ComplexType, IntegerType, Signedness, TensorType, i1
+from xdsl.dialects.builtin import AnyFloat, ComplexType, IntegerType, Signedness, i1
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import irdl_op_definition, operand_def, opt_prop_def, result_def, traits_def
+from xdsl.irdl import irdl_op_definition, opt_prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from . import shapes
 from .attributes import ResultAccuracyAttr
-from .syntax import ClausedOp
+from .syntax import TENSOR, ClausedOp, tensor_operand
 
 Value = SSAValue | Operation
 
@@ -58,8 +58,8 @@ class ElementwiseOp(ClausedOp, ABC):
 class UnaryOp(ElementwiseOp, ABC):
     """`%r = stablehlo.name %x : tensor<..>`, the result of the type of the operand (C1)."""
 
-    operand = operand_def(TensorType)
-    result = result_def(TensorType)
+    operand = tensor_operand()
+    result = result_def(TENSOR)
 
     def __init__(self, operand: Value, *, result_type: Attribute | None = None):
         self._build([operand], result_types=None if result_type is None else [result_type])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from xdsl.dialects.builtin import ComplexType, IntegerType, TensorType, i1, i32
+from xdsl.dialects.builtin import AnyFloat, ComplexType, IntegerType, TensorType, i1, i32
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -49,7 +49,15 @@ def scalar(element_type: Attribute) -> TensorType:
 
 def real_part(kind: TensorType) -> TensorType:
     """The type of the real and imaginary parts: itself where it is not complex."""
-    return with_element(kind, kind.element_type.element_type) if is_complex(kind) else kind
+    element = kind.element_type
+    return with_element(kind, element.element_type) if isinstance(element, ComplexType) else kind
+
+
+def complex_element(part: Attribute) -> ComplexType:
+    """`complex<part>`."""
+    if not isinstance(part, AnyFloat):
+        fail(f"complex numbers have float parts, got {part}")
+    return ComplexType(part)
 
 
 def is_complex(kind: TensorType) -> bool:
@@ -228,7 +236,7 @@ def fft(operand: TensorType, fft_type: str, length: Sequence[int]) -> TensorType
     if fft_type == "RFFT":
         if shape[-len(length) :] != tuple(length):
             fail(f"operand must end in the dimensions {list(length)}, got {operand}", "C4")
-        return TensorType(ComplexType(operand.element_type), [*shape[:-1], shape[-1] // 2 + 1 if shape[-1] else 0])
+        return TensorType(complex_element(operand.element_type), [*shape[:-1], shape[-1] // 2 + 1 if shape[-1] else 0])
     if fft_type == "IRFFT":
         if shape[-len(length) : -1] != tuple(length[:-1]):
             fail(f"operand must have dimensions {list(length[:-1])} before its last, got {operand}", "C4")
@@ -287,7 +295,7 @@ def clamp(low: TensorType, operand: TensorType, high: TensorType) -> TensorType:
 def complex_of(lhs: TensorType, rhs: TensorType) -> TensorType:
     if lhs != rhs:
         fail(f"lhs and rhs must have the same type, got {lhs} and {rhs}", "C1")
-    return with_element(lhs, ComplexType(lhs.element_type))
+    return with_element(lhs, complex_element(lhs.element_type))
 
 
 def dimension_size(operand: TensorType, dimension: int) -> TensorType:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -25,12 +25,25 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
 from xdsl.ir.core import SSAValues
-from xdsl.irdl import IRDLOperation
+from xdsl.irdl import BaseAttr, IRDLOperation, operand_def, var_operand_def
 from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from .attributes import PrecisionAttr, int_array, ints, precision_config
+
+TENSOR = BaseAttr(TensorType)
+"""Any ranked tensor; what its elements and shape may be is checked by the ops."""
+
+
+def tensor_operand() -> SSAValue[TensorType]:
+    """A field of an op: one operand of any tensor type."""
+    return cast("SSAValue[TensorType]", operand_def(TENSOR))
+
+
+def tensor_operands() -> SSAValues[SSAValue[TensorType]]:
+    """A field of an op: any number of operands of tensor types."""
+    return cast("SSAValues[SSAValue[TensorType]]", var_operand_def(TENSOR))
 
 
 class StableHLOOp(IRDLOperation, ABC):
