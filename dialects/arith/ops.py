@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from xdsl.dialects.arith import FastMathFlagsAttr, floatingPointLike
-from xdsl.dialects.builtin import IndexType, IntegerType, ShapedType
+from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -21,10 +21,7 @@ from xdsl.irdl import (
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-
-def element_type(type_: Attribute) -> Attribute:
-    """The element type of a vector or tensor, any other type itself."""
-    return type_.get_element_type() if isinstance(type_, ShapedType) else type_  # pyright: ignore
+from .shaped import element_type
 
 
 @irdl_op_definition
