@@ -12,7 +12,7 @@ from ...compiler.program import Program
 from ...compiler.signature import Array
 from ...passes import all_passes
 from .. import Options
-from ..cpu.pipeline import MODULE_PHASES
+from .pipeline import PHASES
 
 
 class InterpretTarget:
@@ -26,7 +26,7 @@ class InterpretTarget:
         """Down to the hub, the level this target interprets."""
         lowered = program.clone()
         if level_of(lowered) == "onnx":
-            descend(lowered, MODULE_PHASES[:1], all_passes(), on_level=options.on_level)
+            descend(lowered, PHASES, all_passes(), on_level=options.on_level)
         return lowered
 
     def compile(self, program: Program, options: Options) -> InterpretedProgram:

@@ -1,0 +1,9 @@
+"""How far a model comes down before it is interpreted: to the hub, whose every op has a meaning."""
+
+from __future__ import annotations
+
+from ...compiler.descent import Phase
+
+PHASES = (
+    Phase("stablehlo", "the ONNX graph becomes hub operators", ("onnx-infer-shapes", "convert-onnx-to-stablehlo")),
+)
