@@ -5,6 +5,7 @@ Dimension numbers are plain Python data: `op.dimension_numbers.data.input_spatia
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -399,19 +400,32 @@ def ints(attr: DenseArrayBase | None, default: Sequence[int] = ()) -> tuple[int,
     """The values of an integer array attribute, `default` where it is absent."""
     if attr is None:
         return tuple(default)
+    if attr.elt_type == i64:
+        return _i64_values(attr.data.data)
     return cast("tuple[int, ...]", cast(Any, attr).get_values())
+
+
+@lru_cache(maxsize=4096)
+def _i64_values(raw: bytes) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(raw) // 8}q", raw)
 
 
 def int_attr(value: int | IntegerAttr, width: int = 64) -> IntegerAttr:
     """`value : i64` (or i32)."""
-    if isinstance(value, IntegerAttr):
-        return value
-    return IntegerAttr(int(value), i64 if width == 64 else i32)
+    return value if isinstance(value, IntegerAttr) else _int_attr(int(value), width)
+
+
+@lru_cache(maxsize=1024)
+def _int_attr(value: int, width: int) -> IntegerAttr:
+    return IntegerAttr(value, i64 if width == 64 else i32)
 
 
 def bool_attr(value: bool | BoolAttr) -> BoolAttr:
     """`true` or `false`."""
-    return value if isinstance(value, IntegerAttr) else BoolAttr.from_bool(bool(value))
+    return value if isinstance(value, IntegerAttr) else _BOOLS[bool(value)]
+
+
+_BOOLS = (BoolAttr.from_bool(False), BoolAttr.from_bool(True))
 
 
 def string_attr(value: str | StringAttr) -> StringAttr:
@@ -422,7 +436,12 @@ def pads_attr(pads: Pads) -> DenseIntOrFPElementsAttr:
     """`dense<[[low, high], ...]> : tensor<Nx2xi64>`."""
     if isinstance(pads, DenseIntOrFPElementsAttr):
         return pads
-    flat = [int(v) for pair in pads for v in pair]
+    return _pads_attr(tuple((int(low), int(high)) for low, high in pads))
+
+
+@lru_cache(maxsize=1024)
+def _pads_attr(pads: tuple[tuple[int, int], ...]) -> DenseIntOrFPElementsAttr:
+    flat = [v for pair in pads for v in pair]
     return DenseIntOrFPElementsAttr.from_list(TensorType(i64, [len(pads), 2]), flat)
 
 
@@ -430,9 +449,9 @@ def pads(attr: DenseIntOrFPElementsAttr | None, rank: int) -> tuple[tuple[int, i
     """The (low, high) pairs of a padding attribute, zeros where it is absent."""
     if attr is None:
         return ((0, 0),) * rank
-    if attr.get_shape()[1:] != (2,):
-        raise VerifyException(f"padding must have shape [N, 2], got {attr.type}")
-    flat = cast("Sequence[int]", attr.get_values())
+    if attr.get_shape()[1:] != (2,) or attr.get_element_type() != i64:
+        raise VerifyException(f"padding must be a tensor of shape [N, 2] and i64, got {attr.type}")
+    flat = _i64_values(attr.data.data)
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 

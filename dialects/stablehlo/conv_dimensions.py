@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
@@ -47,6 +48,7 @@ class ConvDimensions:
         return f"{input_}x{kernel}->{_layout('bf', self.output_dimensions())}"
 
     @staticmethod
+    @lru_cache(maxsize=256)
     def from_text(text: str) -> ConvDimensions:
         """Reads the form that `str` writes.
 

@@ -37,14 +37,6 @@ Value = SSAValue | Operation
 ConstantValue = DenseIntOrFPElementsAttr | DenseResourceAttr
 
 
-class ConstantValueTrait(ConstantLike):
-    """The constant's value is its `value` property."""
-
-    @staticmethod
-    def get_constant_value(op: Operation) -> Attribute:
-        return op.properties["value"]
-
-
 @irdl_op_definition
 class ConstantOp(StableHLOOp):
     """A value known at compile time (C1); large ones are handles into the weight store.
@@ -55,7 +47,7 @@ class ConstantOp(StableHLOOp):
     name = "stablehlo.constant"
     value = prop_def(DenseIntOrFPElementsAttr | DenseResourceAttr)
     output = result_def(TENSOR)
-    traits = traits_def(Pure(), ConstantValueTrait())
+    traits = traits_def(Pure(), ConstantLike())
 
     def __init__(self, value: ConstantValue | np.ndarray[Any, Any] | float | bool):
         """From an attribute or a small array; `constants.make_constant` takes arrays of any size."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import ClassVar
 
-from xdsl.dialects.builtin import ComplexType, DenseArrayBase, FixedBitwidthType, IntegerAttr, TensorType
+from xdsl.dialects.builtin import ComplexType, DenseArrayBase, FixedBitwidthType, IntegerAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.parser import Parser
@@ -281,7 +281,7 @@ class BitcastConvertOp(ClausedOp):
                 shape.append(wide // narrow)
             elif wide < narrow:
                 shape.pop()
-            result_type = TensorType(element_type, shape)
+            result_type = shapes.tensor_type(element_type, shape)
         self._build([operand], result_types=[result_type])
 
     def verify_(self) -> None:

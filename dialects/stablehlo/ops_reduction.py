@@ -76,7 +76,7 @@ class ReduceOp(StableHLOOp):
         dimensions = ints(self.dimensions)
         shapes.check_axes(dimensions, kinds[0].get_num_dims(), "dimensions", "C4", "C5")
         shape = shapes.reduced(kinds[0], dimensions)
-        return [TensorType(element, shape) for element in accumulators(self.body, kinds, "body", "C6")]
+        return [shapes.tensor_type(element, shape) for element in accumulators(self.body, kinds, "body", "C6")]
 
     def _compact(self) -> str | None:
         """The name of the op that the short form shows, where there is a short form."""
@@ -216,7 +216,7 @@ class ReduceWindowOp(StableHLOOp):
         window = self.window()
         check_window(window, kinds[0].get_num_dims(), _REDUCE_WINDOW)
         shape = window.output_shape(kinds[0].get_shape())
-        return [TensorType(element, shape) for element in accumulators(self.body, kinds, "body", "C13")]
+        return [shapes.tensor_type(element, shape) for element in accumulators(self.body, kinds, "body", "C13")]
 
 
 _REDUCE_WINDOW = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NoReturn
 
 from xdsl.dialects.builtin import AnyFloat, ComplexType, IntegerType, TensorType, i1, i32
@@ -30,21 +31,31 @@ def tensor(value: SSAValue | Attribute, what: str = "operand") -> TensorType:
     return kind
 
 
+@lru_cache(maxsize=8192)
+def _tensor_type(element_type: Attribute, shape: Shape) -> TensorType:
+    return TensorType(element_type, shape)
+
+
+def tensor_type(element_type: Attribute, shape: Iterable[int]) -> TensorType:
+    """`tensor<shape x element_type>`; equal types are one object, which saves making and checking it again."""
+    return _tensor_type(element_type, tuple(shape))
+
+
 def with_shape(kind: TensorType, shape: Iterable[int]) -> TensorType:
     """`kind` with another shape."""
-    return TensorType(kind.element_type, shape)
+    return _tensor_type(kind.element_type, tuple(shape))
 
 
 def with_element(kind: TensorType, element_type: Attribute) -> TensorType:
     """`kind` with another element type."""
     if kind.element_type == element_type:
         return kind
-    return TensorType(element_type, kind.shape)
+    return _tensor_type(element_type, kind.get_shape())
 
 
 def scalar(element_type: Attribute) -> TensorType:
     """`tensor<element_type>`."""
-    return TensorType(element_type, ())
+    return _tensor_type(element_type, ())
 
 
 def real_part(kind: TensorType) -> TensorType:
@@ -236,7 +247,7 @@ def fft(operand: TensorType, fft_type: str, length: Sequence[int]) -> TensorType
     if fft_type == "RFFT":
         if shape[-len(length) :] != tuple(length):
             fail(f"operand must end in the dimensions {list(length)}, got {operand}", "C4")
-        return TensorType(complex_element(operand.element_type), [*shape[:-1], shape[-1] // 2 + 1 if shape[-1] else 0])
+        return tensor_type(complex_element(operand.element_type), [*shape[:-1], shape[-1] // 2 + 1 if shape[-1] else 0])
     if fft_type == "IRFFT":
         if shape[-len(length) : -1] != tuple(length[:-1]):
             fail(f"operand must have dimensions {list(length[:-1])} before its last, got {operand}", "C4")
@@ -309,7 +320,7 @@ def batch_norm(operand: TensorType, features: dict[str, tuple[TensorType, str]],
     shape = operand.get_shape()
     if not 0 <= feature_index < len(shape):
         fail(f"feature_index = {feature_index} must be in [0, {len(shape)})", "C1")
-    expected = TensorType(operand.element_type, [shape[feature_index]])
+    expected = tensor_type(operand.element_type, [shape[feature_index]])
     for name, (kind, constraint) in features.items():
         if kind.element_type != operand.element_type:
             fail(f"{name} must have the element type of operand, got {kind} and {operand}", "C2")

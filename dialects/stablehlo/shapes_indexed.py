@@ -9,7 +9,7 @@ from xdsl.ir import Attribute
 
 from .attributes import DotDimensions, GatherDimensions, ScatterDimensions
 from .conv_dimensions import ConvDimensions
-from .shapes import Shape, Window, check_axes, check_sizes, check_window, fail, same_element, same_shape
+from .shapes import Shape, Window, check_axes, check_sizes, check_window, fail, same_element, same_shape, tensor_type
 
 
 def dot_general(
@@ -44,7 +44,7 @@ def dot_general(
     shape = [left[axis] for axis in lb]
     shape += [n for axis, n in enumerate(left) if axis not in lb and axis not in lc]
     shape += [n for axis, n in enumerate(right) if axis not in rb and axis not in rc]
-    return TensorType(element_type or lhs.element_type, shape)
+    return tensor_type(element_type or lhs.element_type, shape)
 
 
 _CONV_WINDOW = {
@@ -108,7 +108,7 @@ def convolution(
     spatial = window.output_shape([left[axis] for axis in dims.input_spatial_dimensions])
     for axis, size in zip(dims.output_spatial_dimensions, spatial, strict=True):
         shape[axis] = size
-    return TensorType(element_type or lhs.element_type, shape)
+    return tensor_type(element_type or lhs.element_type, shape)
 
 
 def _index_dimensions(
@@ -200,7 +200,7 @@ def gather(
             )
     kept = iter([n for axis, n in enumerate(slice_sizes) if axis not in dropped])
     rest = iter(batch)
-    return TensorType(
+    return tensor_type(
         operand.element_type,
         [next(kept) if axis in dims.offset_dims else next(rest) for axis in range(result_rank)],
     )
