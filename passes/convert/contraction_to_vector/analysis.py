@@ -13,7 +13,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 from xdsl.traits import ConstantLike
 
 from ....dialects import linalg
-from .addresses import Linear, access, linear_form, memref_shape, row_major_strides
+from ....dialects.affine.linear_forms import Linear, access, linear_form, memref_shape, row_major_strides
 
 
 class Unsupported(Exception):

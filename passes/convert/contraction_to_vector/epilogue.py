@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from ....dialects import linalg, vector
-from .addresses import Linear, access
+from ....dialects.affine.linear_forms import Linear, access
 from .analysis import Contraction, Kernel, Unsupported
 from .spot import TilePlace
 

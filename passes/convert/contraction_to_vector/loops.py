@@ -14,7 +14,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, Affine
 from xdsl.rewriter import InsertPoint
 
 from ....dialects import affine, memref, vector
-from .addresses import memref_shape
+from ....dialects.affine.linear_forms import memref_shape
 
 OpT = TypeVar("OpT", bound=Operation)
 D = AffineExpr.dimension

@@ -11,7 +11,7 @@ from xdsl.rewriter import InsertPoint
 
 from ....compiler.machine import Machine
 from ....dialects import linalg, vector
-from .addresses import memref_shape, row_major_strides
+from ....dialects.affine.linear_forms import memref_shape, row_major_strides
 from .analysis import Unsupported
 from .loops import D, Loops
 from .schedule import SMALL

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ....dialects import vector
-from .addresses import Linear, flat_position
+from ....dialects.affine.linear_forms import Linear, flat_position
 from .analysis import Contraction
 from .loops import D, Loops
 

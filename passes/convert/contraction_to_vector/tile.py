@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ....dialects import vector
-from .addresses import is_linear
+from ....dialects.affine.linear_forms import is_linear
 from .analysis import Contraction, Kernel, sums_in_f32
 from .epilogue import Epilogue
 from .loops import D, Loops

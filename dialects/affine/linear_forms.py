@@ -1,4 +1,4 @@
-"""Where elements lie: every access of a kernel as a linear form of the loop indices in one flat buffer."""
+"""Where elements lie: an access as a linear form of the loop indices in one flat buffer."""
 
 from __future__ import annotations
 

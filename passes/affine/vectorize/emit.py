@@ -1,0 +1,282 @@
+"""The vector form of a loop: whole vectors in a loop, what is left in one more vector, masked or overlapping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AnyFloat,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+)
+from xdsl.dialects.utils.fast_math import FastMathFlag
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.rewriter import InsertPoint
+
+from ....compiler.machine import Machine
+from ....dialects import affine, memref, vector
+from .analysis import Kind, Plan, Reduction, shifted
+
+REASSOCIATE = FastMathFlagsAttr([FastMathFlag.REASSOC])
+LIGHT = 12  # ops per round up to which several vectors are taken at once
+
+
+def width_of(plan: Plan, machine: Machine) -> int:
+    """How many rounds to run at a time: one register, several where the body is light or waits on a sum."""
+    lanes = max(1, machine.vector_bytes // plan.element_bytes)
+    if plan.cost <= LIGHT:
+        times = 4 if plan.reductions or plan.cost <= LIGHT // 3 else 2
+    else:
+        times = 2 if plan.reductions and plan.cost < 4 * LIGHT else 1
+    while times > 1 and plan.trips < 2 * times * lanes:
+        times //= 2
+    width = lanes * times
+    while width > plan.trips:
+        width //= 2
+    return width
+
+
+def vectorise(plan: Plan, machine: Machine) -> None:
+    """Replaces the plan's loop."""
+    loop = plan.loop
+    before = loop.prev_op
+    width = width_of(plan, machine)
+    builder = Builder(InsertPoint.before(loop))
+    whole, rest = divmod(plan.trips, width)
+    totals: list[SSAValue] = list(loop.inits)
+    if whole:
+        totals = main_loop(plan, builder, width, whole * width, totals)
+    if rest:
+        overlap = plan.idempotent and not plan.reductions and whole > 0
+        size = width if overlap else 1 << (rest - 1).bit_length()
+        at = index_at(plan, builder, plan.trips - size if overlap else whole * width)
+        mask = None
+        if not overlap and size != rest:
+            mask = builder.insert(vector.ConstantMaskOp(rest, size)).result
+        sums = Round(plan, builder, at, size, mask).run([neutral_vector(builder, r, size) for r in plan.reductions])
+        totals = [
+            reduce(builder, r, total, value) for r, value, total in zip(plan.reductions, sums, totals, strict=True)
+        ]
+    locate(loop, before)
+    for result, total in zip(loop.results, totals, strict=True):
+        result.replace_all_uses_with(total)
+    loop.detach()
+    loop.erase()
+
+
+def locate(loop: affine.ForOp, before: Operation | None) -> None:
+    """Gives what stands between `before` and `loop` the loop's location."""
+    block = loop.parent
+    assert block is not None
+    op = before.next_op if before is not None else block.first_op
+    while op is not None and op is not loop:
+        for inner in op.walk():
+            inner.location = loop.location
+        op = op.next_op
+
+
+def main_loop(plan: Plan, builder: Builder, width: int, extent: int, totals: Sequence[SSAValue]) -> list[SSAValue]:
+    """The whole vectors; returns what the reductions came to."""
+    loop = plan.loop
+    inits = [neutral_vector(builder, reduction, width) for reduction in plan.reductions]
+    block = Block(arg_types=[IndexType(), *(init.type for init in inits)])
+    inside = Builder(InsertPoint.at_end(block))
+    sums = Round(plan, inside, block.args[0], width, None).run(block.args[1:])
+    inside.insert(affine.YieldOp.get(*sums))
+    lower = loop.lowerBoundMap.data
+    upper = AffineMap(lower.num_dims, lower.num_symbols, (shifted(lower.results[0], extent),))
+    new = affine.ForOp.from_region(
+        loop.lowerBoundOperands,
+        loop.lowerBoundOperands,
+        inits,
+        [init.type for init in inits],
+        loop.lowerBoundMap,
+        AffineMapAttr(upper),
+        Region(block),
+        width,
+    )
+    builder.insert(new)
+    return [reduce(builder, r, t, v) for r, v, t in zip(plan.reductions, new.results, totals, strict=True)]
+
+
+def index_at(plan: Plan, builder: Builder, offset: int) -> SSAValue:
+    """The loop's variable `offset` rounds after the first."""
+    lower = plan.loop.lowerBoundMap.data
+    expr = shifted(lower.results[0], offset)
+    if not lower.num_dims and not lower.num_symbols:
+        return builder.insert(arith.ConstantOp(IntegerAttr(expr.eval((), ()), IndexType()))).result
+    map = AffineMapAttr(AffineMap(lower.num_dims, lower.num_symbols, (expr,)))
+    return builder.insert(affine.ApplyOp(plan.loop.lowerBoundOperands, map)).result
+
+
+class Round:
+    """One pass over the body with `width` lanes, beginning at `index`."""
+
+    def __init__(self, plan: Plan, builder: Builder, index: SSAValue, width: int, mask: SSAValue | None):
+        self.plan = plan
+        self.builder = builder
+        self.index = index
+        self.width = width
+        self.mask = mask
+        self.widener = vector.Widener(builder, width)
+        self.lanes_index: SSAValue | None = None
+
+    def run(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """Writes the body; returns the carried values."""
+        for carried, value in zip(self.plan.body.args[1:], sums, strict=True):
+            self.widener.values[carried] = value
+        for op in self.plan.body.ops:
+            match op:
+                case affine.LoadOp() | memref.LoadOp():
+                    self.widener.values[op.results[0]] = self.load(op)
+                case affine.StoreOp():
+                    self.store(op)
+                case affine.ApplyOp():
+                    self.widener.values[op.result] = self.apply(op)
+                case affine.YieldOp():
+                    values = [self.widener.vector(self.widener.value(operand)) for operand in op.operands]
+                    return [self.kept(value, sum) for value, sum in zip(values, sums, strict=True)]
+                case _:
+                    if self.plan.index in op.operands:
+                        self.widener.values[self.plan.index] = self.index_lanes()
+                    self.widener.widen(op)
+        raise AssertionError("a loop's body ends with affine.yield")
+
+    def kept(self, value: SSAValue, before: SSAValue) -> SSAValue:
+        """`value` in the lanes there are, `before` in the others."""
+        if self.mask is None:
+            return value
+        return self.builder.insert(arith.SelectOp(self.mask, value, before)).result
+
+    def operands(self, values: Sequence[SSAValue]) -> list[SSAValue]:
+        """Subscripts with the loop's variable replaced."""
+        return [self.index if v is self.plan.index else self.widener.value(v) for v in values]
+
+    def load(self, op: affine.LoadOp | memref.LoadOp) -> SSAValue:
+        """Consecutive elements, one for all lanes, or one by one."""
+        step = self.plan.steps[op]
+        operands = self.operands(op.indices)
+        if step == 0:
+            if isinstance(op, memref.LoadOp):
+                return self.builder.insert(memref.LoadOp.get(op.memref, operands)).res
+            return self.builder.insert(affine.LoadOp(op.memref, operands, op.map)).result
+        type_ = self.widener.wide(op.results[0].type)
+        if step == 1 and self.mask is None:
+            if isinstance(op, memref.LoadOp):
+                return self.builder.insert(vector.LoadOp(op.memref, operands, type_)).result
+            load = affine.VectorLoadOp(op.memref, operands, op.map, type_)  # pyright: ignore[reportArgumentType]
+            return self.builder.insert(load).result
+        where = operands if isinstance(op, memref.LoadOp) else self.subscripts(op.map.data, operands)
+        otherwise = splat(self.builder, zero(type_.element_type), type_)
+        if step == 1:
+            assert self.mask is not None
+            return self.builder.insert(vector.MaskedLoadOp(op.memref, where, self.mask, otherwise)).result
+        mask = self.mask or self.builder.insert(vector.ConstantMaskOp(self.width, self.width)).result
+        numbers = self.builder.insert(vector.StepOp(self.width)).result
+        wide_step = splat(self.builder, IntegerAttr(step, IndexType()), numbers.type)
+        apart = self.builder.insert(arith.MuliOp(numbers, wide_step)).result
+        return self.builder.insert(vector.GatherOp(op.memref, where, apart, mask, otherwise)).result
+
+    def store(self, op: affine.StoreOp) -> None:
+        """Consecutive elements."""
+        value = self.widener.vector(self.lane_values(op.value))
+        operands = self.operands(op.indices)
+        if self.mask is None:
+            self.builder.insert(affine.VectorStoreOp(value, op.memref, operands, op.map))  # pyright: ignore[reportArgumentType]
+            return
+        where = self.subscripts(op.map.data, operands)
+        self.builder.insert(vector.MaskedStoreOp(op.memref, where, self.mask, value))
+
+    def lane_values(self, value: SSAValue) -> SSAValue:
+        """What `value` became, the loop's variable itself included."""
+        return self.index_lanes() if value is self.plan.index else self.widener.value(value)
+
+    def subscripts(self, map: AffineMap, operands: Sequence[SSAValue]) -> list[SSAValue]:
+        """The values of the map's results."""
+        return [self.applied(expr, map, operands) for expr in map.results]
+
+    def applied(self, expr: AffineExpr, map: AffineMap, operands: Sequence[SSAValue]) -> SSAValue:
+        attribute = AffineMapAttr(AffineMap(map.num_dims, map.num_symbols, (expr,)))
+        return self.builder.insert(affine.ApplyOp(operands, attribute)).result
+
+    def apply(self, op: affine.ApplyOp) -> SSAValue:
+        """An index: the first lane's, and how far each lane is from it."""
+        map = op.map.data
+        first = self.applied(map.results[0], map, self.operands(op.mapOperands))
+        moved = [int(operand is self.plan.index) for operand in op.mapOperands]
+        if not any(moved):
+            return first
+        dims, symbols = moved[: map.num_dims], moved[map.num_dims :]
+        step = map.results[0].eval(dims, symbols) - map.results[0].eval([0] * len(dims), [0] * len(symbols))
+        return self.from_first(first, step)
+
+    def index_lanes(self) -> SSAValue:
+        """The loop's variable in every lane."""
+        if self.lanes_index is None:
+            self.lanes_index = self.from_first(self.index, 1)
+        return self.lanes_index
+
+    def from_first(self, first: SSAValue, step: int) -> SSAValue:
+        numbers = self.builder.insert(vector.StepOp(self.width)).result
+        if step != 1:
+            wide_step = splat(self.builder, IntegerAttr(step, IndexType()), numbers.type)
+            numbers = self.builder.insert(arith.MuliOp(numbers, wide_step)).result
+        return self.builder.insert(arith.AddiOp(self.widener.vector(first), numbers)).result
+
+
+def reduce(builder: Builder, reduction: Reduction, total: SSAValue, lanes: SSAValue) -> SSAValue:
+    """`total` combined with all lanes."""
+    floats = isinstance(total.type, AnyFloat) and reduction.kind in (Kind.ADD, Kind.MUL)
+    op = vector.ReductionOp(lanes, reduction.kind, total, REASSOCIATE if floats else None)
+    return builder.insert(op).dest
+
+
+def neutral_vector(builder: Builder, reduction: Reduction, width: int) -> SSAValue:
+    """The value that changes nothing, in every lane."""
+    element = reduction.carried.type
+    return splat(builder, neutral(reduction.kind, element), VectorType(element, [width]))
+
+
+def neutral(kind: Kind, element: Attribute) -> FloatAttr | IntegerAttr:
+    """The value that changes nothing when combined."""
+    if isinstance(element, AnyFloat):
+        values = {Kind.ADD: -0.0, Kind.MUL: 1.0, Kind.MAXIMUMF: float("-inf"), Kind.MINIMUMF: float("inf")}
+        return FloatAttr(values[kind], element)
+    assert isinstance(element, IntegerType)
+    bits = element.bitwidth
+    lowest, highest = (-1, 0) if bits == 1 else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    integers = {
+        Kind.ADD: 0,
+        Kind.MUL: 1,
+        Kind.MAXSI: lowest,
+        Kind.MINSI: highest,
+        Kind.MAXUI: 0,
+        Kind.MINUI: -1,
+        Kind.AND: -1,
+        Kind.OR: 0,
+        Kind.XOR: 0,
+    }
+    return IntegerAttr(integers[kind], element)
+
+
+def zero(element: Attribute) -> FloatAttr | IntegerAttr:
+    """The number 0."""
+    if isinstance(element, AnyFloat):
+        return FloatAttr(0.0, element)
+    assert isinstance(element, IntegerType | IndexType)
+    return IntegerAttr(0, element)
+
+
+def splat(builder: Builder, value: FloatAttr | IntegerAttr, type_: Attribute) -> SSAValue:
+    """One number in every lane."""
+    assert isinstance(type_, VectorType)
+    scalar = builder.insert(arith.ConstantOp(value)).result
+    return builder.insert(vector.BroadcastOp(scalar, type_)).vector
