@@ -13,6 +13,11 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ..arith import Arith
+
+# the classes that take vectors, by name: where ours extends xDSL's, a pass may have built the scalar one
+_ON_VECTORS = {op.name: op for op in Arith.operations}
+
 
 def is_vector(value: SSAValue) -> bool:
     """Whether lanes may differ."""
@@ -47,7 +52,7 @@ class Widener:
         if not any(map(is_vector, operands)):
             new = op.clone({old: new for old, new in zip(op.operands, operands, strict=True)})
         else:
-            new = type(op).create(
+            new = _ON_VECTORS.get(op.name, type(op)).create(
                 operands=[self.vector(operand) for operand in operands],
                 result_types=[self.wide(result.type) for result in op.results],
                 properties=op.properties.copy(),
@@ -56,3 +61,8 @@ class Widener:
         self.builder.insert(new)
         self.values.update(zip(op.results, new.results, strict=True))
         return new.results
+
+    def select(self, mask: SSAValue, yes: SSAValue, no: SSAValue) -> SSAValue:
+        """`yes` in the lanes that the mask sets, `no` in the others."""
+        op = _ON_VECTORS["arith.select"].create(operands=[mask, yes, no], result_types=[yes.type])
+        return self.builder.insert(op).results[0]

@@ -154,7 +154,7 @@ def analyse(loop: affine.ForOp) -> Plan:
                 pass
             case _:
                 check_elementwise(op)
-                plan.cost += 20 if op.name.startswith("math.") else 1
+                plan.cost += cost_of(op)
         if plan.steps.get(op, 0) or (op not in plan.steps and any(o in plan.varying for o in op.operands)):
             plan.varying.update(op.results)
     uneven = sum(step not in (0, 1) for step in plan.steps.values())
@@ -221,6 +221,13 @@ def check_elementwise(op: Operation) -> None:
         or not scalar
     ):
         raise NotVectorizable(f"'{op.name}' has no vector form")
+
+
+def cost_of(op: Operation) -> int:
+    """Instructions, roughly: math becomes a polynomial, indices fill vectors twice as wide as the data's."""
+    if op.name.startswith("math."):
+        return 20
+    return 10 if any(isinstance(operand.type, IndexType) for operand in op.operands) else 1
 
 
 def check_dependences(plan: Plan, loaded: list[affine.LoadOp | memref.LoadOp], stored: list[affine.StoreOp]) -> None:

@@ -154,7 +154,9 @@ class Round:
         """`value` in the lanes there are, `before` in the others."""
         if self.mask is None:
             return value
-        return self.builder.insert(arith.SelectOp(self.mask, value, before)).result
+        return self.builder.insert(
+            SelectOp.create(operands=[self.mask, value, before], result_types=[value.type])
+        ).result
 
     def operands(self, values: Sequence[SSAValue]) -> list[SSAValue]:
         """Subscripts with the loop's variable replaced."""
