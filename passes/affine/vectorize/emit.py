@@ -154,9 +154,7 @@ class Round:
         """`value` in the lanes there are, `before` in the others."""
         if self.mask is None:
             return value
-        return self.builder.insert(
-            SelectOp.create(operands=[self.mask, value, before], result_types=[value.type])
-        ).result
+        return self.widener.select(self.mask, value, before)
 
     def operands(self, values: Sequence[SSAValue]) -> list[SSAValue]:
         """Subscripts with the loop's variable replaced."""
