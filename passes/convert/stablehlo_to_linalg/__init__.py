@@ -1,0 +1,49 @@
+"""convert-stablehlo-to-linalg: every hub op becomes structured ops on tensors, signs move from types into ops.
+
+before: %y = stablehlo.exponential %x : tensor<2x3xf32>
+after:  %0 = tensor.empty() : tensor<2x3xf32>
+        %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+            ins(%x : tensor<2x3xf32>) outs(%0 : tensor<2x3xf32>) { ... math.exp ... } -> tensor<2x3xf32>
+
+One file per chapter of the specification; `scalars` holds what one element becomes, for generics and for the
+bodies of reductions alike.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerType, ModuleOp, ShapedType, Signedness, UnitAttr
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+
+from ....compiler.conversion import convert
+from . import contractions, control, elementwise, indexing, movement, reductions
+from .rules import RULES, UNSIGNED
+
+CHAPTERS = (elementwise, movement, reductions, contractions, indexing, control)
+
+
+@dataclass(frozen=True)
+class ConvertStablehloToLinalg(ModulePass):
+    """Lowers stablehlo to linalg, tensor, arith, math and scf; integers become signless."""
+
+    name = "convert-stablehlo-to-linalg"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _note_unsigned(op)
+        convert(op, RULES, illegal={"stablehlo", "chlo"})
+
+
+def _note_unsigned(module: ModuleOp) -> None:
+    """Marks the ops whose meaning depends on the signs that types are about to lose."""
+    for op in module.walk():
+        if op.name.startswith(("stablehlo.", "chlo.")) and any(_is_unsigned(v.type) for v in op.operands):
+            op.attributes[UNSIGNED] = UnitAttr()
+
+
+def _is_unsigned(type_: Attribute) -> bool:
+    if isinstance(type_, ShapedType):
+        type_ = type_.element_type  # pyright: ignore
+    return isinstance(type_, IntegerType) and type_.signedness.data == Signedness.UNSIGNED

@@ -1,0 +1,155 @@
+"""One element changing its type: by value, by bits, by precision."""
+
+from __future__ import annotations
+
+from math import nan
+from typing import cast
+
+from xdsl.dialects import arith, math, scf
+from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, f32, f64, i1
+from xdsl.dialects.builtin import i32, i64
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from ....compiler.diagnostics import LaminaError
+from .rules import Scalars, signless
+
+_FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
+
+
+def convert_scalar(s: Scalars, x: SSAValue, from_unsigned: bool, to: Attribute) -> SSAValue:
+    """By value. `to` may be an unsigned integer type; the result is signless.
+
+    Floats to integers truncate and saturate, NaN gives 0; integers wrap; booleans are `!= 0`.
+    """
+    source, target = x.type, signless(to)
+    to_unsigned = target != to
+    match source, target:
+        case AnyFloat(), AnyFloat():
+            return _float_to_float(s, x, target)
+        case AnyFloat(), IntegerType():
+            return _float_to_integer(s, x, target, to_unsigned)
+        case IntegerType(), AnyFloat():
+            _require_float(target)
+            unsigned = from_unsigned or source.width.data == 1
+            return s((arith.UIToFPOp if unsigned else arith.SIToFPOp)(x, target))
+        case IntegerType(), IntegerType():
+            return _integer_to_integer(s, x, source, target, from_unsigned)
+        case _:
+            raise LaminaError(f"no conversion from {source} to {target}")
+
+
+def _require_float(type_: Attribute) -> None:
+    if not isinstance(type_, _FLOATS):
+        raise LaminaError(f"arithmetic on {type_} is not lowered to linalg")
+
+
+def _float_to_float(s: Scalars, x: SSAValue, target: AnyFloat) -> SSAValue:
+    source = cast(AnyFloat, x.type)
+    if source == target:
+        return x
+    _require_float(source)
+    _require_float(target)
+    if source.bitwidth == target.bitwidth:
+        x = s(arith.ExtFOp(x, f32))
+    widens = cast(AnyFloat, x.type).bitwidth < target.bitwidth
+    return s(arith.ExtFOp(x, target) if widens else arith.TruncFOp(x, target))
+
+
+def _integer_to_integer(
+    s: Scalars, x: SSAValue, source: IntegerType, target: IntegerType, from_unsigned: bool
+) -> SSAValue:
+    old, new = source.width.data, target.width.data
+    if new == 1 and old != 1:
+        return s(arith.CmpiOp(x, s.constant(0, source), "ne"))
+    if old == new:
+        return x
+    if new < old:
+        return s(arith.TruncIOp(x, target))
+    return s((arith.ExtUIOp if from_unsigned or old == 1 else arith.ExtSIOp)(x, target))
+
+
+def _float_to_integer(s: Scalars, x: SSAValue, target: IntegerType, unsigned: bool) -> SSAValue:
+    if cast(AnyFloat, x.type).bitwidth < 32:
+        _require_float(x.type)
+        x = s(arith.ExtFOp(x, f32))
+    float_type, bits = x.type, target.width.data
+    zero = s.constant(0.0, float_type)
+    if bits == 1:
+        return s(arith.CmpfOp(x, zero, "une"))
+    low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    # The bounds themselves are powers of two, so exact: inside means low <= x < high + 1.
+    below = s(arith.CmpfOp(x, s.constant(float(low), float_type), "olt"))
+    above = s(arith.CmpfOp(x, s.constant(float(high + 1), float_type), "oge"))
+    is_nan = s(arith.CmpfOp(x, x, "uno"))
+    outside = s(arith.OrIOp(s(arith.OrIOp(below, above)), is_nan))
+    inside = s(arith.SelectOp(outside, zero, x))
+    if unsigned and bits == 64:
+        whole = s(arith.FPToUIOp(inside, target))
+    else:
+        wide = i32 if bits < 32 or (bits == 32 and not unsigned) else i64
+        whole = s(arith.FPToSIOp(inside, wide))
+        whole = whole if wide.width.data == bits else s(arith.TruncIOp(whole, target))
+    whole = s(arith.SelectOp(above, s.constant(high, target), whole))
+    return s(arith.SelectOp(below, s.constant(low, target), whole))
+
+
+def round_to_precision(s: Scalars, x: SSAValue, exponent_bits: int, mantissa_bits: int) -> SSAValue:
+    """Rounds to a float of the given bits, to nearest even; overflow gives infinity, underflow zero."""
+    original = cast(AnyFloat, x.type)
+    wide = s(arith.ExtFOp(x, f32)) if original.bitwidth < 32 else x
+    integer, mantissa = (i32, 23) if wide.type == f32 else (i64, 52)
+    width = integer.width.data
+    exponent_width = width - 1 - mantissa
+    bits = s(arith.BitcastOp(wide, integer))
+
+    def constant(value: int) -> SSAValue:
+        return s.constant(value, integer)
+
+    sign = s(arith.AndIOp(bits, constant(1 << (width - 1))))
+    if mantissa_bits < mantissa:
+        drop = mantissa - mantissa_bits
+        last = s(arith.AndIOp(s(arith.ShRUIOp(bits, constant(drop))), constant(1)))
+        bits = s(arith.AddiOp(bits, s(arith.AddiOp(last, constant((1 << (drop - 1)) - 1)))))
+        bits = s(arith.AndIOp(bits, constant(-(1 << drop))))
+    if exponent_bits < exponent_width:
+        bias, small = (1 << (exponent_width - 1)) - 1, (1 << (exponent_bits - 1)) - 1
+        infinity = ((1 << exponent_width) - 1) << mantissa
+        exponent = s(arith.AndIOp(bits, constant(infinity)))
+        over = s(arith.CmpiOp(exponent, constant((bias + small) << mantissa), "ugt"))
+        under = s(arith.CmpiOp(exponent, constant((bias - small) << mantissa), "ule"))
+        bits = s(arith.SelectOp(over, s(arith.OrIOp(sign, constant(infinity))), bits))
+        bits = s(arith.SelectOp(under, sign, bits))
+    rounded = s(arith.BitcastOp(bits, wide.type))
+    rounded = s(arith.SelectOp(s(arith.CmpfOp(wide, wide, "uno")), wide, rounded))
+    return rounded if wide is x else s(arith.TruncFOp(rounded, original))
+
+
+def float_remainder(s: Scalars, x: SSAValue, y: SSAValue) -> SSAValue:
+    """`fmod`, exactly: each step takes off a multiple of the divisor with one fused multiply-add.
+
+    NaN for a NaN operand, an infinite dividend or a zero divisor.
+    """
+    type_ = x.type
+    x, y = (s(arith.ExtFOp(v, f64)) if type_ != f64 else v for v in (x, y))
+    size, divisor = s(math.AbsFOp(x)), s(math.AbsFOp(y))
+    infinity, zero = s.constant(float("inf"), f64), s.constant(0.0, f64)
+    proper = s(
+        arith.AndIOp(s(arith.CmpfOp(divisor, zero, "ogt")), s(arith.CmpfOp(size, infinity, "olt")))
+    )
+    before = Block(arg_types=[f64])
+    t = Scalars(before)
+    larger = t(arith.CmpfOp(before.args[0], divisor, "oge"))
+    before.add_op(scf.ConditionOp(t(arith.AndIOp(larger, proper)), before.args[0]))
+    after = Block(arg_types=[f64])
+    t = Scalars(after)
+    rest = after.args[0]
+    overflows = t(arith.CmpfOp(t(arith.DivfOp(rest, divisor)), infinity, "oeq"))
+    scaled = t(arith.MulfOp(divisor, t.constant(2.0**600, f64)))  # still below the rest where the quotient overflows
+    by = t(arith.SelectOp(overflows, scaled, divisor))
+    times = t(math.TruncOp(t(arith.DivfOp(rest, by))))
+    rest = t(math.FmaOp(t(arith.NegfOp(times)), by, rest))
+    short = t(arith.CmpfOp(rest, t.constant(0.0, f64), "olt"))
+    after.add_op(scf.YieldOp(t(arith.SelectOp(short, t(arith.AddfOp(rest, by)), rest))))
+    rest = s(scf.WhileOp([size], [f64], Region(before), Region(after)))
+    result = s(arith.SelectOp(proper, s(math.CopySignOp(rest, x)), s.constant(nan, f64)))
+    return result if type_ == f64 else s(arith.TruncFOp(result, type_))

@@ -1,0 +1,94 @@
+"""Reductions: over whole dimensions, and over windows (pooling)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+
+from ....compiler.conversion import RuleBuilder
+from ....dialects import stablehlo as hlo
+from .movement import padded
+from .rules import PARALLEL, REDUCTION, RULES, Scalars, d, empty, filled, generic, result_type, scalar_of
+from .rules import tensor_type
+from .scalars import scalar_region
+
+
+@RULES.lowers(hlo.ReduceOp)
+def reduce(op: hlo.ReduceOp, operands: Sequence[SSAValue], b: RuleBuilder) -> Sequence[SSAValue]:
+    count = len(op.results)
+    inputs, inits = operands[:count], operands[count:]
+    rank = tensor_type(inputs[0]).get_num_dims()
+    reduced = set(cast(Any, op.dimensions).get_values())
+    kept = tuple(d(i) for i in range(rank) if i not in reduced)
+    maps = [AffineMap.identity(rank)] * count + [AffineMap(rank, 0, kept)] * count
+    iterators = [REDUCTION if i in reduced else PARALLEL for i in range(rank)]
+    outputs = [filled(b, scalar_of(b, init), result_type(op, i)) for i, init in enumerate(inits)]
+    return generic(b, inputs, outputs, maps, iterators, _combining(op, count))
+
+
+def _combining(op: hlo.ReduceOp | hlo.ReduceWindowOp, count: int) -> Any:
+    """The op's region on (accumulators, elements), for a generic whose body gets the elements first."""
+    block = op.regions[0].block
+
+    def body(s: Scalars, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return scalar_region(s, block, [*args[-count:], *args[:count]])
+
+    return body
+
+
+@RULES.lowers(hlo.ReduceWindowOp)
+def reduce_window(op: hlo.ReduceWindowOp, operands: Sequence[SSAValue], b: RuleBuilder) -> Sequence[SSAValue]:
+    """Inputs are padded with the initial values first; windows of one element take no loop.
+
+    The extent of the window loops comes from a tensor that is never read, as in MLIR's pooling ops.
+    """
+    count = len(op.results)
+    inputs, inits = operands[:count], operands[count:]
+    shape = tensor_type(inputs[0]).get_shape()
+    rank = len(shape)
+    ones = (1,) * rank
+    sizes: Sequence[int] = cast(Any, op.window_dimensions).get_values()
+    strides = _ints(op.window_strides, ones)
+    base = _ints(op.base_dilations, ones)
+    dilations = _ints(op.window_dilations, ones)
+    pairs = [(0, 0)] * rank if op.padding is None else _pairs(op.padding)
+    low, high = [p[0] for p in pairs], [p[1] for p in pairs]
+    scalars = [scalar_of(b, init) for init in inits]
+    inputs = [
+        padded(b, v, scalar, low, high, [x - 1 for x in base]) for v, scalar in zip(inputs, scalars, strict=True)
+    ]
+    outputs = [filled(b, scalar, result_type(op, i)) for i, scalar in enumerate(scalars)]
+    wide = [i for i in range(rank) if sizes[i] > 1]
+    loops = rank + len(wide)
+    exprs: list[AffineExpr] = []
+    for i in range(rank):
+        expr: AffineExpr = d(i) * strides[i] if strides[i] > 1 else d(i)
+        if i in wide:
+            tap: AffineExpr = d(rank + wide.index(i))
+            expr = expr + (tap * dilations[i] if dilations[i] > 1 else tap)
+        exprs.append(expr)
+    window: list[SSAValue] = []
+    window_maps: list[AffineMap] = []
+    if wide:
+        element = tensor_type(inputs[0]).element_type
+        window = [empty(b, TensorType(element, [sizes[i] for i in wide]))]
+        window_maps = [AffineMap(loops, 0, tuple(d(rank + i) for i in range(len(wide))))]
+    out_map = AffineMap(loops, 0, tuple(d(i) for i in range(rank)))
+    maps = [AffineMap(loops, 0, tuple(exprs))] * count + window_maps + [out_map] * count
+    iterators = [PARALLEL] * rank + [REDUCTION] * len(wide)
+    return generic(b, [*inputs, *window], outputs, maps, iterators, _combining(op, count))
+
+
+def _ints(attr: Any, default: Sequence[int]) -> Sequence[int]:
+    return default if attr is None else list(attr.get_values())
+
+
+def _pairs(attr: Any) -> list[tuple[int, int]]:
+    flat = [int(v) for v in attr.get_values()]
+    return list(zip(flat[::2], flat[1::2], strict=True))
+
+
