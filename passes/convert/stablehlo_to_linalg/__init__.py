@@ -12,9 +12,10 @@ bodies of reductions alike.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerType, ModuleOp, ShapedType, Signedness, UnitAttr
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp, Signedness, TensorType, i64
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
@@ -39,11 +40,13 @@ class ConvertStablehloToLinalg(ModulePass):
 def _note_unsigned(module: ModuleOp) -> None:
     """Marks the ops whose meaning depends on the signs that types are about to lose."""
     for op in module.walk():
-        if op.name.startswith(("stablehlo.", "chlo.")) and any(_is_unsigned(v.type) for v in op.operands):
-            op.attributes[UNSIGNED] = UnitAttr()
+        if op.name.startswith(("stablehlo.", "chlo.")):
+            unsigned = [i for i, value in enumerate(op.operands) if _is_unsigned(value.type)]
+            if unsigned:
+                op.attributes[UNSIGNED] = DenseArrayBase.from_list(i64, unsigned)
 
 
 def _is_unsigned(type_: Attribute) -> bool:
-    if isinstance(type_, ShapedType):
-        type_ = type_.element_type  # pyright: ignore
+    if isinstance(type_, TensorType):
+        type_ = cast(Attribute, type_.element_type)
     return isinstance(type_, IntegerType) and type_.signedness.data == Signedness.UNSIGNED

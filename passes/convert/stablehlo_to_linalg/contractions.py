@@ -48,7 +48,6 @@ def _contract(
     """The sum of products in the accumulator's type, then converted to `type_` where that is narrower."""
     element = cast(Attribute, type_.element_type)
     wide = _accumulator(element)
-    unsigned = is_unsigned(op)
     is_float, is_bool = isinstance(wide, AnyFloat), isinstance(wide, IntegerType) and wide.width.data == 1
     add, multiply = (
         (arith.AddfOp, arith.MulfOp)
@@ -59,7 +58,7 @@ def _contract(
     )
 
     def body(s: Scalars, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        x, y = (a if a.type == wide else convert_scalar(s, a, unsigned, wide) for a in args[:2])
+        x, y = (a if a.type == wide else convert_scalar(s, a, is_unsigned(op, i), wide) for i, a in enumerate(args[:2]))
         return [s(add(args[2], s(multiply(x, y))))]
 
     zero = b(scalar_constant(0, wide)).result

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     ComplexType,
+    DenseArrayBase,
     DenseIntOrFPElementsAttr,
-    DenseResourceAttr,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -26,7 +25,7 @@ from ....dialects.linalg import FillOp, GenericOp, YieldOp
 from ....dialects.tensor import EmptyOp, ExtractOp
 
 UNSIGNED = "lamina.unsigned"
-"""Attribute of a stablehlo op whose operands are unsigned integers, set before types lose their signs."""
+"""Attribute of a stablehlo op: which of its operands are unsigned integers; set before types lose their signs."""
 
 
 def signless(type_: Attribute) -> Attribute:
@@ -91,9 +90,10 @@ def result_type(op: Operation, index: int = 0) -> TensorType[Attribute]:
     return cast("TensorType[Attribute]", signless(op.results[index].type))
 
 
-def is_unsigned(op: Operation) -> bool:
-    """Whether the op's operands were unsigned integers in the source."""
-    return UNSIGNED in op.attributes
+def is_unsigned(op: Operation, operand: int = 0) -> bool:
+    """Whether an operand was made of unsigned integers in the source."""
+    attr = op.attributes.get(UNSIGNED)
+    return isinstance(attr, DenseArrayBase) and operand in attr.get_values()
 
 
 def empty(b: RuleBuilder, type_: TensorType[Attribute]) -> SSAValue:
@@ -172,8 +172,3 @@ def movement(
 def constant_expr(value: int) -> AffineExpr:
     """A constant subscript."""
     return AffineConstantExpr(value)
-
-
-def constant_array(attr: Any) -> Any:
-    """Elements of a dense attribute, or None for a resource."""
-    return None if isinstance(attr, DenseResourceAttr) else np.asarray(attr.get_values())

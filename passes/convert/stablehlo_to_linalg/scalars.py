@@ -12,6 +12,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....compiler.diagnostics import LaminaError
 from ....dialects import stablehlo as hlo
+from ....dialects.stablehlo import chlo
 from .conversions import convert_scalar, float_remainder, round_to_precision
 from .rules import Scalars, is_unsigned, signless
 
@@ -120,6 +121,15 @@ SCALARS[hlo.SineOp] = _math(math.SinOp)
 SCALARS[hlo.SqrtOp] = _math(math.SqrtOp)
 SCALARS[hlo.TanOp] = _math(math.TanOp)
 SCALARS[hlo.TanhOp] = _math(math.TanhOp)
+SCALARS[chlo.ErfOp] = _math(math.ErfOp)
+SCALARS[chlo.AcosOp] = _math(math.AcosOp)
+SCALARS[chlo.AcoshOp] = _math(math.AcoshOp)
+SCALARS[chlo.AsinOp] = _math(math.AsinOp)
+SCALARS[chlo.AsinhOp] = _math(math.AsinhOp)
+SCALARS[chlo.AtanOp] = _math(math.AtanOp)
+SCALARS[chlo.AtanhOp] = _math(math.AtanhOp)
+SCALARS[chlo.CoshOp] = _math(math.CoshOp)
+SCALARS[chlo.SinhOp] = _math(math.SinhOp)
 SCALARS[hlo.PopcntOp] = lambda op, s, args: s(math.CtPopOp(args[0]))
 SCALARS[hlo.CountLeadingZerosOp] = lambda op, s, args: s(math.CountLeadingZerosOp(args[0]))
 SCALARS[hlo.RealOp] = lambda op, s, args: args[0]
