@@ -92,10 +92,27 @@ def round_half_away(x: Array) -> Array:
 
 @semantics("math.fma")
 def fma(a: Array, b: Array, c: Array) -> Array:
-    """Rounded once for f32 and narrower; in float64 as the product and the sum."""
-    dtype = np.asarray(a).dtype
-    wide = np.asarray(a).astype(np.float64) * np.asarray(b).astype(np.float64) + np.asarray(c).astype(np.float64)
-    return wide.astype(dtype)
+    """Rounded once: narrower floats through float64, float64 with the rounding errors of product and sum added."""
+    x, y, z = (np.asarray(v) for v in (a, b, c))
+    dtype = x.dtype
+    x, y, z = x.astype(np.float64), y.astype(np.float64), z.astype(np.float64)
+    product = x * y
+    total = product + z
+    part = total - product
+    lost = (product - (total - part)) + (z - part) + _product_error(x, y, product)
+    return np.where(np.isfinite(lost), total + lost, total).astype(dtype)
+
+
+def _product_error(x: Array, y: Array, product: Array) -> Array:
+    """`x * y - product` exactly (Dekker), by halves of 26 bits."""
+
+    def halves(v: Array) -> tuple[Array, Array]:
+        scaled = v * 134217729.0
+        high = scaled - (scaled - v)
+        return high, v - high
+
+    (xh, xl), (yh, yl) = halves(x), halves(y)
+    return ((xh * yh - product) + xh * yl + xl * yh) + xl * yl
 
 
 @semantics("math.fpowi")

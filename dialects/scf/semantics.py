@@ -43,12 +43,21 @@ def if_(condition: Array, *, regions: Sequence[Region], call: Call) -> list[Arra
 
 @semantics("scf.while")
 def while_(*carried: Array, regions: Sequence[Region]) -> list[Array]:
-    """`before` decides with its first value and hands the others to `after` or out."""
-    values = list(carried)
+    """`before` decides with its first value and hands the others to `after` or out.
+
+    In the body of a structured op the values are arrays of elements: each leaves the loop for itself.
+    """
+    values, left, active = list(carried), list[Array](), np.True_
     while True:
         go_on, *values = regions[0](*values)
-        if not go_on:
-            return values
+        if np.size(go_on) == 1:
+            if not go_on:
+                return values
+        else:
+            left = [np.where(active, v, l) for v, l in zip(values, left or values, strict=True)]
+            active = np.logical_and(active, go_on)
+            if not active.any():
+                return left
         values = regions[1](*values)
 
 

@@ -62,7 +62,7 @@ def _slices(op: Any, operands: Sequence[Array]) -> tuple[slice, ...]:
     """The slice a static-or-dynamic offset/size/stride list denotes; operands in the op's order."""
     dynamic = iter(int(v) for v in operands)
     lists = [
-        [next(dynamic) if value == _DYNAMIC else value for value in cast(Any, op).properties[name].get_values()]
+        [next(dynamic) if value == _DYNAMIC else value for value in op.properties[name].get_values()]
         for name in ("static_offsets", "static_sizes", "static_strides")
     ]
     return tuple(

@@ -13,7 +13,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from ....compiler.conversion import RuleBuilder
 from ....dialects import stablehlo as hlo
 from .conversions import convert_scalar
-from .movement import padded, reshaped
+from .movement import flipped, padded, reshaped
 from .rules import (
     PARALLEL,
     REDUCTION,
@@ -46,7 +46,7 @@ def _contract(
     iterators: Sequence[str],
 ) -> SSAValue:
     """The sum of products in the accumulator's type, then converted to `type_` where that is narrower."""
-    element = cast(Attribute, type_.element_type)
+    element = type_.element_type
     wide = _accumulator(element)
     is_float, is_bool = isinstance(wide, AnyFloat), isinstance(wide, IntegerType) and wide.width.data == 1
     add, multiply = (
@@ -107,7 +107,10 @@ def convolution(op: hlo.ConvolutionOp, operands: Sequence[SSAValue], b: RuleBuil
     rank = len(n.input_spatial_dimensions)
     ones = [1] * rank
     strides, taps_step = _ints(op.window_strides, ones), _ints(op.rhs_dilation, ones)
-    reversal = _ints(op.window_reversal, [0] * rank)
+    reversed_taps = {
+        n.kernel_spatial_dimensions[i] for i, flag in enumerate(_ints(op.window_reversal, [0] * rank)) if flag
+    }
+    rhs = flipped(b, rhs, reversed_taps) if reversed_taps else rhs
     lhs = _padded_input(b, op, lhs, rank)
     groups, batch_groups = op.feature_group_count.value.data, op.batch_group_count.value.data
     type_ = result_type(op)
@@ -152,7 +155,7 @@ def convolution(op: hlo.ConvolutionOp, operands: Sequence[SSAValue], b: RuleBuil
         if i in tap_loops:
             tap: AffineExpr = d(tap_loops[i])
             place = place + (tap * taps_step[i] if taps_step[i] > 1 else tap)
-            rhs_exprs[n.kernel_spatial_dimensions[i]] = d(tap_loops[i]) * -1 + (taps[i] - 1) if reversal[i] else tap
+            rhs_exprs[n.kernel_spatial_dimensions[i]] = d(tap_loops[i])
         lhs_exprs[n.input_spatial_dimensions[i]] = place
 
     out_shape = list(type_.get_shape())
@@ -171,7 +174,6 @@ def convolution(op: hlo.ConvolutionOp, operands: Sequence[SSAValue], b: RuleBuil
             del rhs_exprs[rhs_split + 1]
             if channel is None:
                 one_feature = n.kernel_input_feature_dimension
-                one_feature += 0 if one_feature < rhs_split else 0
                 rhs = _drop_dimension(b, rhs, one_feature)
                 del rhs_exprs[one_feature]
         else:
@@ -194,7 +196,7 @@ def _padded_input(b: RuleBuilder, op: hlo.ConvolutionOp, lhs: SSAValue, rank: in
         low[dim], high[dim], interior[dim] = flat[2 * i], flat[2 * i + 1], gap - 1
     if not any((*low, *high, *interior)):
         return lhs
-    zero = b(scalar_constant(0, cast(Attribute, tensor_type(lhs).element_type))).result
+    zero = b(scalar_constant(0, tensor_type(lhs).element_type)).result
     return padded(b, lhs, zero, low, high, interior)
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, SymbolRefAttr
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from ....compiler.conversion import RuleBuilder
@@ -24,8 +23,7 @@ def call(op: func.CallOp, operands: Sequence[SSAValue], b: RuleBuilder) -> Seque
 
 @RULES.lowers(hlo.CompositeOp)
 def composite(op: hlo.CompositeOp, operands: Sequence[SSAValue], b: RuleBuilder) -> Sequence[SSAValue]:
-    callee = cast(SymbolRefAttr, op.decomposition)
-    return b(func.CallOp(callee, operands, [signless(t) for t in op.result_types])).results
+    return b(func.CallOp(op.decomposition, operands, [signless(t) for t in op.result_types])).results
 
 
 @RULES.lowers(hlo.OptimizationBarrierOp)
@@ -69,7 +67,8 @@ def batch_norm(op: hlo.BatchNormInferenceOp, operands: Sequence[SSAValue], b: Ru
 def return_(op: hlo.ReturnOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
     parent = op.parent_op()
     block = op.parent_block()
-    if isinstance(parent, hlo.WhileOp) and op.parent_region() is parent.regions[0]:
+    # The condition of a while is converted, and taken off the op, before its body.
+    if isinstance(parent, hlo.WhileOp) and len(parent.regions) == 2:
         assert block is not None
         condition = b(ExtractOp(operands[0], [], tensor_type(operands[0]).element_type)).result
         b(scf.ConditionOp(condition, *block.args))
@@ -110,7 +109,7 @@ def case(op: hlo.CaseOp, operands: Sequence[SSAValue], b: RuleBuilder) -> Sequen
     otherwise = last
     for i, branch in reversed(list(enumerate(branches))):
         region, s = _region()
-        chosen = s(arith.CmpiOp(index, s.constant(i, cast(Attribute, index.type)), "eq"))
+        chosen = s(arith.CmpiOp(index, s.constant(i, index.type), "eq"))
         nested = scf.IfOp(chosen, types, branch, otherwise)
         if i == 0:
             for inner in list(region.block.ops):

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from math import nan
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects import arith, math, scf
-from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Type, Float64Type, IntegerType, f32, f64, i1
-from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    BFloat16Type,
+    Float16Type,
+    Float32Type,
+    Float64Type,
+    IntegerType,
+    f32,
+    f64,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ....compiler.diagnostics import LaminaError
@@ -23,19 +33,17 @@ def convert_scalar(s: Scalars, x: SSAValue, from_unsigned: bool, to: Attribute) 
     """
     source, target = x.type, signless(to)
     to_unsigned = target != to
-    match source, target:
-        case AnyFloat(), AnyFloat():
-            return _float_to_float(s, x, target)
-        case AnyFloat(), IntegerType():
+    if isinstance(source, AnyFloat):
+        if isinstance(target, IntegerType):
             return _float_to_integer(s, x, target, to_unsigned)
-        case IntegerType(), AnyFloat():
-            _require_float(target)
-            unsigned = from_unsigned or source.width.data == 1
-            return s((arith.UIToFPOp if unsigned else arith.SIToFPOp)(x, target))
-        case IntegerType(), IntegerType():
-            return _integer_to_integer(s, x, source, target, from_unsigned)
-        case _:
-            raise LaminaError(f"no conversion from {source} to {target}")
+        return _float_to_float(s, x, cast(AnyFloat, target))
+    if not isinstance(source, IntegerType):
+        raise LaminaError(f"no conversion from {source} to {target}")
+    if isinstance(target, IntegerType):
+        return _integer_to_integer(s, x, source, target, from_unsigned)
+    _require_float(target)
+    unsigned = from_unsigned or source.width.data == 1
+    return s((arith.UIToFPOp if unsigned else arith.SIToFPOp)(x, cast(Any, target)))
 
 
 def _require_float(type_: Attribute) -> None:
@@ -125,17 +133,16 @@ def round_to_precision(s: Scalars, x: SSAValue, exponent_bits: int, mantissa_bit
 
 
 def float_remainder(s: Scalars, x: SSAValue, y: SSAValue) -> SSAValue:
-    """`fmod`, exactly: each step takes off a multiple of the divisor with one fused multiply-add.
+    """`fmod`, exactly, in float64: each step takes off a multiple of the divisor with one fused multiply-add.
 
-    NaN for a NaN operand, an infinite dividend or a zero divisor.
+    The divisor is scaled by a power of two so that the step's quotient has at most 52 bits: its truncation is then
+    off by one at most, and the rest exact. NaN for a NaN operand, an infinite dividend or a zero divisor.
     """
     type_ = x.type
     x, y = (s(arith.ExtFOp(v, f64)) if type_ != f64 else v for v in (x, y))
     size, divisor = s(math.AbsFOp(x)), s(math.AbsFOp(y))
     infinity, zero = s.constant(float("inf"), f64), s.constant(0.0, f64)
-    proper = s(
-        arith.AndIOp(s(arith.CmpfOp(divisor, zero, "ogt")), s(arith.CmpfOp(size, infinity, "olt")))
-    )
+    proper = s(arith.AndIOp(s(arith.CmpfOp(divisor, zero, "ogt")), s(arith.CmpfOp(size, infinity, "olt"))))
     before = Block(arg_types=[f64])
     t = Scalars(before)
     larger = t(arith.CmpfOp(before.args[0], divisor, "oge"))
@@ -143,9 +150,15 @@ def float_remainder(s: Scalars, x: SSAValue, y: SSAValue) -> SSAValue:
     after = Block(arg_types=[f64])
     t = Scalars(after)
     rest = after.args[0]
-    overflows = t(arith.CmpfOp(t(arith.DivfOp(rest, divisor)), infinity, "oeq"))
-    scaled = t(arith.MulfOp(divisor, t.constant(2.0**600, f64)))  # still below the rest where the quotient overflows
-    by = t(arith.SelectOp(overflows, scaled, divisor))
+    base = divisor
+    for _ in range(2):  # the quotient may overflow, for the smallest divisors even so
+        overflows = t(arith.CmpfOp(t(arith.DivfOp(rest, base)), infinity, "oeq"))
+        base = t(arith.SelectOp(overflows, t(arith.MulfOp(base, t.constant(2.0**1000, f64))), base))
+    quotient = t(arith.DivfOp(rest, base))
+    exponent = t(arith.AndIOp(t(arith.BitcastOp(quotient, i64)), t.constant(0x7FF << 52, i64)))
+    scale = t(arith.MulfOp(t(arith.BitcastOp(exponent, f64)), t.constant(2.0**-40, f64)))
+    is_large = t(arith.CmpfOp(quotient, t.constant(2.0**52, f64), "oge"))
+    by = t(arith.SelectOp(is_large, t(arith.MulfOp(base, scale)), base))
     times = t(math.TruncOp(t(arith.DivfOp(rest, by))))
     rest = t(math.FmaOp(t(arith.NegfOp(times)), by, rest))
     short = t(arith.CmpfOp(rest, t.constant(0.0, f64), "olt"))

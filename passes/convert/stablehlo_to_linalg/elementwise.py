@@ -39,7 +39,9 @@ def lower_bitcast(op: hlo.BitcastConvertOp, operands: Sequence[SSAValue], b: Rul
     source, target = tensor_type(operands[0]).element_type, type_.element_type
     if source == target:
         return operands[0]
-    bits = [cast(Any, t).width.data if isinstance(t, IntegerType) else cast(AnyFloat, t).bitwidth for t in (source, target)]
+    bits = [
+        cast(Any, t).width.data if isinstance(t, IntegerType) else cast(AnyFloat, t).bitwidth for t in (source, target)
+    ]
     if bits[0] != bits[1]:
         raise b.fail(f"bit casts between types of different width ({source} and {target}) are not lowered to linalg")
 

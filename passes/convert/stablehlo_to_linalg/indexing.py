@@ -221,7 +221,7 @@ def loop_nest(b: RuleBuilder, shape: Sequence[int], tensors: Sequence[SSAValue],
         body = Block(arg_types=[index, *(t.type for t in totals)])
         inner = level(Scalars(body), depth + 1, [*loops, body.args[0]], body.args[1:])
         body.add_op(scf.YieldOp(*inner))
-        loop = scf.ForOp(*bounds, totals, Region(body))
+        loop = scf.ForOp(bounds[0], bounds[1], bounds[2], totals, Region(body))
         s(cast(Operation, loop))
         return loop.results
 

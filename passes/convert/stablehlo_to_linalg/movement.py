@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, cast
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, ArrayAttr, IndexType, IntegerAttr, IntegerType, TensorType, i64
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from ....compiler.conversion import RuleBuilder
 from ....dialects import stablehlo as hlo
 from ....dialects.linalg import IndexOp
-from ....dialects.tensor import CollapseShapeOp, ConcatOp, ExpandShapeOp, InsertSliceOp, PadOp, YieldOp
+from ....dialects.stablehlo.attributes import ints
+from ....dialects.tensor import CollapseShapeOp, ConcatOp, ExpandShapeOp, ExtractSliceOp, InsertSliceOp, PadOp, YieldOp
 from .rules import (
     PARALLEL,
     RULES,
@@ -33,7 +34,7 @@ from .rules import (
 
 @RULES.lowers(hlo.TransposeOp)
 def transpose(op: hlo.TransposeOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    permutation = list(op.permutation.get_values())
+    permutation = ints(op.permutation)
     return movement(b, operands[0], result_type(op), [d(permutation.index(i)) for i in range(len(permutation))])
 
 
@@ -41,7 +42,7 @@ def transpose(op: hlo.TransposeOp, operands: Sequence[SSAValue], b: RuleBuilder)
 def broadcast_in_dim(op: hlo.BroadcastInDimOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     type_ = result_type(op)
     source = tensor_type(operands[0]).get_shape()
-    dims: Sequence[int] = cast(Any, op.broadcast_dimensions).get_values()
+    dims = ints(op.broadcast_dimensions)
     shape = type_.get_shape()
     exprs = [d(dim) if size == shape[dim] else constant_expr(0) for dim, size in zip(dims, source, strict=True)]
     if not source and isinstance(operands[0].owner, arith.ConstantOp):
@@ -51,17 +52,50 @@ def broadcast_in_dim(op: hlo.BroadcastInDimOp, operands: Sequence[SSAValue], b: 
 
 @RULES.lowers(hlo.SliceOp)
 def slice_(op: hlo.SliceOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    starts, strides = op.start_indices.get_values(), op.strides.get_values()
-    exprs = [d(i) * stride + start for i, (start, stride) in enumerate(zip(starts, strides, strict=True))]
-    return movement(b, operands[0], result_type(op), [_tidy(e) for e in exprs])
+    starts, strides = ints(op.start_indices), ints(op.strides)
+    return sliced(b, operands[0], starts, result_type(op).get_shape(), strides)
+
+
+def sliced(
+    b: RuleBuilder, value: SSAValue, starts: Sequence[int], sizes: Sequence[int], strides: Sequence[int]
+) -> SSAValue:
+    """A copy that reads `value` at `i * stride + start`, so that it can fuse with its consumers.
+
+    A subscript that is a loop by itself must run over the whole dimension. So the first `s` of `k * s` elements are
+    read from a view of `k` rows; where not even that fits, a tensor.extract_slice stays.
+    """
+    type_ = tensor_type(value)
+    target = TensorType(type_.element_type, sizes)
+    if 0 in sizes:
+        return empty(b, target)
+    view: list[int] = []
+    exprs: list[AffineExpr] = []
+    for i, (n, start, size, stride) in enumerate(zip(type_.get_shape(), starts, sizes, strides, strict=True)):
+        if stride == 1 and 0 < size < n and n % size == 0 and start % size == 0:
+            view += [n // size, size]
+            exprs += [constant_expr(start // size), d(i)]
+            continue
+        if size == 1:
+            exprs.append(constant_expr(start))
+        elif size == n or start > 0 or stride > 1:
+            exprs.append(_tidy(d(i) * stride + start))
+        else:
+            slice_op = ExtractSliceOp(value, starts, sizes, strides, target)
+            return b(slice_op).result
+        view.append(n)
+    return movement(b, reshaped(b, value, view), target, exprs)
 
 
 @RULES.lowers(hlo.ReverseOp)
 def reverse(op: hlo.ReverseOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    type_ = result_type(op)
-    flipped = set(op.dimensions.get_values())
-    exprs = [d(i) * -1 + (size - 1) if i in flipped else d(i) for i, size in enumerate(type_.get_shape())]
-    return movement(b, operands[0], type_, exprs)
+    return flipped(b, operands[0], set(ints(op.dimensions)))
+
+
+def flipped(b: RuleBuilder, value: SSAValue, dims: set[int]) -> SSAValue:
+    """A copy with the order of elements turned around along `dims`."""
+    type_ = tensor_type(value)
+    exprs = [d(i) * -1 + (size - 1) if i in dims and size > 1 else d(i) for i, size in enumerate(type_.get_shape())]
+    return movement(b, value, type_, exprs)
 
 
 def _tidy(expr: AffineExpr) -> AffineExpr:
@@ -71,7 +105,7 @@ def _tidy(expr: AffineExpr) -> AffineExpr:
 @RULES.lowers(hlo.IotaOp)
 def iota(op: hlo.IotaOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     type_ = result_type(op)
-    element = cast(Attribute, type_.element_type)
+    element = type_.element_type
     rank = type_.get_num_dims()
 
     def body(s: Scalars, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -96,6 +130,8 @@ def reshaped(b: RuleBuilder, value: SSAValue, shape: Sequence[int]) -> SSAValue:
         return value
     if 0 in shape:
         return empty(b, TensorType(type_.element_type, shape))
+    if not source:
+        return movement(b, value, TensorType(type_.element_type, shape), [])
     groups = _common_groups(source, shape)
     middle = [prod(source[i] for i in left) for left, _ in groups]
     if len(middle) != len(source):
@@ -119,9 +155,9 @@ def _reassociation(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[Integ
 def _common_groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[list[int], list[int]]]:
     """The finest pairing of runs of dimensions with equal products; trailing ones join the last run.
 
-    Without dimensions on a side there are no groups (a collapse to, or expansion from, a scalar).
+    A scalar as the target has no groups.
     """
-    if not source or not target:
+    if not target:
         return []
     groups: list[tuple[list[int], list[int]]] = []
     i = j = 0
@@ -141,8 +177,6 @@ def _common_groups(source: Sequence[int], target: Sequence[int]) -> list[tuple[l
         groups.append((left, right))
     groups[-1][0].extend(range(i, len(source)))
     groups[-1][1].extend(range(j, len(target)))
-    if any(len(left) > 1 and len(right) > 1 for left, right in groups):
-        return [pair for group in groups for pair in [group]]
     return groups
 
 
@@ -158,9 +192,7 @@ def concatenate(op: hlo.ConcatenateOp, operands: Sequence[SSAValue], b: RuleBuil
 
 @RULES.lowers(hlo.PadOp)
 def pad(op: hlo.PadOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    low, high, interior = (
-        list(attr.get_values()) for attr in (op.edge_padding_low, op.edge_padding_high, op.interior_padding)
-    )
+    low, high, interior = (ints(attr) for attr in (op.edge_padding_low, op.edge_padding_high, op.interior_padding))
     return padded(b, operands[0], scalar_of(b, operands[1]), low, high, interior)
 
 
@@ -174,7 +206,7 @@ def padded(
 ) -> SSAValue:
     """Edges and gaps of `filler` around the elements of `value`; negative edges cut elements off."""
     type_ = tensor_type(value)
-    element = cast(Attribute, type_.element_type)
+    element = type_.element_type
     shape = type_.get_shape()
     gaps = interior or [0] * len(shape)
     if any(gaps):
@@ -185,9 +217,7 @@ def padded(
         else:
             background = filled(b, filler, target)
             steps = [g + 1 for g in gaps]
-            value = b(
-                InsertSliceOp.from_static_parameters(value, background, [0] * len(shape), shape, steps)
-            ).result
+            value = b(InsertSliceOp.from_static_parameters(value, background, [0] * len(shape), shape, steps)).result
         shape = spread
     final = [l + n + h for l, n, h in zip(low, shape, high, strict=True)]
     if 0 in final:
@@ -195,15 +225,15 @@ def padded(
     if 0 in shape:
         return filled(b, filler, TensorType(element, final))
     if any(n < 0 for n in (*low, *high)):
-        if any(l >= n + h or -h >= n + l for l, n, h in zip([-v for v in low], shape, high, strict=True)):
+        starts = [max(-v, 0) for v in low]
+        stops = [n + min(v, 0) for n, v in zip(shape, high, strict=True)]
+        if any(start >= stop for start, stop in zip(starts, stops, strict=True)):
             return filled(b, filler, TensorType(element, final))
-        kept = [n + min(l, 0) + min(h, 0) for l, n, h in zip(low, shape, high, strict=True)]
-        value = movement(b, value, TensorType(element, kept), [_tidy(d(i) + max(-l, 0)) for i, l in enumerate(low)])
-        low, high = [max(l, 0) for l in low], [max(h, 0) for h in high]
+        kept = [stop - start for start, stop in zip(starts, stops, strict=True)]
+        value = sliced(b, value, starts, kept, [1] * len(kept))
+        low, high = [max(v, 0) for v in low], [max(v, 0) for v in high]
     if not any(low) and not any(high):
         return value
     block = Block(arg_types=[IndexType()] * len(shape))
     block.add_op(YieldOp(filler))
     return b(PadOp(value, [], [], Region(block), low, high, TensorType(element, final))).result
-
-

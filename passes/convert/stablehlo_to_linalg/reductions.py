@@ -12,8 +12,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from ....compiler.conversion import RuleBuilder
 from ....dialects import stablehlo as hlo
 from .movement import padded
-from .rules import PARALLEL, REDUCTION, RULES, Scalars, d, empty, filled, generic, result_type, scalar_of
-from .rules import tensor_type
+from .rules import PARALLEL, REDUCTION, RULES, Scalars, d, empty, filled, generic, result_type, scalar_of, tensor_type
 from .scalars import scalar_region
 
 
@@ -58,9 +57,7 @@ def reduce_window(op: hlo.ReduceWindowOp, operands: Sequence[SSAValue], b: RuleB
     pairs = [(0, 0)] * rank if op.padding is None else _pairs(op.padding)
     low, high = [p[0] for p in pairs], [p[1] for p in pairs]
     scalars = [scalar_of(b, init) for init in inits]
-    inputs = [
-        padded(b, v, scalar, low, high, [x - 1 for x in base]) for v, scalar in zip(inputs, scalars, strict=True)
-    ]
+    inputs = [padded(b, v, scalar, low, high, [x - 1 for x in base]) for v, scalar in zip(inputs, scalars, strict=True)]
     outputs = [filled(b, scalar, result_type(op, i)) for i, scalar in enumerate(scalars)]
     wide = [i for i in range(rank) if sizes[i] > 1]
     loops = rank + len(wide)
@@ -90,5 +87,3 @@ def _ints(attr: Any, default: Sequence[int]) -> Sequence[int]:
 def _pairs(attr: Any) -> list[tuple[int, int]]:
     flat = [int(v) for v in attr.get_values()]
     return list(zip(flat[::2], flat[1::2], strict=True))
-
-

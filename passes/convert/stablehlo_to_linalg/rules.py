@@ -34,7 +34,7 @@ def signless(type_: Attribute) -> Attribute:
         case IntegerType() if type_.signedness.data != Signedness.SIGNLESS:
             return IntegerType(type_.width.data)
         case TensorType():
-            element = signless(cast(Attribute, type_.element_type))
+            element = signless(type_.element_type)
             if element is type_.element_type:
                 return type_
             return TensorType(element, type_.get_shape(), type_.encoding)
@@ -70,10 +70,8 @@ def scalar_constant(value: float | int, type_: Attribute) -> arith.ConstantOp:
     """`arith.constant value : type`."""
     if isinstance(type_, IntegerType):
         width = type_.width.data
-        value = int(value) & ((1 << width) - 1)
-        if width > 1 and value >> (width - 1):
-            value -= 1 << width
-        return arith.ConstantOp(IntegerAttr(value, type_))
+        bits = int(value) & ((1 << width) - 1)
+        return arith.ConstantOp(IntegerAttr(bits - (1 << width) if width > 1 and bits >> (width - 1) else bits, type_))
     if type_.name == "index":
         return arith.ConstantOp(IntegerAttr.from_index_int_value(int(value)))
     return arith.ConstantOp(FloatAttr(float(value), cast(Any, type_)))
@@ -160,9 +158,7 @@ def elementwise(b: RuleBuilder, inputs: Sequence[SSAValue], type_: TensorType[At
     return generic(b, inputs, [empty(b, type_)], maps, [PARALLEL] * rank, body)[0]
 
 
-def movement(
-    b: RuleBuilder, source: SSAValue, type_: TensorType[Attribute], exprs: Sequence[AffineExpr]
-) -> SSAValue:
+def movement(b: RuleBuilder, source: SSAValue, type_: TensorType[Attribute], exprs: Sequence[AffineExpr]) -> SSAValue:
     """A copy that reads `source` at `exprs` (over the loops of the result)."""
     rank = len(type_.get_shape())
     maps = [AffineMap(rank, 0, tuple(exprs)), AffineMap.identity(rank)]

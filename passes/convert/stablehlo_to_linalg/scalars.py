@@ -84,9 +84,9 @@ SCALARS[hlo.SubtractOp] = _by_kind(arith.SubfOp, arith.SubiOp, arith.SubiOp, ari
 SCALARS[hlo.MultiplyOp] = _by_kind(arith.MulfOp, arith.MuliOp, arith.MuliOp, arith.AndIOp)
 SCALARS[hlo.MaximumOp] = _by_kind(arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp, arith.OrIOp)
 SCALARS[hlo.MinimumOp] = _by_kind(arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp, arith.AndIOp)
-SCALARS[hlo.AndOp] = lambda op, s, args: s(arith.AndIOp(*args))
-SCALARS[hlo.OrOp] = lambda op, s, args: s(arith.OrIOp(*args))
-SCALARS[hlo.XorOp] = lambda op, s, args: s(arith.XOrIOp(*args))
+SCALARS[hlo.AndOp] = lambda op, s, args: s(arith.AndIOp(args[0], args[1]))
+SCALARS[hlo.OrOp] = lambda op, s, args: s(arith.OrIOp(args[0], args[1]))
+SCALARS[hlo.XorOp] = lambda op, s, args: s(arith.XOrIOp(args[0], args[1]))
 
 
 def _in_f32(function: Callable[[Scalars, Sequence[SSAValue]], SSAValue]) -> Scalar:
