@@ -85,10 +85,11 @@ def _scaled(op: Product, factor: Array, b: Builder) -> Product:
     rhs = b.constant(np.broadcast_to(new, weights.shape), "scaled")
     if isinstance(op, ConvolutionOp):
         return b(convolution_like(op, op.lhs, rhs))
-    return b(_dot_like(op, op.lhs, rhs))
+    return b(dot_like(op, op.lhs, rhs))
 
 
-def _dot_like(op: DotGeneralOp, lhs: SSAValue, rhs: SSAValue, **numbers: Any) -> DotGeneralOp:
+def dot_like(op: DotGeneralOp, lhs: SSAValue, rhs: SSAValue, **numbers: Any) -> DotGeneralOp:
+    """A dot as `op`, on other operands and with the dimension numbers given."""
     if not numbers:
         numbers = {"dot_dimension_numbers": op.dot_dimension_numbers}
     return DotGeneralOp(
@@ -180,7 +181,7 @@ def transpose_into_dot(op: DotGeneralOp, b: Builder) -> Replacement:
     lhs, lhs_batch, lhs_sum = left or (op.lhs, d.lhs_batching_dimensions, d.lhs_contracting_dimensions)
     rhs, rhs_batch, rhs_sum = right or (op.rhs, d.rhs_batching_dimensions, d.rhs_contracting_dimensions)
     return b.value(
-        _dot_like(
+        dot_like(
             op,
             lhs,
             rhs,
