@@ -7,13 +7,19 @@ stands at, follows the dominator tree where a region has several blocks, and rai
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, OpResult, Region, SSAValue
-from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator
+from dataclasses import replace
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, OpResult, OpTraits, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import DiagnosticException
 
 from .diagnostics import Diagnostic, LaminaError
 from .dominance import dominator_tree
+
+# What xDSL's definition of a call checks, but for its search through all functions at every call.
+_CALL_WITHOUT_SEARCH = replace(CallOp.get_irdl_definition(), traits=OpTraits(lambda: ()))
 
 
 def verify(op: Operation) -> None:
@@ -29,6 +35,7 @@ class _Walk:
     def __init__(self) -> None:
         self.visible: set[int] = set()  # ids of the values that dominate the place the walk is at
         self.isolations: list[Operation] = []
+        self.symbols: list[dict[str, Operation]] = []  # of the symbol tables the walk is inside of
         self.reachable = True
 
     def op(self, op: Operation) -> None:
@@ -45,12 +52,33 @@ class _Walk:
             else:
                 self.regions(op)
         try:
-            op.verify_()
+            self.definition(op)
         except DiagnosticException as error:
             raise LaminaError(str(error).strip(), where=op) from error
         except (AttributeError, AssertionError, IndexError, KeyError, TypeError, ValueError) as error:
             # An op's own check tripped over something it did not expect: still the input's fault, and placed.
             raise LaminaError(f"cannot be verified: {error!r}", where=op) from error
+
+    def definition(self, op: Operation) -> None:
+        if type(op) is CallOp and self.symbols:
+            _CALL_WITHOUT_SEARCH.verify(op)
+            self.call(op)
+        else:
+            op.verify_()
+
+    def call(self, op: CallOp) -> None:
+        callee = self.symbols[-1].get(op.callee.string_value())
+        if callee is None:
+            raise LaminaError(f"calls {op.callee}, which does not exist", where=op)
+        if not isinstance(callee, FuncOp):
+            raise LaminaError(f"calls {op.callee}, which is no function", where=op)
+        expected, got = callee.function_type, (tuple(op.arguments.types), tuple(op.result_types))
+        if (expected.inputs.data, expected.outputs.data) != got:
+            raise LaminaError(
+                f"calls {op.callee} as ({_list(got[0])}) -> ({_list(got[1])})",
+                where=op,
+                notes=(Diagnostic.at("note", f"it is {expected}", callee),),
+            )
 
     def operands(self, op: Operation) -> None:
         visible = self.visible
@@ -87,6 +115,15 @@ class _Walk:
                 raise LaminaError("branches to a block of another region", where=op)
 
     def regions(self, op: Operation) -> None:
+        if not op.has_trait(SymbolTable):
+            self.each_region(op)
+            return
+        names = ((inner.get_attr_or_prop("sym_name"), inner) for region in op.regions for inner in _ops_of(region))
+        self.symbols.append({name.data: inner for name, inner in names if isinstance(name, StringAttr)})
+        self.each_region(op)
+        self.symbols.pop()
+
+    def each_region(self, op: Operation) -> None:
         no_terminator = op.has_trait(NoTerminator)
         for region in op.regions:
             first = region.first_block
@@ -148,3 +185,11 @@ class _Walk:
             for block in unreachable:
                 self.visible.difference_update(self.block(block))
             self.reachable = before
+
+
+def _ops_of(region: Region) -> list[Operation]:
+    return [op for block in region.blocks for op in block.ops]
+
+
+def _list(types: tuple[Attribute, ...]) -> str:
+    return ", ".join(str(type_) for type_ in types)

@@ -49,3 +49,21 @@ func.func @isolated(%a: i32) {
 
 // expected-error@+1 {{ends its block but is not a terminator}}
 func.func @end(%a: i32) { %0 = arith.addi %a, %a : i32 }
+
+// -----
+
+// expected-note@+1 {{it is (i32) -> i32}}
+func.func private @callee(i32) -> i32
+func.func @calls(%a: i64) {
+  // expected-error@+1 {{calls @callee as (i64) -> (i32)}}
+  %0 = func.call @callee(%a) : (i64) -> i32
+  return
+}
+
+// -----
+
+func.func @calls_nothing() {
+  // expected-error@+1 {{calls @nobody, which does not exist}}
+  func.call @nobody() : () -> ()
+  return
+}
