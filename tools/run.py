@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="cpu", help="cpu (default), cpu:<triple>, interpret")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; or FILE.npz")
     parser.add_argument(
-        "--expect", action="append", default=[], metavar="NAME=FILE.npy", help="an expected output; or FILE.npz"
+        "--expect", action="append", default=[], metavar="NAME=FILE.npy", help="what to expect; or FILE.npz"
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default 0)")
     parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
