@@ -143,76 +143,6 @@ class CpuTarget:
         self._descend(lowered, phases[: levels.index(to) + 1], options)
         return lowered
 
-    def compile(self, program: Program, options: Options) -> CpuExecutable:
-        """Machine code for `program`, loaded into this process. Raises LaminaError for another architecture."""
-        return self.load(self.build(program, options), options.threads)
-
-    def build(self, program: Program, options: Options) -> Artefact:
-        """The artefact of `program`, at whatever level it stands."""
-        lowered = self._copy(program)
-        here = level_of(lowered)
-        phases = remaining(PHASES, here)
-        signature = lowered.signature
-        self._descend(lowered, [phase for phase in phases if phase in MODULE_PHASES], options)
-        start = time.perf_counter()
-        built = build(
-            lowered.module,
-            lowered.context,
-            cache=KernelCache() if options.cache else None,
-            verify_each=options.verify_each,
-            phases=[phase for phase in phases if phase in KERNEL_PHASES],
-        )
-        if options.on_level is not None:
-            options.on_level("machine code", lowered, time.perf_counter() - start)
-        kernels = [
-            {
-                "name": k.name,
-                "symbol": k.symbol,
-                "kind": k.kind,
-                "calls": k.calls,
-                "origins": k.origins,
-                "cached": k.cached,
-            }
-            for k in built.kernels
-        ]
-        return Artefact(
-            target="cpu",
-            triple=self.machine.triple,
-            cpu=self.machine.cpu,
-            features=feature_string(self.machine),
-            signature=signature,
-            objects=built.objects,
-            constants=built.constants_array(lowered.context.weights),
-            arena_bytes=built.arena_bytes,
-            entry=built.entry,
-            manifest={"machine": self.machine.name, "kernels": kernels},
-        )
-
-    def load(self, artefact: Artefact, threads: int | None = None) -> CpuExecutable:
-        """Makes an artefact callable. Raises LaminaError when this machine lacks what its code uses."""
-        host = Machine.host()
-        if artefact.triple.partition("-")[0] != host.triple.partition("-")[0]:
-            raise LaminaError(f"the code is for {artefact.triple}, this machine is {host.triple}")
-        needed = {f.removeprefix("+") for f in artefact.features.split(",") if f.startswith("+")}
-        if lacking := sorted(needed - {f.removeprefix("+") for f in host.features}):
-            raise LaminaError(f"the code uses {', '.join(lacking)}, which this processor lacks")
-        return CpuExecutable(artefact, host, threads)
-
-    def describe(self) -> list[tuple[str, str]]:
-        """Facts for `lamina targets`."""
-        machine = self.machine
-        return [
-            ("machine", f"{machine.name} ({machine.cpu}, {machine.triple})"),
-            ("cores", str(machine.cores)),
-            ("vectors", f"{machine.vector_bytes} bytes, {machine.vector_registers} registers"),
-            (
-                "caches",
-                f"L1 {machine.l1_bytes >> 10} KiB, L2 {machine.l2_bytes >> 10} KiB, L3 {machine.l3_bytes >> 10} KiB",
-            ),
-            ("features", " ".join(machine.features)),
-            ("phases", " -> ".join(phase.level for phase in PHASES)),
-        ]
-
     def _copy(self, program: Program) -> Program:
         copy = program.clone()
         copy.context = copy.context.clone()
@@ -224,23 +154,3 @@ class CpuTarget:
             if phase.level == "linalg":
                 program.record_signature()  # types below no longer tell signedness and which argument is an output
             descend(program, [phase], all_passes(), verify_each=options.verify_each, on_level=options.on_level)
-
-
-class CpuExecutable:
-    """An artefact loaded into this process."""
-
-    def __init__(self, artefact: Artefact, machine: Machine, threads: int | None):
-        self.artefact = artefact
-        self._native = NativeModel(
-            artefact.objects,
-            artefact.signature,
-            artefact.constants,
-            artefact.arena_bytes,
-            machine,
-            entry=artefact.entry,
-            threads=threads,
-        )
-
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """One inference; safe to call from several threads."""
-        return self._native.run(inputs)
