@@ -151,6 +151,6 @@ class CpuTarget:
 
     def _descend(self, program: Program, phases: Sequence[Phase], options: Options) -> None:
         for phase in phases:
-            if phase.level == "linalg":
+            if phase.level in ("linalg", "buffers"):
                 program.record_signature()  # types below no longer tell signedness and which argument is an output
             descend(program, [phase], all_passes(), verify_each=options.verify_each, on_level=options.on_level)
