@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,7 +25,9 @@ from ..compiler.program import Program
 from ..compiler.signature import Array
 from ..passes import all_passes
 from .compare import Comparison, compare
+from .culprit import Culprit
 from .inputs import complete, read_named
+from .verify_kernels import find_kernel_culprit
 
 
 @dataclass
@@ -75,18 +77,6 @@ class Trace:
         return None
 
 
-@dataclass(frozen=True)
-class Culprit:
-    """The pass after which the result was wrong."""
-
-    pass_name: str
-    where: str
-    comparison: Comparison
-
-    def __str__(self) -> str:
-        return f"pass '{self.pass_name}' changes the result: {self.where}; {self.comparison}"
-
-
 def verify_numerics(program: Program, args: argparse.Namespace) -> int:
     """The command's form: prints what was checked; 1 and the culprit's name when a pass changes the result."""
     inputs = complete(program.signature, read_named(args.input), args.seed)
@@ -99,11 +89,9 @@ def verify_numerics(program: Program, args: argparse.Namespace) -> int:
 
 
 def find_culprit(
-    program: Program, inputs: Sequence[Array], limit: float = 1e-3, *, say: object = None
+    program: Program, inputs: Sequence[Array], limit: float = 1e-3, *, say: Callable[[str], None] = lambda text: None
 ) -> Culprit | None:
     """The first pass of the CPU pipeline after which `program` computes something else; None when there is none."""
-    from .verify_kernels import find_kernel_culprit
-
     program = program.clone()
     level = level_of(program)
     if level == "onnx":  # the importer has no level above it to compare with; its operators have tests of their own
@@ -123,8 +111,7 @@ def find_culprit(
                 where = trace.first_difference(after, limit) or "in the outputs"
                 return Culprit(name, where, wrong)
             trace = after
-            if callable(say):
-                say(f"ok    {name}: {wrong}")
+            say(f"ok    {name}: {wrong}")
     return find_kernel_culprit(program, limit, say)
 
 

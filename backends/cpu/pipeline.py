@@ -84,5 +84,17 @@ KERNEL_PHASES = (
     ),
 )
 
+# The kernel passes without which there is no machine code; the others only make it faster.
+REQUIRED = frozenset(
+    {
+        "convert-linalg-to-affine",
+        "math-expand",
+        "convert-affine-to-scf",
+        "convert-parallel-to-runtime",
+        "convert-scf-to-cf",
+        "convert-to-llvm",
+    }
+)
+
 PHASES = MODULE_PHASES + KERNEL_PHASES
 LEVELS = ("onnx", *(phase.level for phase in PHASES))
