@@ -14,9 +14,8 @@ from math import prod
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
-from ..backends.cpu.build import kernel_module
 from ..backends.cpu.emit import module_text, object_code, optimise
 from ..backends.cpu.jit import link, pool
 from ..backends.cpu.pipeline import KERNEL_PHASES, MODULE_PHASES, REQUIRED
@@ -46,7 +45,7 @@ def find_kernel_culprit(program: Program, limit: float, say: Callable[[str], Non
                 apply(buffers.module, name, program.context)
     for op in list(buffers.module.ops):
         if isinstance(op, FuncOp) and op.sym_name.data in cases:
-            culprit = _check(kernel_module(op), cases[op.sym_name.data], program.context, limit)
+            culprit = _check(ModuleOp([op.clone()]), cases[op.sym_name.data], program.context, limit)
             if culprit:
                 return culprit
             say(f"ok    @{op.sym_name.data}, every pass of the kernel phases")
@@ -81,10 +80,13 @@ class Case:
         expected = Interpreter(program.context).run(kernel, [a.copy() for a in arguments])
         return Case(kernel, arguments, [np.array(e) for e in expected])
 
-    def judge(self, run: Callable[[list[Array]], None], limit: float) -> Comparison:
-        """Runs on fresh copies of the arguments and compares the destinations, which are the last arguments."""
+    def judge(self, run: Callable[[list[Array]], None], scratch: Sequence[Attribute], limit: float) -> Comparison:
+        """Runs on fresh copies of the arguments and compares the destinations, which are the last of them.
+
+        `scratch` are the types of further arguments, which the buffers level added.
+        """
         arrays = [np.array(a, order="C") for a in self.arguments]
-        run(arrays)
+        run([*arrays, *(np.zeros(t.get_shape(), dtype_of(t)) for t in scratch)])  # pyright: ignore
         first = len(arrays) - len(self.expected)
         pairs = zip(arrays[first:], self.expected, strict=True)
         every = [compare(f"@{self.name} result {i}", got, right, limit) for i, (got, right) in enumerate(pairs)]
@@ -98,13 +100,14 @@ def apply(module: ModuleOp, name: str, context: LaminaContext) -> None:
 
 def _check(module: ModuleOp, case: Case, context: LaminaContext, limit: float) -> Culprit | None:
     names = [name for phase in KERNEL_PHASES for name in phase.passes]
+    scratch = _scratch(module, case)
     required = [name for name in names if name in REQUIRED]
 
     def finished(state: ModuleOp, done: Sequence[str]) -> Comparison:
         rest = state.clone()
         for name in required[sum(name in REQUIRED for name in done) :]:
             apply(rest, name, context)
-        return case.judge(lambda arrays: run_native(rest, arrays, context), limit)
+        return case.judge(lambda arrays: run_native(rest, arrays, context), scratch, limit)
 
     bare = finished(module, [])
     if not bare.good:
@@ -123,18 +126,24 @@ def _needed_culprit(module: ModuleOp, required: Sequence[str], case: Case, conte
     if prod(a.size for a in case.arguments[-1:]) > WORK:
         return " or ".join(("bufferize", *required))
     state = module.clone()
+    scratch = _scratch(module, case)
     for name in required:
         apply(state, name, context)
         if any(op.name.startswith(("llvm.", "cf.")) for op in state.walk()):
             return f"{name} or a later one"
         kernel = next(op for op in state.ops if isinstance(op, FuncOp))
         try:
-            result = case.judge(lambda arrays, k=kernel: discard(Interpreter(context).run(k, arrays)), limit)
+            result = case.judge(lambda arrays, k=kernel: discard(Interpreter(context).run(k, arrays)), scratch, limit)
         except LaminaError:
             return f"{name} or a later one"
         if not result.good:
             return name
     return required[-1]
+
+
+def _scratch(module: ModuleOp, case: Case) -> Sequence[Attribute]:
+    kernel = next(op for op in module.ops if isinstance(op, FuncOp))
+    return kernel.function_type.inputs.data[len(case.arguments) :]
 
 
 def discard(_: object) -> None:
