@@ -12,6 +12,8 @@ from the file is executed; only files below the model's folder are read.
 
 from __future__ import annotations
 
+import mmap
+import os
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -44,6 +46,7 @@ from .order import check_order
 from .schemas import DEFAULT_DOMAIN, OLDEST_OPSET, newest_version
 from .tensors import sparse_array, tensor_array
 from .types import UnknownType, type_of_dtype
+from .wire import WireError, without_weights
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -65,17 +68,22 @@ def load_model(source: str | Path | ModelProto, ctx: LaminaContext) -> ModuleOp:
 
 
 def read_model(path: Path) -> ModelProto:
-    """The protobuf in `path`, external data left where it is. Raises LaminaError when it is no model."""
+    """The protobuf in `path`, weights left where they are, in it or beside it.
+
+    Raises LaminaError when it is no model.
+    """
     import onnx
     from google.protobuf.message import DecodeError
 
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b"")
     except OSError as error:
         raise LaminaError(f"cannot read the model: {error.strerror}", where=str(path)) from error
     try:
-        model = onnx.ModelProto.FromString(data)
-    except DecodeError as error:
+        model = onnx.ModelProto.FromString(without_weights(data))
+    except (DecodeError, WireError) as error:
         raise LaminaError("not an ONNX model, or a truncated one", where=str(path)) from error
     if not model.HasField("graph") or not model.ir_version:
         raise LaminaError("not an ONNX model: it has no graph or no ir_version", where=str(path))

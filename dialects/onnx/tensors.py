@@ -12,6 +12,7 @@ import numpy as np
 from ...compiler.diagnostics import LaminaError
 from ...compiler.weights import Array
 from .types import element_type, numpy_dtype
+from .wire import SELF
 
 if TYPE_CHECKING:
     from onnx import SparseTensorProto, TensorProto
@@ -33,7 +34,7 @@ def tensor_array(tensor: TensorProto, base: Path | None, place: str) -> Array:
     if any(dim < 0 for dim in dims):
         raise LaminaError(f"negative dimension in shape {list(dims)}", where=where)
     if tensor.data_location == 1:
-        return _external(tensor, dims, base, where)
+        return _external(tensor, dims, base, place, where)
     if tensor.HasField("raw_data"):
         return _from_bytes(tensor.raw_data, tensor.data_type, dims, where)
     return _from_fields(tensor, dims, where)
@@ -102,10 +103,10 @@ def _from_fields(tensor: TensorProto, dims: tuple[int, ...], where: str) -> Arra
     return np.asarray(array).reshape(dims)
 
 
-def _external(tensor: TensorProto, dims: tuple[int, ...], base: Path | None, where: str) -> Array:
+def _external(tensor: TensorProto, dims: tuple[int, ...], base: Path | None, file: str, where: str) -> Array:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
-    path = _external_path(location, base, where)
+    path = Path(file) if location == SELF and base else _external_path(location, base, where)
     expected = _byte_count(tensor.data_type, dims)
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", expected))
