@@ -4,8 +4,8 @@ A test is IR text with its own command, as in MLIR:
 
     // RUN: lamina-opt %s -p cse | filecheck %s
 
-A line made of `lamina-opt`, `filecheck` (or `FileCheck`), `not`, `cat` and `diff`, joined by `|`, with `2>&1`, `<` and
-`>`, runs here; any other goes to bash, where the same names work. `%s` is the file, `%S` its folder, `%t` a path for
+A line made of `lamina-opt`, `filecheck` (or `FileCheck`), `mlir-opt`, `not`, `cat` and `diff`, joined by `|`, with
+`2>&1`, `<` and `>`, runs here; any other goes to bash, where the same names work. `%s` is the file, `%S` its folder, `%t` a path for
 scratch files. `// REQUIRES: mlir-opt` skips the file where a feature is missing. The pytest plug-in in
 test/conftest.py and the lit format in lit_format.py both call `run_file`.
 """
@@ -31,8 +31,7 @@ from filecheck.parser import Parser
 
 from .opt import driver
 
-_HERE = frozenset({"lamina-opt", "filecheck", "FileCheck", "not", "cat", "diff"})
-_OPERATORS = frozenset({"|", "<", ">", "2>&1", "2>"})
+_HERE = frozenset({"lamina-opt", "mlir-opt", "filecheck", "FileCheck", "not", "cat", "diff"})
 _TIMEOUT_SECONDS = 600
 
 
@@ -189,6 +188,15 @@ def _command(words: list[str], stdin: str) -> tuple[int, str, str]:
                 status = Matcher(options, FInput("-", stdin), Parser.from_opts(options)).run()
             if status:
                 err.write(f"the input was:\n{stdin}")
+        case "mlir-opt":
+            program = features().get("mlir-opt")
+            if program is None:
+                return 127, "", "mlir-opt is not installed; say // REQUIRES: mlir-opt"
+            command = [program, *arguments]
+            done = subprocess.run(
+                command, input=stdin, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
+            )
+            return done.returncode, done.stdout, done.stderr
         case "cat":
             files = arguments or ["-"]
             out.writelines(stdin if file == "-" else Path(file).read_text() for file in files)
