@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, i64
 from xdsl.dialects.memref import (
     AssumeAlignmentOp,
     CastOp,
@@ -102,3 +103,34 @@ def _through(op: SubviewOp, access: Access) -> Access:
         results.append(index)
     map = AffineMap(inner.num_dims, len(symbols), tuple(results))
     return Access(op.source, map, tuple(symbols))
+
+
+def collapse(value: SSAValue, groups: Sequence[Sequence[int]]) -> CollapseShapeOp:
+    """`memref.collapse_shape` of a row-major buffer; each group of dimensions becomes one."""
+    type_ = value.type
+    assert isinstance(type_, MemRefType)
+    shape = [prod(type_.get_shape()[i] for i in group) for group in groups]
+    return CollapseShapeOp.create(
+        operands=[value],
+        result_types=[MemRefType(type_.element_type, shape)],
+        properties={"reassociation": reassociation(groups)},
+    )
+
+
+def expand(value: SSAValue, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> ExpandShapeOp:
+    """`memref.expand_shape` of a row-major buffer to `shape`."""
+    type_ = value.type
+    assert isinstance(type_, MemRefType)
+    return ExpandShapeOp.create(
+        operands=[value],
+        result_types=[MemRefType(type_.element_type, shape)],
+        properties={
+            "reassociation": reassociation(groups),
+            "static_output_shape": DenseArrayBase.from_list(i64, list(shape)),
+        },
+    )
+
+
+def reassociation(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
+    """The attribute of the shape ops: which dimensions belong together."""
+    return ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in group]) for group in groups])

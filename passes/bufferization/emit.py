@@ -23,7 +23,7 @@ from ...compiler.diagnostics import LaminaError
 from ...dialects.linalg import FillOp, GenericOp, PackOp
 from ...dialects.linalg import YieldOp as LinalgYieldOp
 from ...dialects.memref import LoadOp, StoreOp, SubviewOp
-from ...dialects.memref.views import kept_dims
+from ...dialects.memref.views import collapse, expand, kept_dims
 from ...dialects.tensor import (
     CollapseShapeOp,
     ConcatOp,
@@ -37,7 +37,7 @@ from ...dialects.tensor import (
     PadOp,
 )
 from .groups import BlockPlan, Group
-from .layout import collapse, expand, memref_type, reshape_ops
+from .layout import memref_type, reshape_ops
 
 OpT = TypeVar("OpT", bound=Operation)
 

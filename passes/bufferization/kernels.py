@@ -17,7 +17,7 @@ from ...compiler.diagnostics import LaminaError
 from ...dialects.memref import AllocaOp
 from .emit import Emitter, copy_generic
 from .groups import BlockPlan, Group, destinations
-from .layout import ALIGNMENT, STACK_LIMIT, byte_size, memref_type
+from .layout import ALIGNMENT, SCRATCH, STACK_LIMIT, byte_size, memref_type
 
 
 class KernelEmitter(Emitter):
@@ -124,6 +124,8 @@ class KernelEmitter(Emitter):
         raise LaminaError("this operation on tensors cannot be bufferized inside a kernel", where=op)
 
     def _set_type(self) -> None:
+        if self.scratch:
+            self.function.attributes[SCRATCH] = IntegerAttr(len(self.scratch), i64)
         properties = self.function.properties
         properties["function_type"] = FunctionType.from_lists([a.type for a in self.block.args], [])
         properties.pop("res_attrs", None)

@@ -7,22 +7,19 @@ from math import prod
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    ArrayAttr,
-    DenseArrayBase,
-    IntegerAttr,
     MemRefType,
     NoneAttr,
     ShapedType,
     TensorType,
-    i64,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dtype_of
-from ...dialects.memref import CollapseShapeOp, ExpandShapeOp
+from ...dialects.memref.views import collapse, expand
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+SCRATCH = "lamina.scratch"  # on a kernel: how many of its last arguments hold nothing before and after a call
 STACK_LIMIT = 16 * 1024  # bytes: larger scratch of a kernel is an argument, planned in the arena
 
 
@@ -72,34 +69,3 @@ def reshape_ops(value: SSAValue, shape: Sequence[int]) -> list[Operation]:
     if len(shape) != 1:
         ops.append(expand(flat, [list(range(len(shape)))], shape) if shape else collapse(flat, []))
     return ops
-
-
-def collapse(value: SSAValue, groups: Sequence[Sequence[int]]) -> CollapseShapeOp:
-    """`memref.collapse_shape` of a row-major buffer; each group of dimensions becomes one."""
-    type_ = value.type
-    assert isinstance(type_, MemRefType)
-    shape = [prod(type_.get_shape()[i] for i in group) for group in groups]
-    return CollapseShapeOp.create(
-        operands=[value],
-        result_types=[MemRefType(type_.element_type, shape)],
-        properties={"reassociation": reassociation(groups)},
-    )
-
-
-def expand(value: SSAValue, groups: Sequence[Sequence[int]], shape: Sequence[int]) -> ExpandShapeOp:
-    """`memref.expand_shape` of a row-major buffer to `shape`."""
-    type_ = value.type
-    assert isinstance(type_, MemRefType)
-    return ExpandShapeOp.create(
-        operands=[value],
-        result_types=[MemRefType(type_.element_type, shape)],
-        properties={
-            "reassociation": reassociation(groups),
-            "static_output_shape": DenseArrayBase.from_list(i64, list(shape)),
-        },
-    )
-
-
-def reassociation(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[IntegerAttr]]:
-    """The attribute of the shape ops: which dimensions belong together."""
-    return ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in group]) for group in groups])

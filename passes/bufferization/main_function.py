@@ -31,11 +31,12 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dense_array
 from ...compiler.weights import WeightStore
 from ...dialects.memref import AllocOp, ViewOp
+from ...dialects.memref.views import collapse
 from ...dialects.scf import ConditionOp, IfOp, WhileOp
 from ...dialects.scf import YieldOp as ScfYieldOp
 from .emit import Emitter, copy_generic
 from .groups import BlockPlan, destinations
-from .layout import ALIGNMENT, aligned, byte_size, collapse, memref_type
+from .layout import ALIGNMENT, aligned, byte_size, memref_type
 
 
 @dataclass(frozen=True)

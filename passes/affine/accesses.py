@@ -1,0 +1,178 @@
+"""What a piece of loop code touches: memory accesses with their subscripts as linear forms of loop variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+    AffineSymExpr,
+)
+
+from ...dialects.affine import ApplyOp, ForOp, LoadOp, ParallelOp, StoreOp
+from ...dialects.memref import AllocaOp, AllocOp, DeallocOp, DimOp
+from ...dialects.memref import LoadOp as MemRefLoadOp
+from ...dialects.memref import StoreOp as MemRefStoreOp
+from ...dialects.memref.views import VIEW_OPS, root
+
+
+@dataclass(frozen=True)
+class Linear:
+    """`constant + sum(coefficient * value)`; values are loop variables or any other index that does not change."""
+
+    terms: Mapping[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    constant: int = 0
+
+    def plus(self, other: Linear, factor: int = 1) -> Linear:
+        """`self + factor * other`."""
+        terms = dict(self.terms)
+        for value, coefficient in other.terms.items():
+            terms[value] = terms.get(value, 0) + factor * coefficient
+        return Linear({v: c for v, c in terms.items() if c}, self.constant + factor * other.constant)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Linear) and self.constant == other.constant and dict(self.terms) == dict(other.terms)
+
+    def __hash__(self) -> int:
+        return hash((self.constant, frozenset(self.terms.items())))
+
+
+def linear_value(value: SSAValue) -> Linear | None:
+    """An index as a linear form: through `affine.apply`, down to loop variables and opaque values."""
+    if isinstance(value.owner, ApplyOp):
+        apply = value.owner
+        return linear_expr(apply.map.data.results[0], apply.mapOperands, apply.map.data.num_dims)
+    return Linear({value: 1})
+
+
+def linear_expr(expr: AffineExpr, operands: Sequence[SSAValue], num_dims: int) -> Linear | None:
+    """`expr` over operands (dimensions, then symbols); None where it divides."""
+    match expr:
+        case AffineConstantExpr():
+            return Linear(constant=expr.value)
+        case AffineDimExpr():
+            return linear_value(operands[expr.position])
+        case AffineSymExpr():
+            return linear_value(operands[num_dims + expr.position])
+        case AffineBinaryOpExpr():
+            left = linear_expr(expr.lhs, operands, num_dims)
+            right = linear_expr(expr.rhs, operands, num_dims)
+            if left is None or right is None:
+                return None
+            if expr.kind is AffineBinaryOpKind.Add:
+                return left.plus(right)
+            if expr.kind is AffineBinaryOpKind.Mul and not right.terms:
+                return Linear().plus(left, right.constant)
+            return None
+        case _:
+            return None
+
+
+@dataclass(frozen=True)
+class MemoryAccess:
+    """One read or write of `memref`; `subscripts` is None when the place is unknown, an entry when it divides."""
+
+    op: Operation
+    memref: SSAValue
+    writes: bool
+    subscripts: tuple[Linear | None, ...] | None
+
+    @property
+    def root(self) -> SSAValue:
+        """The buffer behind the views."""
+        return root(self.memref)
+
+
+def accesses(ops: Iterable[Operation]) -> list[MemoryAccess]:
+    """The memory accesses of ops and of what is nested in them, in program order."""
+    return [access for op in ops for inner in op.walk() for access in _of(inner)]
+
+
+def _of(op: Operation) -> Iterator[MemoryAccess]:
+    match op:
+        case LoadOp():
+            yield MemoryAccess(op, op.memref, False, map_subscripts(op.map.data, op.indices))
+        case StoreOp():
+            yield MemoryAccess(op, op.memref, True, map_subscripts(op.map.data, op.indices))
+        case MemRefLoadOp():
+            yield MemoryAccess(op, op.memref, False, tuple(linear_value(i) for i in op.indices))
+        case MemRefStoreOp():
+            yield MemoryAccess(op, op.memref, True, tuple(linear_value(i) for i in op.indices))
+        case AllocOp() | AllocaOp() | DeallocOp() | DimOp():
+            pass
+        case _ if isinstance(op, VIEW_OPS):
+            pass
+        case _:
+            for operand in op.operands:
+                if isinstance(operand.type, MemRefType):
+                    yield MemoryAccess(op, operand, False, None)
+                    yield MemoryAccess(op, operand, True, None)
+
+
+def map_subscripts(map: AffineMap, operands: Sequence[SSAValue]) -> tuple[Linear | None, ...]:
+    """The subscripts of an access through a map."""
+    return tuple(linear_expr(expr, operands, map.num_dims) for expr in map.results)
+
+
+@dataclass(frozen=True)
+class Range:
+    """The values `lower, lower + step, ...` below `upper` of a loop variable; None where not constant."""
+
+    lower: int
+    upper: int
+    step: int
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return max(0, -((self.lower - self.upper) // self.step))
+
+
+def variable_range(value: SSAValue) -> Range | None:
+    """The range of a loop variable with constant bounds; None for any other value."""
+    if not isinstance(value, BlockArgument):
+        return None
+    loop = value.block.parent_op()
+    if isinstance(loop, ForOp) and value.index == 0:
+        bounds = loop.constant_bounds()
+        return None if bounds is None else Range(*bounds)
+    if isinstance(loop, ParallelOp):
+        constant = loop.constant_bounds()
+        if constant is not None:
+            lower, upper = constant
+            return Range(lower[value.index], upper[value.index], loop.steps.data[value.index].value.data)
+    return None
+
+
+def loop_variables(op: Operation, within: Operation | None = None) -> list[SSAValue]:
+    """The variables of the loops around `op`, outermost first, up to but excluding `within`."""
+    variables: list[SSAValue] = []
+    parent = op.parent_op()
+    while parent is not None and parent is not within:
+        if isinstance(parent, ForOp):
+            variables.insert(0, parent.variable)
+        elif isinstance(parent, ParallelOp):
+            variables[:0] = parent.body.block.args
+        parent = parent.parent_op()
+    return variables
+
+
+def defined_inside(value: SSAValue, op: Operation) -> bool:
+    """Whether `value` comes from inside a region of `op`."""
+    owner = value.owner
+    inner = owner if isinstance(owner, Operation) else owner.parent_op()
+    if not isinstance(owner, Operation) and inner is op:
+        return True
+    while inner is not None:
+        inner = inner.parent_op()
+        if inner is op:
+            return True
+    return False

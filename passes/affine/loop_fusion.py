@@ -1,0 +1,181 @@
+"""`affine-loop-fusion`: neighbouring loops over one range become one loop.
+
+Before:
+    affine.for %i = 0 to 14 {                          affine.for %i = 0 to 14 {
+      %m = affine.for %j ... iter_args ... max           %m = affine.for %j ... max
+      affine.store %m, %max[%i]                          affine.store %m, %max[%i]
+    }                                         After:     affine.for %j = 0 to 33 {
+    affine.for %i = 0 to 14 {                              ... exp(%x[%i, %j] - %m) ...
+      %m = affine.load %max[%i]                          }
+      affine.for %j ... exp(%x[%i, %j] - %m) ...       }
+    }
+
+Two loops are fused when no dependence between them would be turned round, when a loop that could run in parallel
+still can, and when they touch a common buffer. What stands between them moves out of the way if it may. Inner
+loops follow, so that a row kernel becomes one loop over rows with few loops over columns; stored values are handed
+on in registers, and buffers that are then never read disappear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation
+from xdsl.passes import ModulePass
+from xdsl.traits import is_side_effect_free
+
+from ...dialects.affine import ForOp, YieldOp
+from .accesses import accesses
+from .dependence import fusion_orders, is_parallel
+from .loops import erase, functions
+from .scalar_replacement import forward_stores, remove_dead_stores
+
+
+@dataclass(frozen=True)
+class LoopFusion(ModulePass):
+    """Neighbouring loops over one range become one, where dependences allow and a buffer is shared."""
+
+    name = "affine-loop-fusion"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in functions(op):
+            fuse_block(function.body.block)
+            remove_dead_stores(function)
+
+
+def fuse_block(block: Block) -> None:
+    """Fuses the loops of a block with their neighbours, then inside of each."""
+    forward_stores(block)
+    loop = _next_loop(block.first_op)
+    while loop is not None:
+        other = _next_loop(loop.next_op)
+        if other is None:
+            break
+        fused = try_fuse(loop, other)
+        loop = other if fused is None else fused
+    for op in list(block.ops):
+        if isinstance(op, ForOp):
+            fuse_block(op.body.block)
+
+
+def _next_loop(op: Operation | None) -> ForOp | None:
+    while op is not None and not isinstance(op, ForOp):
+        op = op.next_op
+    return op
+
+
+def try_fuse(first: ForOp, second: ForOp) -> ForOp | None:
+    """The fused loop in place of both, or None when they may not or need not be fused."""
+    bounds = first.constant_bounds()
+    if bounds is None or bounds != second.constant_bounds():
+        return None
+    if not _share_memory(first, second):
+        return None
+    turned, carried = fusion_orders(first, second)
+    if turned or (carried and (is_parallel(first) or is_parallel(second))):
+        return None
+    moved = _plan_moves(first, second)
+    if moved is None:
+        return None
+    before, after = moved
+    for op in before:
+        op.detach()
+        _insert(op, first, before=True)
+    for op in reversed(after):
+        op.detach()
+        _insert(op, second, before=False)
+    return _merge(first, second)
+
+
+def _insert(op: Operation, anchor: Operation, *, before: bool) -> None:
+    block = anchor.parent
+    assert block is not None
+    if before:
+        block.insert_op_before(op, anchor)
+    else:
+        block.insert_op_after(op, anchor)
+
+
+def _share_memory(first: ForOp, second: ForOp) -> bool:
+    left = {a.root for a in accesses([first])}
+    return any(a.root in left for a in accesses([second]))
+
+
+def _plan_moves(first: ForOp, second: ForOp) -> tuple[list[Operation], list[Operation]] | None:
+    """Which ops between the loops go before the first, which after the second; None when one can do neither."""
+    between: list[Operation] = []
+    op = first.next_op
+    while op is not second:
+        assert op is not None
+        between.append(op)
+        op = op.next_op
+    before: list[Operation] = []
+    after: list[Operation] = []
+    for op in between:
+        if _may_precede(op, first, after):
+            before.append(op)
+        else:
+            after.append(op)
+    needed = {operand.owner for inner in second.walk() for operand in inner.operands}
+    if first in needed or any(op in needed for op in after):
+        return None
+    touched = accesses([second])
+    for op in after:
+        if not is_side_effect_free(op) and not accesses([op]):
+            return None
+        for own in accesses([op]):
+            if any(own.root is a.root and (own.writes or a.writes) for a in touched):
+                return None
+    return before, after
+
+
+def _may_precede(op: Operation, first: ForOp, staying: list[Operation]) -> bool:
+    """Whether `op`, which follows the loop, may be done before it and before the ops that stay."""
+    owners = {operand.owner for inner in op.walk() for operand in inner.operands}
+    if first in owners or any(s in owners for s in staying):
+        return False
+    own = accesses([op])
+    if not own and not is_side_effect_free(op):
+        return False
+    touched = accesses([first, *staying])
+    return not any(a.root is b.root and (a.writes or b.writes) for a in own for b in touched)
+
+
+def _merge(first: ForOp, second: ForOp) -> ForOp:
+    bounds = first.constant_bounds()
+    assert bounds is not None
+    lower, upper, step = bounds
+    inits = [*first.inits, *second.inits]
+    block = Block(arg_types=[first.variable.type, *(init.type for init in inits)])
+    block.args[0].name_hint = first.variable.name_hint
+    carried = iter(block.args[1:])
+    yielded: list[Operation] = []
+    for loop in (first, second):
+        loop.variable.replace_all_uses_with(block.args[0])
+        for old in loop.carried:
+            new = next(carried)
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        last = loop.body.block.last_op
+        assert isinstance(last, YieldOp)
+        yielded.append(last)
+        for op in list(loop.body.block.ops):
+            if op is not last:
+                op.detach()
+                block.add_op(op)
+    end = YieldOp.get(*(value for last in yielded for value in last.operands))
+    end.location = yielded[0].location
+    block.add_op(end)
+    fused = ForOp.of(lower, upper, block, step=step, inits=inits)
+    fused.location = first.location
+    _insert(fused, second, before=True)
+    results = iter(fused.results)
+    for loop in (first, second):
+        for old in loop.results:
+            new = next(results)
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        erase(loop)
+    return fused
