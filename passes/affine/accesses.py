@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -18,7 +18,7 @@ from xdsl.ir.affine import (
 )
 
 from ...dialects.affine import ApplyOp, ForOp, LoadOp, ParallelOp, StoreOp
-from ...dialects.memref import AllocaOp, AllocOp, DeallocOp, DimOp
+from ...dialects.memref import AllocaOp, AllocOp, CollapseShapeOp, DeallocOp, DimOp, ExpandShapeOp
 from ...dialects.memref import LoadOp as MemRefLoadOp
 from ...dialects.memref import StoreOp as MemRefStoreOp
 from ...dialects.memref.views import VIEW_OPS, root
@@ -120,6 +120,26 @@ def _of(op: Operation) -> Iterator[MemoryAccess]:
 def map_subscripts(map: AffineMap, operands: Sequence[SSAValue]) -> tuple[Linear | None, ...]:
     """The subscripts of an access through a map."""
     return tuple(linear_expr(expr, operands, map.num_dims) for expr in map.results)
+
+
+def flat_subscript(access: MemoryAccess) -> tuple[Linear] | None:
+    """The access as one index into its row-major buffer, whatever shape it is seen with; None when unknown."""
+    view = access.memref
+    while isinstance(view.owner, CollapseShapeOp | ExpandShapeOp):
+        view = view.owner.operands[0]
+    type_ = access.memref.type
+    if view is not access.root or access.subscripts is None or not isinstance(type_, MemRefType):
+        return None
+    if not isinstance(type_.layout, NoneAttr):
+        return None
+    flat = Linear()
+    stride = 1
+    for extent, subscript in zip(reversed(type_.get_shape()), reversed(access.subscripts), strict=True):
+        if subscript is None:
+            return None
+        flat = flat.plus(subscript, stride)
+        stride *= extent
+    return (flat,)
 
 
 @dataclass(frozen=True)

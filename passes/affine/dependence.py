@@ -18,7 +18,15 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from ...dialects.affine import ForOp
-from .accesses import Linear, MemoryAccess, accesses, defined_inside, loop_variables, variable_range
+from .accesses import (
+    Linear,
+    MemoryAccess,
+    accesses,
+    defined_inside,
+    flat_subscript,
+    loop_variables,
+    variable_range,
+)
 
 SIZE_LIMIT = 300  # inequalities
 
@@ -53,14 +61,18 @@ def may_depend(first: MemoryAccess, second: MemoryAccess, relations: Sequence[Re
         return False
     if any(r.order in (Order.BEFORE, Order.AFTER) and _single(r.first) for r in relations):
         return False
-    if first.subscripts is None or second.subscripts is None or first.memref is not second.memref:
+    if first.memref is second.memref:
+        left, right = first.subscripts, second.subscripts
+    else:
+        left, right = flat_subscript(first), flat_subscript(second)
+    if left is None or right is None:
         return True
     system = _System()
     for relation in relations:
         system.relate(relation)
-    for left, right in zip(first.subscripts, second.subscripts, strict=True):
-        if left is not None and right is not None:
-            system.equate(left, right)
+    for one, other in zip(left, right, strict=True):
+        if one is not None and other is not None:
+            system.equate(one, other)
     return system.feasible()
 
 

@@ -127,11 +127,11 @@ def _shifted(expr: AffineExpr, dims: set[int]) -> int | None:
     """The `c` of `d + c` with d in `dims`."""
     if isinstance(expr, AffineDimExpr):
         return 0 if expr.position in dims else None
-    match expr:
-        case AffineBinaryOpExpr(kind=AffineBinaryOpKind.Add, lhs=AffineDimExpr(), rhs=AffineConstantExpr()):
-            return expr.rhs.value if expr.lhs.position in dims else None
-        case _:
-            return None
+    if isinstance(expr, AffineBinaryOpExpr) and expr.kind is AffineBinaryOpKind.Add:
+        lhs, rhs = expr.lhs, expr.rhs
+        if isinstance(lhs, AffineDimExpr) and isinstance(rhs, AffineConstantExpr) and lhs.position in dims:
+            return rhs.value
+    return None
 
 
 def _flatten(pair: _Pair, outer: SSAValue, inner: SSAValue, variable: SSAValue, columns: int, views: Views) -> None:
