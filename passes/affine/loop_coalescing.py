@@ -90,7 +90,7 @@ def _pairs(outer: SSAValue, inner: SSAValue, columns: int) -> list[_Pair] | None
     users = {use.operation for use in (*outer.uses, *inner.uses)}
     pairs: list[_Pair] = []
     for op in users:
-        if not isinstance(op, LoadOp | StoreOp):
+        if not isinstance(op, LoadOp | StoreOp) or (isinstance(op, StoreOp) and op.value in (outer, inner)):
             return None
         pair = _pair(op, outer, inner, columns)
         if pair is None:

@@ -110,7 +110,8 @@ def substitute(variable: SSAValue, expr: AffineExpr, operands: Sequence[SSAValue
     """
     applied: SSAValue | None = None
     for user in {use.operation: None for use in variable.uses}:
-        if _substitute_in(user, variable, expr, operands):
+        _substitute_in(user, variable, expr, operands)
+        if not any(operand is variable for operand in user.operands):
             continue
         if applied is None:
             op = ApplyOp(list(operands), AffineMapAttr(AffineMap(len(operands), 0, (expr,))))
@@ -142,8 +143,7 @@ def _substitute_in(user: Operation, variable: SSAValue, expr: AffineExpr, operan
             user.properties["condition"] = AffineSetAttr(AffineSet(map.num_dims, map.num_symbols, constraints))
             user.operands = values
         case _:
-            return False
-    return True
+            pass
 
 
 def compose(

@@ -1,0 +1,72 @@
+// RUN: lamina-opt %s -p affine-parallelize | filecheck %s
+
+// A flat loop is cut into chunks, with a rest.
+// CHECK-LABEL: func.func @flat
+// CHECK: affine.parallel (%[[T:.*]]) = (0) to (6) {
+// CHECK-NEXT: affine.for %[[I:.*]] = 0 to 16384 {
+// CHECK-NEXT: affine.load %x[%[[T]] * 16384 + %[[I]]] : memref<100000xf32>
+// CHECK: affine.for %[[R:.*]] = 98304 to 100000 {
+// CHECK-NEXT: affine.load %x[%[[R]]] : memref<100000xf32>
+func.func @flat(%x: memref<100000xf32>, %y: memref<100000xf32>) {
+  affine.for %i = 0 to 100000 {
+    %v = affine.load %x[%i] : memref<100000xf32>
+    affine.store %v, %y[%i] : memref<100000xf32>
+  }
+  func.return
+}
+
+// Few rows: the next loop comes along.
+// CHECK-LABEL: func.func @two
+// CHECK: affine.parallel (%[[I:.*]], %[[J:.*]]) = (0, 0) to (4, 64) {
+// CHECK-NEXT: affine.for
+func.func @two(%x: memref<4x64x512xf32>, %y: memref<512x64x4xf32>) {
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to 64 {
+      affine.for %k = 0 to 512 {
+        %v = affine.load %x[%i, %j, %k] : memref<4x64x512xf32>
+        affine.store %v, %y[%k, %j, %i] : memref<512x64x4xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// A sum over rows: chunks of columns move outside.
+// CHECK-LABEL: func.func @columns
+// CHECK: affine.parallel (%[[T:.*]]) = (0) to (8) {
+// CHECK-NEXT: affine.for %[[I:.*]] = 0 to 128 {
+// CHECK-NEXT: affine.for %[[J:.*]] = 0 to 64 {
+// CHECK-NEXT: affine.load %y[%[[T]] * 64 + %[[J]]]
+func.func @columns(%x: memref<128x512xf32>, %y: memref<512xf32>) {
+  affine.for %i = 0 to 128 {
+    affine.for %j = 0 to 512 {
+      %s = affine.load %y[%j] : memref<512xf32>
+      %v = affine.load %x[%i, %j] : memref<128x512xf32>
+      %t = arith.addf %s, %v : f32
+      affine.store %t, %y[%j] : memref<512xf32>
+    }
+  }
+  func.return
+}
+
+// Refused: too little work; an iteration that needs the one before; a carried value.
+// CHECK-LABEL: func.func @refused
+// CHECK-NOT: affine.parallel
+func.func @refused(%x: memref<100000xf32>, %y: memref<100000xf32>, %z: memref<f32>) {
+  affine.for %i = 0 to 1000 {
+    %v = affine.load %x[%i] : memref<100000xf32>
+    affine.store %v, %y[%i] : memref<100000xf32>
+  }
+  affine.for %i = 1 to 100000 {
+    %v = affine.load %x[%i - 1] : memref<100000xf32>
+    affine.store %v, %x[%i] : memref<100000xf32>
+  }
+  %zero = arith.constant 0.0 : f32
+  %s = affine.for %i = 0 to 100000 iter_args(%acc = %zero) -> (f32) {
+    %v = affine.load %x[%i] : memref<100000xf32>
+    %t = arith.addf %acc, %v : f32
+    affine.yield %t : f32
+  }
+  affine.store %s, %z[] : memref<f32>
+  func.return
+}
