@@ -87,7 +87,7 @@ def reshape_of_transpose(op: ReshapeOp, b: Builder) -> Replacement:
     if not _increasing(_places(order, shape, permutation)):
         # Channels split into groups were exchanged: exchange them first, last of all dimensions, so that
         # what remains is the move of channels that the next convolution undoes.
-        if len(back) < 3 or back != [0, len(back) - 1, *range(1, len(back) - 1)]:
+        if len(back) < 4 or back != [0, len(back) - 1, *range(1, len(back) - 1)]:
             return None
         source = b.transpose(source, [permutation[d] for group in order for d in group.before])
     return b.transpose(b.reshape(source, [new[d] for d in after]), back)
