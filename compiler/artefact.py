@@ -6,11 +6,12 @@ it at 4096-byte aligned offsets. Constants are memory-mapped on load, so that pr
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import struct
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +58,7 @@ class Artefact:
             "entry": self.entry,
             "manifest": self.manifest,
             "sizes": [memoryview(s).nbytes for s in sections],
+            "digest": _digest(self.objects),
         }
         text = json.dumps(header).encode()
         with written_whole(path) as file:
@@ -88,6 +90,8 @@ class Artefact:
                     if len(objects) < len(header["sizes"]) - 1:
                         objects.append(file.read(nbytes))
                         offset += nbytes
+            if _digest(objects) != header["digest"]:
+                raise LaminaError("damaged artefact: the code is not what was written", where=name)
             nbytes = header["sizes"][-1]
             constants: Array = np.memmap(path, np.uint8, "r", offset, (nbytes,)) if nbytes else np.zeros(0, np.uint8)
             return Artefact(
@@ -106,6 +110,10 @@ class Artefact:
             raise LaminaError(f"cannot read: {error.strerror}", where=name) from error
         except (ValueError, KeyError, struct.error) as error:
             raise LaminaError(f"damaged artefact: {error}", where=name) from error
+
+
+def _digest(objects: Sequence[bytes]) -> str:
+    return hashlib.sha256(b"".join(objects)).hexdigest()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import mmap
 import os
 import struct
 from collections.abc import Iterable, Iterator
@@ -49,11 +50,14 @@ class WeightStore:
         return key
 
     def digest(self, key: str) -> str:
-        """SHA-256 of dtype, shape and bytes."""
+        """What changes when the array does: its dtype, shape and bytes, or for a mapped one, the file's identity."""
         array = self._arrays[key]
-        h = hashlib.sha256(f"{array.dtype}{array.shape}".encode())
-        h.update(np.ascontiguousarray(array).data)
-        return h.hexdigest()
+        told = f"{array.dtype}{array.shape}{array.strides}"
+        if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.filename is not None:
+            file = os.stat(array.filename)
+            return f"{told}{array.filename}:{file.st_ino}:{file.st_size}:{file.st_mtime_ns}:{array.offset}"
+        stored = array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
+        return told + hashlib.sha256(np.ascontiguousarray(stored).tobytes()).hexdigest()
 
     def save(self, path: Path, keys: Iterable[str]) -> None:
         """Writes the arrays behind `keys` in the safetensors format (header length, JSON header, bytes)."""

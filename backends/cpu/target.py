@@ -18,6 +18,7 @@ from .build import BuiltModel, build
 from .emit import feature_string
 from .jit import NativeModel
 from .kernel_cache import KernelCache
+from .model_cache import ModelCache
 from .pipeline import MODULE_PHASES, PHASES
 
 
@@ -51,7 +52,15 @@ class CpuTarget:
     def compile(self, program: Program, options: Options) -> NativeExecutable:
         """Takes a program from any level at or above the buffers to machine code in this process."""
         self._check_runs_here(self.machine)
-        return NativeExecutable(self.compile_artefact(program, options), self.machine, options.threads)
+        if not options.cache:
+            return NativeExecutable(self.compile_artefact(program, options), self.machine, options.threads)
+        cache = ModelCache()
+        key = cache.key(program, f"{self.machine!r}|{PHASES!r}")
+        artefact = cache.get(key)
+        if artefact is None:
+            artefact = self.compile_artefact(program, options)
+            cache.put(key, artefact)
+        return NativeExecutable(artefact, self.machine, options.threads)
 
     def compile_artefact(self, program: Program, options: Options) -> Artefact:
         """The code and constants of a program; works for other machines than this one too."""
