@@ -88,7 +88,10 @@ class DiagnosticEngine:
 
     def emit(self, severity: str, message: str, where: Operation | Attribute | str | None = None) -> None:
         """Tells every listener. `severity` is warning, remark or note."""
-        diagnostic = Diagnostic.at(severity, message, where)
+        self.tell(Diagnostic.at(severity, message, where))
+
+    def tell(self, diagnostic: Diagnostic) -> None:
+        """Passes `diagnostic` on to every listener."""
         for listener in self.listeners:
             listener(diagnostic)
 

@@ -5,8 +5,8 @@ A test is IR text with its own command, as in MLIR:
     // RUN: lamina-opt %s -p cse | filecheck %s
 
 A line made of `lamina-opt`, `filecheck` (or `FileCheck`), `mlir-opt`, `not`, `cat` and `diff`, joined by `|`, with
-`2>&1`, `<` and `>`, runs here; any other goes to bash, where the same names work. `%s` is the file, `%S` its folder, `%t` a path for
-scratch files. `// REQUIRES: mlir-opt` skips the file where a feature is missing. The pytest plug-in in
+`2>&1`, `<` and `>`, runs here; any other goes to bash, where the same names work. `%s` is the file, `%S` its folder,
+`%t` a path for scratch files. `// REQUIRES: mlir-opt` skips the file where a feature is missing. The pytest plug-in in
 test/conftest.py and the lit format in lit_format.py both call `run_file`.
 """
 

@@ -17,9 +17,9 @@ from ..compiler.machine import Machine
 from ..compiler.parsing import parse_module
 from ..compiler.printing import resource_keys
 from ..compiler.program import Program
-from ..dialects import all_dialects
 from ..passes import all_passes
 from . import light_models
+from .registry import registry
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -29,9 +29,8 @@ WEIGHTS_SUFFIX = ".weights"
 
 def new_context(machine: Machine | None = None) -> LaminaContext:
     """A context that knows every dialect and aims at this machine."""
-    context = LaminaContext(machine=machine or Machine.host())
-    for name, load in all_dialects().items():
-        context.register_dialect(name, load)
+    context = registry().context()
+    context.machine = machine or Machine.host()
     return context
 
 

@@ -130,3 +130,56 @@ def test_a_plugin_may_be_named(isolated: Path, monkeypatch: pytest.MonkeyPatch) 
     assert status == 2 and "fake_missing" in err
     monkeypatch.setenv("LAMINA_PLUGINS", "fake_missing:UNIVERSE")
     assert opt(stdin="func.func @f() { return }")[0] == 2
+
+
+CUSTOM_OPERATOR = """
+import numpy as np
+import onnx
+import onnx.helper as h
+import lamina
+
+x, y = (h.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4]) for name in "xy")
+node = h.make_node("Cube", ["x"], ["y"], domain="com.example")
+opsets = [h.make_opsetid("", 17), h.make_opsetid("com.example", 1)]
+model = h.make_model(h.make_graph([node], "g", [x], [y]), opset_imports=opsets)
+(result,) = lamina.compile(model, target="interpret")(np.arange(4, dtype=np.float32))
+print(result.tolist())
+"""
+
+
+def test_an_onnx_operator_of_a_plugin_compiles(site: Path, tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(site), *filter(None, sys.path)]),
+        "LAMINA_CACHE": str(tmp_path),
+    }
+    command = [sys.executable, "-c", CUSTOM_OPERATOR]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout == "[0.0, 1.0, 8.0, 27.0]\n", done.stderr
+
+
+def test_a_plugins_op_is_interpreted_by_its_meaning(site: Path, tmp_path: Path) -> None:
+    code = (
+        "import numpy as np\nfrom lamina.tools.registry import registry\n"
+        "from lamina.compiler.parsing import parse_module\nfrom lamina.compiler.interpreter import Interpreter\n"
+        f"ctx = registry().context()\nmodule = parse_module({PROGRAM.replace('@f', '@main')!r}, 'p', ctx)\n"
+        "print(Interpreter(ctx).run(module, [np.full(4, 2, np.float32)])[0].tolist())"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), *filter(None, sys.path)])}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.stdout == "[8.0, 8.0, 8.0, 8.0]\n", done.stderr
+
+
+def test_stock_xdsl_opt_reads_our_dialects(tmp_path: Path) -> None:
+    info = tmp_path / "lamina-0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: lamina\nVersion: 0\n")
+    (info / "entry_points.txt").write_text("[xdsl.universe]\nlamina = lamina.tools.universe:UNIVERSE\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)])}
+    program = PROGRAM.replace("4x", "2x").replace("example.cube %x", "stablehlo.add %x, %x")
+    command = [sys.executable, "-m", "xdsl.tools.xdsl_opt", "-p", "dce"]
+    done = subprocess.run(
+        command, input=program, env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert "stablehlo.add" in done.stdout, done.stderr

@@ -34,7 +34,7 @@ from ....dialects.onnx.load import DIMS, NAME
 from ....dialects.onnx.ops import OPSETS
 from .builder import GraphBuilder
 from .functions import expand, has_body
-from .table import Entry, find
+from .table import Entry, broken_plugins, find
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,10 @@ class ConvertOnnxToStablehlo(ModulePass):
     name = "convert-onnx-to-stablehlo"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        weights = lamina_context(ctx).weights
+        context = lamina_context(ctx)
+        for warning in broken_plugins():
+            context.diagnostics.tell(warning)
+        weights = context.weights
         _check_supported(op)
         for function in [f for f in op.walk() if isinstance(f, FuncOp) and f.body.blocks]:
             if any(isinstance(inner, OnnxOp) for inner in function.body.block.ops):
