@@ -127,6 +127,20 @@ def build(
     )
 
 
+def build_whole(
+    module: ModuleOp, context: LaminaContext, phases: Sequence[Phase], *, verify_each: bool = False
+) -> BuiltModel:
+    """Compiles a module that stands below the buffers as one piece, uncached: `phases` are those still to go."""
+    program = Program(module.clone(), context)
+    descend(program, phases, all_passes(), verify_each=verify_each)
+    text = module_text(program.module, context.machine)
+    return BuiltModel(
+        objects=[object_code(optimise(text, context.machine), context.machine)],
+        arena_bytes=_integer(module, "lamina.arena_bytes"),
+        constants=constant_parts(module),
+    )
+
+
 def compile_part(part: _Part, context: LaminaContext, *, verify_each: bool = False) -> bytes:
     """The object of one kernel, or of `@main`."""
     return object_code(optimise(lowered_text(part, context, verify_each=verify_each), context.machine), context.machine)

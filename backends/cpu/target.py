@@ -14,12 +14,12 @@ from ...compiler.program import Program
 from ...compiler.signature import Array
 from ...passes import all_passes
 from .. import Options
-from .build import BuiltModel, build
+from .build import BuiltModel, build, build_whole
 from .emit import feature_string
 from .jit import NativeModel
 from .kernel_cache import KernelCache
 from .model_cache import ModelCache
-from .pipeline import MODULE_PHASES, PHASES
+from .pipeline import KERNEL_PHASES, MODULE_PHASES, PHASES
 
 
 class NativeExecutable:
@@ -50,7 +50,7 @@ class CpuTarget:
         self.machine = Machine.for_triple(detail) if detail else Machine.host()
 
     def compile(self, program: Program, options: Options) -> NativeExecutable:
-        """Takes a program from any level at or above the buffers to machine code in this process."""
+        """Takes a program from any level to machine code in this process."""
         self._check_runs_here(self.machine)
         if not options.cache:
             return NativeExecutable(self.compile_artefact(program, options), self.machine, options.threads)
@@ -88,11 +88,15 @@ class CpuTarget:
     def build(self, program: Program, options: Options) -> tuple[Program, BuiltModel]:
         """The program on the level of buffers, and its objects."""
         lowered = self._copy(program)
-        self._descend(lowered, remaining(MODULE_PHASES, level_of(lowered)), options)
+        below = remaining(PHASES, level_of(lowered))
+        self._descend(lowered, [phase for phase in below if phase in MODULE_PHASES], options)
         lowered.record_signature()
         cache = KernelCache() if options.cache else None
         start = time.perf_counter()
-        built = build(lowered.module, lowered.context, cache=cache, verify_each=options.verify_each)
+        if KERNEL_PHASES[0] in below:
+            built = build(lowered.module, lowered.context, cache=cache, verify_each=options.verify_each)
+        else:
+            built = build_whole(lowered.module, lowered.context, below, verify_each=options.verify_each)
         if options.on_level is not None:
             options.on_level("machine code", lowered, time.perf_counter() - start)
         return lowered, built
