@@ -157,7 +157,8 @@ class _Importer:
             self._node(node, scope, number)
         versions = {entry.domain or DEFAULT_DOMAIN: entry.version for entry in function.opset_import}
         _set_opsets(before.next_op if before else block.first_op, versions, location)
-        return [self._read(scope, name, location.desc.data) for name in function.output]
+        # outputs the body leaves undefined are those the caller did not ask for
+        return [scope.find(name) or self._absent(scope) for name in function.output]
 
     def _opsets(self) -> dict[str, int]:
         """The version of each domain. Raises LaminaError outside what is known."""

@@ -39,7 +39,7 @@ def dot_general(lhs: Array, rhs: Array, *, dot_dimension_numbers: Any, result: S
     m, n = [lhs.shape[d] for d in lhs_free], [rhs.shape[d] for d in rhs_free]
     a = _operand(lhs, result.dtype).transpose(lhs_batch + lhs_free + lhs_sum).reshape(*batch, prod(m), k)
     b = _operand(rhs, result.dtype).transpose(rhs_batch + rhs_sum + rhs_free).reshape(*batch, k, prod(n))
-    return np.matmul(a, b).reshape(*batch, *m, *n).astype(result.dtype, copy=False)
+    return np.matmul(a, b).reshape((*batch, *m, *n)).astype(result.dtype, copy=False)
 
 
 @semantics("stablehlo.dot")

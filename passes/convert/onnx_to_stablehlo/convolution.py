@@ -131,7 +131,7 @@ def _cropped(
     n = len(spatial)
     if output_shape or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         wanted = list(output_shape or [size * step for size, step in zip(spatial, steps, strict=True)])[-n:]
-        totals = [max(have - want, 0) for have, want in zip(full, wanted, strict=True)]
+        totals = [have - want for have, want in zip(full, wanted, strict=True)]  # below 0: more is asked for
         if auto_pad == "SAME_UPPER":
             return [(total // 2, total - total // 2) for total in totals]
         return [(total - total // 2, total // 2) for total in totals]

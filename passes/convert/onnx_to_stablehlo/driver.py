@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from xdsl.context import Context
@@ -189,7 +190,10 @@ def _expanded(b: GraphBuilder, op: OnnxOp, operands: Sequence[SSAValue | None]) 
         if isinstance(inner, OnnxOp):
             lower(b, inner)
     b.node = op
-    return [b.values[output] for output in outputs]
+    found = [b.values.get(output) for output in outputs]
+    if any(value is None and result.uses for value, result in zip(found, op.results, strict=False)):
+        raise LaminaError("the body that ONNX gives for this operator lacks an output that is read", where=op)
+    return [value for value in takewhile(lambda value: value is not None, found) if value is not None]
 
 
 def _holding(block: Block) -> ModuleOp:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import ml_dtypes
 from xdsl.dialects.builtin import IntegerType, i1
 
+from ....compiler.dtypes import dtype_of
 from ....dialects import stablehlo as hlo
-from ....dialects.onnx.types import element_type
+from ....dialects.onnx.types import element_code, element_type
 from ....dialects.stablehlo import chlo
 from .builder import (
     GraphBuilder,
@@ -241,14 +243,19 @@ def cast(b: GraphBuilder, x: Value, *, to: int, saturate: int = 1, round_mode: s
     element = element_type(to)
     if element is None or element.name == "onnx.string":
         raise b.fail(f"cannot cast to data type {to}")
-    if element.name.startswith("f8") or (isinstance(element, IntegerType) and element.width.data < 8 and element != i1):
+    if isinstance(element, IntegerType) and element.width.data < 8 and element != i1:
         raise b.fail(f"casts to {element} are not supported")
+    if element.name.startswith(("f8", "f4")) and saturate and is_float(x):
+        if "E8M0" in element.name:
+            raise b.fail(f"casts to {element} are not supported")
+        largest = float(ml_dtypes.finfo(dtype_of(element)).max)
+        x = b.minimum(b.maximum(x, -largest), largest)
     return b.convert(x, element)
 
 
 @lowers("CastLike")
 def cast_like(b: GraphBuilder, x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up") -> Value:
-    return b.convert(x, element_of(like))
+    return cast(b, x, to=element_code(element_of(like)), saturate=saturate)
 
 
 @lowers("IsNaN")
@@ -266,7 +273,8 @@ def is_inf(b: GraphBuilder, x: Value, *, detect_negative: int = 1, detect_positi
 
 @lowers("BitShift")
 def bit_shift(b: GraphBuilder, x: Value, y: Value, *, direction: str) -> Value:
-    return b.binary(hlo.ShiftLeftOp if direction == "LEFT" else hlo.ShiftRightLogicalOp, x, y)
+    right = hlo.ShiftRightLogicalOp if is_unsigned(x) else hlo.ShiftRightArithmeticOp
+    return b.binary(hlo.ShiftLeftOp if direction == "LEFT" else right, x, y)
 
 
 @lowers("CumSum")

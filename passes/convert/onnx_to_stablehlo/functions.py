@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 
 def has_body(op: OnnxOp) -> bool:
-    """Whether ONNX defines the operator by simpler ones."""
+    """Whether ONNX defines the operator by simpler ones; bodies that call a subgraph are not supported."""
+    if op.regions:
+        return False
     schema: Any = op.schema  # the package's stubs lack its functions
     return schema is not None and (schema.has_function or schema.has_context_dependent_function)
 

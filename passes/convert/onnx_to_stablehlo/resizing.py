@@ -91,7 +91,7 @@ def _source(places: Array, n: int, m: int, factor: float, mode: str) -> Array:
         case "pytorch_half_pixel":
             return (places + 0.5) / factor - 0.5 if m > 1 else np.zeros(m)
         case "align_corners":
-            return places * (n - 1) / (m - 1) if m > 1 else np.zeros(m)
+            return places * (n - 1) / (factor * n - 1) if m > 1 else np.zeros(m)
         case _:  # asymmetric
             return places / factor
 
