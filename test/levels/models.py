@@ -64,7 +64,7 @@ def transformer():
         return g("LayerNormalization", x, g.positive(width), g.weight(width), axis=-1)
 
     def project(x, n):
-        return g("Add", g("MatMul", x, g.weight(width if n != width else width, n)), g.weight(n))
+        return g("Add", g("MatMul", x, g.weight(width, n)), g.weight(n))
 
     def head(x, *order):
         return g("Transpose", g("Reshape", x, g.ints(2, 11, heads, width // heads)), perm=order)
