@@ -241,6 +241,22 @@ def permutation_is_legal(band: Sequence[ForOp], order: Sequence[int]) -> bool:
     return True
 
 
+def is_permutable(band: Sequence[ForOp]) -> bool:
+    """Whether perfectly nested loops may be nested in any order, and so be tiled: no dependence goes backwards."""
+    if any(loop.inits for loop in band):
+        return False
+    touched = accesses(band[-1].body.block.ops)
+    outer = [Relation(v, v, Order.SAME) for v in loop_variables(band[0])]
+    for signs in product((Order.SAME, Order.BEFORE, Order.AFTER), repeat=len(band)):
+        leading = next((s for s in signs if s is not Order.SAME), Order.SAME)
+        if leading is not Order.BEFORE or Order.AFTER not in signs:
+            continue
+        relations = outer + [Relation(l.variable, l.variable, s) for l, s in zip(band, signs, strict=True)]
+        if any(may_depend(a, b, relations) for a in touched for b in touched):
+            return False
+    return True
+
+
 def fusion_orders(first: ForOp, second: ForOp) -> tuple[bool, bool]:
     """What fusing two loops, `second` after `first`, would meet: (a dependence turned round, one carried).
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, VectorType
+from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, MemRefType, VectorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSet
@@ -25,6 +25,7 @@ from ...dialects.affine import (
     VectorStoreOp,
     YieldOp,
 )
+from .accesses import map_subscripts
 
 OpT = TypeVar("OpT", bound=Operation)
 Access = LoadOp | StoreOp | VectorLoadOp | VectorStoreOp
@@ -122,7 +123,7 @@ def substitute(variable: SSAValue, expr: AffineExpr, operands: Sequence[SSAValue
         user.operands = [applied if operand is variable else operand for operand in user.operands]
 
 
-def _substitute_in(user: Operation, variable: SSAValue, expr: AffineExpr, operands: Sequence[SSAValue]) -> bool:
+def _substitute_in(user: Operation, variable: SSAValue, expr: AffineExpr, operands: Sequence[SSAValue]) -> None:
     match user:
         case LoadOp() | StoreOp() | VectorLoadOp() | VectorStoreOp():
             start = len(user.operands) - len(user.indices)
@@ -209,6 +210,40 @@ def new_for(lower: int, upper: int, body: Block, like: Operation, *, step: int =
     loop = ForOp.of(lower, upper, body, step=step)
     loop.location = like.location
     return loop
+
+
+def stride_along(op: Access, variable: SSAValue) -> int | None:
+    """How far apart in memory neighbouring iterations of a loop access, in elements; None when not constant."""
+    type_ = op.memref.type
+    steps = type_.get_strides() if isinstance(type_, MemRefType) else None
+    if steps is None:
+        return None
+    total = 0
+    for step, subscript in zip(steps, map_subscripts(op.map.data, op.indices), strict=True):
+        if subscript is None or step is None:
+            return None
+        total += step * subscript.terms.get(variable, 0)
+    return total
+
+
+def renest(band: Sequence[ForOp], order: Sequence[int]) -> list[ForOp]:
+    """Perfectly nested loops with constant bounds in another order; returns the new ones, outermost first."""
+    outermost = band[0]
+    blocks = [Block(arg_types=[band[i].variable.type]) for i in order]
+    for block, i in zip(blocks, order, strict=True):
+        block.args[0].name_hint = band[i].variable.name_hint
+        band[i].variable.replace_all_uses_with(block.args[0])
+    move_body(band[-1].body.block, blocks[-1])
+    loops: list[ForOp] = []
+    for block, i in reversed(list(zip(blocks, order, strict=True))):
+        bounds = band[i].constant_bounds()
+        assert bounds is not None
+        if loops:
+            block.add_op(loops[0])
+        loops.insert(0, new_for(bounds[0], bounds[1], terminated(block, outermost), outermost, step=bounds[2]))
+    Rewriter.insert_op(loops[0], InsertPoint.before(outermost))
+    erase(outermost)
+    return loops
 
 
 def new_parallel(upper: Sequence[int], body: Block, like: Operation) -> ParallelOp:

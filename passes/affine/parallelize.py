@@ -19,9 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, ModuleOp
 from xdsl.ir import Block
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -130,16 +130,10 @@ def _chunk(loop: ForOp, size: int) -> bool:
     parallel = new_parallel([chunks], terminated(outer, loop), loop)
     Rewriter.insert_op(parallel, InsertPoint.before(loop))
     if rest is not None:
-        _set_bounds(rest, lower + chunks * size * step, bounds[1])
+        rest.properties["lowerBoundMap"] = AffineMapAttr(AffineMap.constant_map(lower + chunks * size * step))
         Rewriter.insert_op(rest, InsertPoint.before(loop))
     erase(loop)
     return True
-
-
-def _set_bounds(loop: ForOp, lower: int, upper: int) -> None:
-    like = ForOp.of(lower, upper, Block(arg_types=[IndexType()]))
-    for name in ("lowerBoundMap", "upperBoundMap"):
-        loop.properties[name] = like.properties[name]
 
 
 def _chunk_inner(loop: ForOp, grain: int) -> bool:

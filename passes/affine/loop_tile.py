@@ -1,0 +1,136 @@
+"""`affine-loop-tile`: loops over a box become loops over tiles of it, so that what a tile touches stays in cache.
+
+Before:                                        After (sizes=32,32):
+    affine.for %i = 0 to 256 {                     affine.for %it = 0 to 8 {
+      affine.for %j = 0 to 100 {                     affine.for %jt = 0 to 4 {
+        %v = affine.load %x[%j, %i]                    affine.for %i = 0 to 32 {
+        affine.store %v, %y[%i, %j]                      affine.for %j = 0 to min (%jt -> 32, 100 - %jt * 32) {
+                                                           %v = affine.load %x[%jt * 32 + %j, %it * 32 + %i]
+                                                           affine.store %v, %y[%it * 32 + %i, %jt * 32 + %j]
+
+Without `sizes`, nests are tiled where one access runs along memory with the innermost loop and another with an
+outer one (a transpose): these two loops, by 32. The loops must be permutable: no dependence goes backwards in any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, ModuleOp
+from xdsl.ir import Block, Region
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects.affine import ForOp, LoadOp, StoreOp
+from .dependence import is_permutable
+from .loops import all_loops, band, erase, functions, move_body, new_for, stride_along, substitute, terminated
+
+TILE = 32
+
+
+@dataclass(frozen=True)
+class LoopTile(ModulePass):
+    """Permutable loops become loops over tiles; by themselves, transposes only."""
+
+    name = "affine-loop-tile"
+
+    sizes: tuple[int, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in functions(op):
+            done: set[ForOp] = set()
+            for loop in all_loops(function):
+                if loop in done or loop.parent is None:
+                    continue
+                loops = band(loop)
+                if loops[-1].inits:
+                    loops.pop()
+                done.update(loops)
+                sizes = self._sizes(loops)
+                if any(sizes):
+                    tile(loops, sizes)
+
+    def _sizes(self, loops: Sequence[ForOp]) -> list[int]:
+        if any(each.constant_bounds() is None for each in loops):
+            return []
+        if not self.sizes:
+            return transpose_sizes(loops)
+        padded = [*self.sizes, *([0] * len(loops))]
+        return padded[: len(loops)]
+
+
+def transpose_sizes(loops: Sequence[ForOp]) -> list[int]:
+    """32 for the innermost loop and an outer one that some access runs along instead, if both are long; else 0."""
+    sizes = [0] * len(loops)
+    if len(loops) < 2:
+        return sizes
+    last = loops[-1]
+    ops = [op for op in last.body.walk() if isinstance(op, LoadOp | StoreOp)]
+    if (last.trip_count or 0) < 2 * TILE or not any(stride_along(op, last.variable) == 1 for op in ops):
+        return sizes
+    for index, loop in enumerate(loops[:-1]):
+        across = any(
+            stride_along(op, loop.variable) == 1 and (stride_along(op, last.variable) or 0) >= TILE for op in ops
+        )
+        if across and (loop.trip_count or 0) >= 2 * TILE:
+            sizes[index] = sizes[-1] = TILE
+            break
+    return sizes
+
+
+def tile(loops: Sequence[ForOp], sizes: Sequence[int]) -> bool:
+    """Tiles perfectly nested loops with constant bounds; a size of 0 leaves a loop whole. Tells whether it did."""
+    if not is_permutable(loops):
+        return False
+    tiled = [i for i, size in enumerate(sizes) if size and (loops[i].trip_count or 0) > size]
+    if not tiled:
+        return False
+    outermost = loops[0]
+    outer = {i: Block(arg_types=[IndexType()]) for i in tiled}
+    inner = [Block(arg_types=[IndexType()]) for _ in loops]
+    for i, loop in enumerate(loops):
+        bounds = loop.constant_bounds()
+        assert bounds is not None
+        inner[i].args[0].name_hint = loop.variable.name_hint
+        lower, _, step = bounds
+        if i in outer:
+            index = (AffineExpr.dimension(0) * sizes[i] + AffineExpr.dimension(1)) * step + lower
+            operands = [outer[i].args[0], inner[i].args[0]]
+        else:
+            index = AffineExpr.dimension(0) * step + lower
+            operands = [inner[i].args[0]]
+        substitute(loop.variable, index, operands, inner[-1])
+    move_body(loops[-1].body.block, inner[-1])
+    nest: ForOp | None = None
+    for i in reversed(range(len(loops))):
+        trips = loops[i].trip_count or 0
+        if nest is not None:
+            inner[i].add_op(nest)
+        block = terminated(inner[i], outermost)
+        if i not in outer:
+            nest = new_for(0, trips, block, outermost)
+        elif trips % sizes[i] == 0:
+            nest = new_for(0, sizes[i], block, outermost)
+        else:
+            nest = _partial(trips, sizes[i], outer[i], block, outermost)
+    for i in reversed(tiled):
+        assert nest is not None
+        outer[i].add_op(nest)
+        trips = -(-(loops[i].trip_count or 0) // sizes[i])
+        nest = new_for(0, trips, terminated(outer[i], outermost), outermost)
+    assert nest is not None
+    Rewriter.insert_op(nest, InsertPoint.before(outermost))
+    erase(outermost)
+    return True
+
+
+def _partial(trips: int, size: int, tile_block: Block, block: Block, like: ForOp) -> ForOp:
+    """The loop inside of a tile that may stick out: up to the tile's size or what is left."""
+    left = AffineExpr.dimension(0) * -size + trips
+    upper = AffineMapAttr(AffineMap(1, 0, (AffineExpr.constant(size), left)))
+    loop = ForOp.from_region([], [tile_block.args[0]], [], [], 0, upper, Region(block))
+    loop.location = like.location
+    return loop

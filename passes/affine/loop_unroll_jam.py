@@ -1,0 +1,85 @@
+"""`affine-loop-unroll-jam`: some iterations of an outer loop are done together inside of its inner loop.
+
+Before:                                        After (factor=2):
+    affine.for %i = 0 to 8 {                       affine.for %i = 0 to 8 step 2 {
+      %s = affine.for %k = 0 to 64 iter_args         %s, %t = affine.for %k = 0 to 64 iter_args
+          (%acc = %zero) -> (f32) { ... %x[%i, %k] }     (...) -> (f32, f32) { ... %x[%i, %k], %x[%i + 1, %k] }
+      affine.store %s, %y[%i]                        affine.store %s, %y[%i]
+    }                                                affine.store %t, %y[%i + 1]
+                                                   }
+
+What the iterations load in common is loaded once, and independent sums run side by side. The copies of the inner
+loop are fused as `affine-loop-fusion` does; where a dependence forbids it the loop stays as it is. Iterations that
+do not fill the factor become a loop of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import IsTerminator
+
+from ...dialects.affine import ForOp
+from .loop_fusion import fuse_block
+from .loops import all_loops, erase, functions, is_innermost, new_for, substitute, terminated, top_loops
+
+
+@dataclass(frozen=True)
+class LoopUnrollJam(ModulePass):
+    """Loops around one innermost loop do `factor` iterations at a time inside of it."""
+
+    name = "affine-loop-unroll-jam"
+
+    factor: int = 4
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in functions(op):
+            for loop in all_loops(function):
+                inner = top_loops(loop.body.block)
+                if len(inner) == 1 and is_innermost(inner[0]):
+                    unroll_jam(loop, self.factor)
+
+
+def unroll_jam(loop: ForOp, factor: int) -> ForOp | None:
+    """The loop that does `factor` iterations at a time, or None when it may not or need not."""
+    bounds, trips = loop.constant_bounds(), loop.trip_count
+    if bounds is None or trips is None or loop.inits or factor < 2 or trips < factor:
+        return None
+    lower, upper, step = bounds
+    whole = lower + trips // factor * factor * step
+    block = Block(arg_types=[loop.variable.type])
+    block.args[0].name_hint = loop.variable.name_hint
+    jammed = new_for(lower, whole, block, loop, step=step * factor)
+    for copy in range(factor):
+        _append_copy(loop, block, copy * step)
+    terminated(block, loop)
+    Rewriter.insert_op(jammed, InsertPoint.before(loop))
+    fuse_block(block)
+    if len(top_loops(block)) != 1:
+        erase(jammed)
+        return None
+    if whole < upper:
+        loop.properties["lowerBoundMap"] = new_for(
+            whole, whole, Block(arg_types=[loop.variable.type]), loop
+        ).lowerBoundMap
+    else:
+        erase(loop)
+    return jammed
+
+
+def _append_copy(loop: ForOp, block: Block, shift: int) -> None:
+    """Appends the body at `variable + shift`."""
+    stand_in = Block(arg_types=[loop.variable.type])
+    values: dict[SSAValue, SSAValue] = {loop.variable: stand_in.args[0]}
+    copies: list[Operation] = []
+    for op in loop.body.block.ops:
+        if not op.has_trait(IsTerminator):
+            copies.append(op.clone(values))
+    block.add_ops(copies)
+    substitute(stand_in.args[0], AffineExpr.dimension(0) + shift, [block.args[0]], block)
