@@ -1,0 +1,110 @@
+"""linalg-fold-constants: what depends on weights alone is computed now.
+
+before: %w = arith.constant dense_resource<w> : tensor<64x100xf32>
+        %p = linalg.pack %w ... : tensor<64x100xf32> -> tensor<7x64x16xf32>
+after:  %p = arith.constant dense_resource<w_packed> : tensor<7x64x16xf32>
+
+Evaluated by the reference semantics. Results much larger than their operands (a broadcast written out) are left to
+be computed at run time; views of constants become constants that share their bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, TensorType
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...compiler.context import lamina_context
+from ...compiler.interpreter import Interpreter
+from ...compiler.weights import Array, WeightStore
+from ...dialects.arith.semantics import attribute_array
+from ...dialects.linalg import FillOp, GenericOp, PackOp
+from ...dialects.stablehlo.constants import constant_attr
+from ...dialects.tensor import CollapseShapeOp, ConcatOp, EmptyOp, ExpandShapeOp, ExtractSliceOp, InsertSliceOp, PadOp
+from .grouping import operands_of
+
+GROWTH = 4  # a result may have so many times the elements of its operands
+ALWAYS = 64  # or so many in any case
+
+_FOLDED = (GenericOp, PackOp, ConcatOp, PadOp, ExtractSliceOp, InsertSliceOp, CollapseShapeOp, ExpandShapeOp)
+
+
+@dataclass(frozen=True)
+class FoldConstants(ModulePass):
+    """Evaluates structured ops whose operands are all constants."""
+
+    name = "linalg-fold-constants"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        folder = _Folder(lamina_context(ctx).weights)
+        for inner in list(op.walk()):
+            if isinstance(inner, _FOLDED) and not isinstance(inner.parent_op(), GenericOp):
+                folder.fold(inner)
+
+
+class _Folder:
+    def __init__(self, weights: WeightStore):
+        self.weights = weights
+        self.interpreter = Interpreter(weights)
+
+    def fold(self, op: Operation) -> None:
+        """Replaces `op` by constants if what it uses is constant."""
+        used = operands_of(op)
+        sources = [v.owner for v in used]
+        arrays: dict[Any, Array] = {}
+        key, read = "constant", 0
+        for value, source in zip(used, sources, strict=True):
+            match source:
+                case arith.ConstantOp():
+                    array = attribute_array(source.value, self.weights)
+                    if isinstance(source.value, DenseResourceAttr):
+                        key = source.value.resource_handle.data
+                    read += array.size if isinstance(value.type, TensorType) else 0
+                case EmptyOp() | FillOp():
+                    filled = self._blank(source)
+                    if filled is None:
+                        return
+                    array = filled
+                case _:
+                    return
+            arrays[value] = array
+        written = sum(_elements(result.type) for result in op.results)
+        if not read or written > max(GROWTH * read, ALWAYS) or len(used) != len(set(op.operands)):
+            return
+        results = self._evaluate(op, [arrays[v] for v in op.operands])
+        for result, array in zip(op.results, results, strict=True):
+            name = f"{key}_packed" if isinstance(op, PackOp) else key
+            constant = arith.ConstantOp(cast(Any, constant_attr(array, self.weights, name)), result.type)
+            constant.location = op.location
+            constant.result.name_hint = result.name_hint
+            Rewriter.insert_op(constant, InsertPoint.before(op))
+            result.replace_all_uses_with(constant.result)
+        op.detach()
+        op.erase()
+
+    def _blank(self, op: EmptyOp | FillOp) -> Array | None:
+        """What an output begins as, as a view of one element."""
+        value: Any = 0
+        if isinstance(op, FillOp):
+            if not isinstance(op.value.owner, arith.ConstantOp):
+                return None
+            value = attribute_array(op.value.owner.value, self.weights)
+        spec = self.interpreter.spec(op.results[0].type)
+        return np.broadcast_to(np.asarray(value).astype(spec.dtype), spec.shape or ())
+
+    def _evaluate(self, op: Operation, operands: Sequence[Array]) -> Sequence[Array]:
+        if isinstance(op, CollapseShapeOp | ExpandShapeOp):
+            return [operands[0].reshape(op.result.type.get_shape())]
+        return self.interpreter.evaluate(op, operands)
+
+
+def _elements(type_: Any) -> int:
+    return int(np.prod(type_.get_shape(), dtype=np.int64)) if isinstance(type_, TensorType) else 1

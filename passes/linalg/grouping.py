@@ -1,0 +1,245 @@
+"""Which ops become one kernel: contractions with their epilogues, rows of reductions with what shares their rows.
+
+Groups are numbered as they begin. A group only takes in an op whose other operands cannot depend on the group: all
+that these depend on began earlier, or the op is the only user of what it takes from the group. So groups never form
+a cycle, and each decision looks at one op: the whole is linear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from ...dialects.linalg import FillOp, GenericOp, IndexOp, PackOp, YieldOp
+from ...dialects.linalg.contraction import match_contraction
+from ...dialects.linalg.views import loop_ranges
+from ...dialects.tensor import (
+    CollapseShapeOp,
+    ConcatOp,
+    EmptyOp,
+    ExpandShapeOp,
+    ExtractOp,
+    ExtractSliceOp,
+    InsertOp,
+    InsertSliceOp,
+    PadOp,
+)
+
+# A row group with fewer elements than this may have a single row.
+SMALL = 1 << 14
+
+_ROOTS = (GenericOp, PadOp, ConcatOp, InsertSliceOp, ExtractSliceOp, PackOp, InsertOp, scf.ForOp)
+
+
+@dataclass
+class Group:
+    """Ops that become one kernel, in the order of the block."""
+
+    number: int
+    members: list[Operation] = field(default_factory=list[Operation])
+    rows: tuple[int, ...] | None = None  # sizes of the leading parallel loops that all members share
+    contraction: bool = False
+    depends: int = -1  # the highest number of a group that anything here may depend on
+
+
+@dataclass
+class Plan:
+    """The groups of one block."""
+
+    groups: list[Group] = field(default_factory=list[Group])
+    group_of: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
+
+
+def is_sinkable(op: Operation) -> bool:
+    """Ops that are repeated inside each kernel that uses them: scalars, and what destinations begin as."""
+    if isinstance(op, EmptyOp):
+        return True
+    if isinstance(op, FillOp):
+        return all(_is_destination(use.operation, use.index) for use in op.res[0].uses)
+    if op.regions or not op.results or not all(not isinstance(r.type, TensorType) for r in op.results):
+        return False
+    return isinstance(op, ExtractOp) or op.name.startswith(("arith.", "math."))
+
+
+def _is_destination(user: Operation, operand: int) -> bool:
+    match user:
+        case GenericOp():
+            return operand >= len(user.inputs)
+        case InsertSliceOp() | InsertOp():
+            return operand == 1
+        case _:
+            return False
+
+
+def operands_of(op: Operation) -> list[SSAValue]:
+    """What an op uses from outside itself, captures of its regions included."""
+    if not op.regions:
+        return list(op.operands)
+    inner: set[SSAValue] = set()
+    used: dict[SSAValue, None] = dict.fromkeys(op.operands)
+    for nested in op.walk():
+        for region in nested.regions:
+            for block in region.blocks:
+                inner.update(block.args)
+        if nested is not op:
+            inner.update(nested.results)
+            used.update(dict.fromkeys(nested.operands))
+    return [value for value in used if value not in inner]
+
+
+def plan_groups(block: Block) -> Plan:
+    """Groups of the ops of `block`, captures counted as uses. Ops left out stay where they are."""
+    plan = Plan()
+    depends: dict[SSAValue, int] = {}
+    for op in block.ops:
+        used = operands_of(op)
+        if isinstance(op, FillOp) and not is_sinkable(op):
+            group = _begin(plan, op)
+        elif isinstance(op, _ROOTS):
+            group = _home(plan, op, used, depends) or _begin(plan, op)
+        else:
+            reach = max((depends.get(v, -1) for v in used), default=-1)
+            depends.update(dict.fromkeys(op.results, reach))
+            continue
+        outside = [depends.get(v, -1) for v in used if plan.group_of.get(_owner(v)) is not group]
+        group.depends = max([group.depends, group.number, *outside])
+        for member in group.members:
+            depends.update(dict.fromkeys(member.results, group.depends))
+    return plan
+
+
+def _owner(value: SSAValue) -> Operation:
+    return value.owner if isinstance(value.owner, Operation) else _NOBODY
+
+
+_NOBODY = func.ReturnOp()
+
+
+def _begin(plan: Plan, op: Operation) -> Group:
+    group = Group(len(plan.groups))
+    group.members.append(op)
+    group.contraction = isinstance(op, GenericOp) and is_tiled_contraction(op)
+    group.rows = None if group.contraction else row_sizes(op)
+    plan.groups.append(group)
+    plan.group_of[op] = group
+    return group
+
+
+def _home(plan: Plan, op: Operation, used: list[SSAValue], depends: dict[SSAValue, int]) -> Group | None:
+    """The group of a producer that may take `op` in, extended by it."""
+    found = {g.number: g for v in used if (g := plan.group_of.get(_owner(v))) is not None}
+    for number in sorted(found, reverse=True):
+        group = found[number]
+        ours = [v for v in used if plan.group_of.get(_owner(v)) is group]
+        others = [v for v in used if plan.group_of.get(_owner(v)) is not group]
+        if _is_epilogue(group, op, ours) or _packs_for(group, op, ours):
+            group.contraction = True
+        elif all(depends.get(v, -1) < number for v in others) and (rows := _shared_rows(group, op, ours)) is not None:
+            group.rows = rows
+        else:
+            continue
+        group.members.append(op)
+        plan.group_of[op] = group
+        return group
+    return None
+
+
+def is_tiled_contraction(op: GenericOp) -> bool:
+    """Whether a generic is a contraction that a register tile pays for."""
+    found = match_contraction(op)
+    return found is not None and bool(found.n) and "parallel" in op.iterators
+
+
+def is_elementwise(op: Operation) -> bool:
+    """A parallel generic whose results are written in the order of its loops."""
+    return (
+        isinstance(op, GenericOp)
+        and all(i == "parallel" for i in op.iterators)
+        and all(m == AffineMap.identity(m.num_dims) for m in op.maps[len(op.inputs) :])
+    )
+
+
+def _is_epilogue(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
+    """An elementwise op on the contraction's own domain and the only user of what it reads from it."""
+    if not group.contraction or not isinstance(op, GenericOp) or not is_elementwise(op) or len(ours) != 1:
+        return False
+    [value] = ours
+    if value.owner is not group.members[-1] or any(use.operation is not op for use in value.uses):
+        return False
+    identity = AffineMap.identity(len(op.iterators))
+    if any(isinstance(inner, IndexOp | ExtractOp) for inner in op.body.block.ops):
+        return False
+    return all(op.maps[i] == identity for i, v in enumerate(op.operands) if v is value)
+
+
+def _packs_for(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
+    """A contraction and the packing of its right operand."""
+    return (
+        len(group.members) == 1
+        and isinstance(group.members[0], PackOp)
+        and isinstance(op, GenericOp)
+        and is_tiled_contraction(op)
+        and all(use.operation is op for use in ours[0].uses)
+    )
+
+
+def row_sizes(op: Operation) -> tuple[int, ...] | None:
+    """The leading parallel loops in which an op walks its results in order, or None where it has no such form."""
+    if not isinstance(op, GenericOp):
+        return None
+    if not all(_is_plain(m) for m in op.maps):
+        return None
+    count = 0
+    outs = op.maps[len(op.inputs) :]
+    while count < len(op.iterators) and op.iterators[count] == "parallel" and all(_leads(m, count + 1) for m in outs):
+        count += 1
+    return loop_ranges(op)[:count]
+
+
+def _is_plain(map_: AffineMap) -> bool:
+    """Every subscript is a loop or a constant."""
+    return all(isinstance(e, AffineDimExpr) or not e.used_dims() for e in map_.results)
+
+
+def _leads(map_: AffineMap, count: int) -> bool:
+    """The first `count` subscripts are the first `count` loops."""
+    return len(map_.results) >= count and all(
+        isinstance(e, AffineDimExpr) and e.position == i for i, e in enumerate(map_.results[:count])
+    )
+
+
+def _shared_rows(group: Group, op: Operation, ours: list[SSAValue]) -> tuple[int, ...] | None:
+    """The rows that the group and `op` have in common, None where they should not share a kernel."""
+    if group.rows is None or not isinstance(op, GenericOp) or is_tiled_contraction(op):
+        return None
+    mine = row_sizes(op)
+    if mine is None or not all(v in op.operands for v in ours):
+        return None
+    count = 0
+    reads = [op.maps[i] for i, v in enumerate(op.operands) if v in ours]
+    for a, b in zip(group.rows, mine, strict=False):
+        if a != b or not all(_leads(m, count + 1) for m in reads):
+            break
+        count += 1
+    rows = mine[:count]
+    ranges = loop_ranges(op)
+    if not rows or len(ranges) - count > 2 or (prod(rows) == 1 and prod(ranges) > SMALL):
+        return None
+    return rows
+
+
+def is_movement(op: Operation) -> bool:
+    """An op that computes nothing."""
+    if isinstance(op, GenericOp):
+        return all(isinstance(inner, YieldOp | IndexOp | ExtractOp) for inner in op.body.block.ops)
+    return not isinstance(op, scf.ForOp)
+
+
+def is_free(op: Operation) -> bool:
+    """An op of the caller that costs nothing: a constant or a view."""
+    return isinstance(op, arith.ConstantOp | CollapseShapeOp | ExpandShapeOp)

@@ -1,0 +1,168 @@
+"""linalg-pack-contractions: the right operand of a contraction is laid out in panels as the register tile reads it.
+
+before: %c = linalg.generic {maps = [(m, n, k) -> (m, k), (m, n, k) -> (k, n), (m, n, k) -> (m, n)]}
+            ins(%a, %b : tensor<13x64xf32>, tensor<64x100xf32>) ...
+after:  %p = linalg.pack %b padding_value(%zero : f32) outer_dims_perm = [1, 0] inner_dims_pos = [1]
+            inner_tiles = [16] into %e : tensor<64x100xf32> -> tensor<7x64x16xf32>
+        %c = linalg.generic {maps = [(m, n, k) -> (m, k), (m, n, k) -> (n floordiv 16, k, n mod 16), ...]}
+            ins(%a, %p : tensor<13x64xf32>, tensor<7x64x16xf32>) ...
+
+The operand that carries the result's innermost loop comes second. Panels are [batch..., n / lanes, k..., lanes]; the
+last one is filled up with zeros, which the kernel never stores. Two vectors of columns per panel; with a single row
+(matrix times vector) wider panels, since then nothing but the stream through B matters. A right operand computed at
+run time is packed when it is read often enough to pay; one that is contiguous along n already and read by few rows is
+not. Contractions with fewer than four columns and those of integers stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ArrayAttr,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...compiler.context import lamina_context
+from ...compiler.machine import Machine
+from ...dialects.linalg import GenericOp, PackOp
+from ...dialects.linalg.contraction import Contraction, match_contraction
+from ...dialects.linalg.views import loop_ranges
+from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp
+
+FEWEST_COLUMNS = 4
+FEWEST_ROWS = 4  # a computed right operand is packed only where at least so many rows read it
+
+
+@dataclass(frozen=True)
+class PackContractions(ModulePass):
+    """Packs right operands; `lanes` overrides the width of a panel."""
+
+    name = "linalg-pack-contractions"
+
+    lanes: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = lamina_context(ctx).machine
+        for generic in [inner for inner in op.walk() if isinstance(inner, GenericOp)]:
+            found = match_contraction(generic)
+            if found is not None and found.n:
+                self.pack(generic, found, machine)
+
+    def pack(self, op: GenericOp, c: Contraction, machine: Machine) -> None:
+        """Packs one contraction where that pays."""
+        b = op.operands[c.rhs]
+        type_ = b.type
+        n = cast(AffineDimExpr, op.maps[2].results[-1]).position
+        if not isinstance(type_, TensorType) or not isinstance(type_.element_type, AnyFloat) or n not in c.n:
+            return
+        map_ = op.maps[c.rhs]
+        if not all(isinstance(e, AffineDimExpr | AffineConstantExpr) for e in map_.results):
+            return
+        dims = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
+        ranges = loop_ranges(op)
+        rows = prod(ranges[d] for d in c.m)
+        if len(set(dims)) != len(dims) or ranges[n] < FEWEST_COLUMNS:
+            return
+        if rows < FEWEST_ROWS and not is_constant(b):
+            return
+        lanes = self.lanes or _lanes(machine, type_.element_type.bitwidth // 8, rows, ranges[n])
+        order = [*(d for d in c.batch if d in dims), *(d for d in c.n if d != n), n, *(d for d in dims if d in c.k)]
+        source = _without_constants(op, b, map_)
+        packed = _packed(op, source, dims, order, n, lanes)
+        panel = AffineExpr.dimension(n)
+        exprs = [panel // lanes if d == n else AffineExpr.dimension(d) for d in order]
+        new_map = AffineMap(map_.num_dims, 0, (*exprs, panel % lanes))
+        _replace(op, c, packed, new_map)
+
+
+def is_constant(value: SSAValue) -> bool:
+    """Whether the value is a constant, perhaps seen with another shape."""
+    while isinstance(value.owner, CollapseShapeOp | ExpandShapeOp):
+        value = value.owner.src
+    return isinstance(value.owner, arith.ConstantOp)
+
+
+def _lanes(machine: Machine, element_bytes: int, rows: int, columns: int) -> int:
+    """Two vectors; for a single row four, as long as the columns fill them; one where one holds all columns."""
+    vector = machine.lanes(element_bytes)
+    if columns <= vector:
+        return vector
+    return 4 * vector if rows == 1 and columns >= 8 * vector else 2 * vector
+
+
+def _insert(op: Operation, before: Operation) -> None:
+    op.location = before.location
+    Rewriter.insert_op(op, InsertPoint.before(before))
+
+
+def _without_constants(op: GenericOp, b: SSAValue, map_: AffineMap) -> SSAValue:
+    """`b` without its dimensions of one element that the map reads at a constant."""
+    type_ = cast(TensorType, b.type)
+    shape = type_.get_shape()
+    kept = [i for i, e in enumerate(map_.results) if isinstance(e, AffineDimExpr)]
+    if len(kept) == len(shape) or any(shape[i] != 1 for i in range(len(shape)) if i not in kept):
+        return b
+    groups: list[list[int]] = [[] for _ in kept]
+    for i in range(len(shape)):
+        groups[max(0, sum(1 for k in kept if k <= i) - 1)].append(i)
+    collapse = CollapseShapeOp.build(
+        operands=[b],
+        result_types=[TensorType(type_.element_type, [shape[i] for i in kept])],
+        properties={"reassociation": ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in g]) for g in groups])},
+    )
+    _insert(collapse, op)
+    return collapse.result
+
+
+def _packed(op: GenericOp, b: SSAValue, dims: list[int], order: list[int], n: int, lanes: int) -> SSAValue:
+    type_ = cast(TensorType, b.type)
+    shape = dict(zip(dims, type_.get_shape(), strict=True))
+    outer = [-(-shape[d] // lanes) if d == n else shape[d] for d in order]
+    zero = arith.ConstantOp(FloatAttr(0.0, cast(AnyFloat, type_.element_type)))
+    empty = EmptyOp([], TensorType(type_.element_type, [*outer, lanes]))
+    pack = PackOp(
+        b,
+        empty.tensor,
+        [dims.index(n)],
+        [lanes],
+        padding_value=zero.result if shape[n] % lanes else None,
+        outer_dims_perm=[dims.index(d) for d in order],
+    )
+    for new in (zero, empty, pack) if shape[n] % lanes else (empty, pack):
+        _insert(new, op)
+    assert pack.result is not None
+    return pack.result
+
+
+def _replace(op: GenericOp, c: Contraction, packed: SSAValue, map_: AffineMap) -> None:
+    """The contraction on the packed operand, which comes second."""
+    body = op.detach_region(op.body)
+    if c.lhs == 1:
+        first, second, _ = body.block.args
+        new_first, new_second = body.block.insert_arg(second.type, 2), body.block.insert_arg(first.type, 3)
+        second.replace_all_uses_with(new_first)
+        first.replace_all_uses_with(new_second)
+        body.block.erase_arg(first)
+        body.block.erase_arg(second)
+    inputs = [op.operands[c.lhs], packed]
+    new = GenericOp.of(inputs, list(op.outputs), [op.maps[c.lhs], map_, op.maps[2]], op.iterators, body)
+    new.attributes |= op.attributes
+    _insert(new, op)
+    new.res[0].name_hint = op.res[0].name_hint
+    op.res[0].replace_all_uses_with(new.res[0])
+    op.detach()
+    op.erase()
