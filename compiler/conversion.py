@@ -94,6 +94,12 @@ class RuleBuilder:
         Rewriter.insert_op(op, self.point)
         return op
 
+    def at(self, point: InsertPoint) -> RuleBuilder:
+        """A builder for the same op that inserts elsewhere, such as into a region being made."""
+        other = RuleBuilder(self._conversion, self._op)
+        other.point = point
+        return other
+
     def convert_region(self, region: Region) -> Region:
         """Converts the ops inside `region` of the op being lowered, detaches and returns it."""
         self._conversion.region(region)

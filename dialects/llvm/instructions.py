@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.dialects.llvm import FastMathAttr, LLVMPointerType, LLVMStructType
+from xdsl.dialects.llvm import FastMathAttr, FCmpPredicateFlag, LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl import (
     AnyAttr,
@@ -189,6 +189,52 @@ class SelectOp(IRDLOperation):
 
     def __init__(self, cond: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
         super().__init__(operands=[cond, lhs, rhs], result_types=[SSAValue.get(lhs).type])
+
+
+@irdl_op_definition
+class FCmpOp(IRDLOperation):
+    """`%c = llvm.fcmp "olt" %x, %y : vector<8xf32>`"""
+
+    name = "llvm.fcmp"
+    T: ClassVar = VarConstraint("T", FloatOrVector)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    res = result_def(eq(IntegerType(1)) | VectorType.constr(eq(IntegerType(1))))
+    predicate = prop_def(IntegerAttr)
+    fastmathFlags = prop_def(FastMathAttr, default_value=FastMathAttr(None))
+    traits = traits_def(Pure())
+
+    def __init__(self, predicate: str, lhs: SSAValue, rhs: SSAValue):
+        lanes = lhs.type
+        result = VectorType(IntegerType(1), lanes.get_shape()) if isinstance(lanes, VectorType) else IntegerType(1)
+        super().__init__(
+            operands=[lhs, rhs],
+            result_types=[result],
+            properties={"predicate": IntegerAttr(FCmpPredicateFlag(predicate).to_int(), i64)},
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> FCmpOp:
+        predicate = parser.parse_str_literal()
+        lhs, rhs = _operand_then_comma(parser), parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type_ = parser.parse_type()
+        op = cls(predicate, *parser.resolve_operands([lhs, rhs], [type_, type_], parser.pos))
+        flags = attributes.pop("fastmathFlags", None)
+        if flags is not None:
+            op.properties["fastmathFlags"] = flags
+        op.attributes |= attributes
+        return op
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f' "{FCmpPredicateFlag.from_int(self.predicate.value.data)}" ')
+        printer.print_list(self.operands, printer.print_ssa_value)
+        printer.print_op_attributes(
+            self.attributes | ({"fastmathFlags": self.fastmathFlags} if self.fastmathFlags.data else {})
+        )
+        printer.print_string(" : ")
+        printer.print_attribute(self.lhs.type)
 
 
 @irdl_op_definition

@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....compiler.conversion import Rule, RuleBuilder
 from ....dialects.arith import IndexCastUIOp
-from ....dialects.llvm.instructions import FPToSIOp, FPToUIOp, FreezeOp, SelectOp, UIToFPOp
+from ....dialects.llvm.instructions import FCmpOp, FPToSIOp, FPToUIOp, FreezeOp, SelectOp, UIToFPOp
 from ....dialects.llvm.intrinsics import (
     MaximumOp,
     MinimumOp,
@@ -86,7 +86,7 @@ def fast_math(op: Operation) -> llvm.FastMathAttr:
     """The flags of `op`, and leave to contract where that is the house's default."""
     flags = op.properties.get("fastmath")
     own = flags.data if isinstance(flags, arith.FastMathFlagsAttr) else frozenset[llvm.FastMathFlag]()
-    if isinstance(op, _CONTRACTED):
+    if isinstance(op, _CONTRACTED) and "strict" not in op.attributes:
         return llvm.FastMathAttr([*own, llvm.FastMathFlag.ALLOW_CONTRACT]) if own else CONTRACT
     return llvm.FastMathAttr(own) if own else NO_FLAGS
 
@@ -174,7 +174,7 @@ def compare_floats(b: RuleBuilder, predicate: str, x: SSAValue, y: SSAValue) -> 
         "predicate": IntegerAttr(llvm.FCmpPredicateFlag(predicate).to_int(), i64),
         "fastmathFlags": NO_FLAGS,
     }
-    return b(llvm.FCmpOp.create(operands=[x, y], result_types=[like(x.type, i1)], properties=properties)).results[0]
+    return b(FCmpOp.create(operands=[x, y], result_types=[like(x.type, i1)], properties=properties)).results[0]
 
 
 @RULES.lowers(arith.ConstantOp)
@@ -313,12 +313,34 @@ def lower_ceildivui(op: Operation, operands: Sequence[SSAValue], b: RuleBuilder)
     return b(SelectOp(compare(b, "ne", rest, constant(b, 0, x.type)), more, quotient)).res
 
 
+def _high_product(b: RuleBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
+    """The upper half of an unsigned 64-bit product, from products of halves, which vectors have."""
+    mask, shift = constant(b, 0xFFFFFFFF, x.type), constant(b, 32, x.type)
+    (x_low, y_low) = (binary(b, llvm.AndOp, value, mask) for value in (x, y))
+    (x_high, y_high) = (binary(b, llvm.LShrOp, value, shift) for value in (x, y))
+    low, cross1 = binary(b, llvm.MulOp, x_low, y_low), binary(b, llvm.MulOp, x_low, y_high)
+    cross2, high = binary(b, llvm.MulOp, x_high, y_low), binary(b, llvm.MulOp, x_high, y_high)
+    middle = binary(b, llvm.LShrOp, low, shift)
+    for cross in (cross1, cross2):
+        middle = binary(b, llvm.AddOp, middle, binary(b, llvm.AndOp, cross, mask))
+        high = binary(b, llvm.AddOp, high, binary(b, llvm.LShrOp, cross, shift))
+    return binary(b, llvm.AddOp, high, binary(b, llvm.LShrOp, middle, shift))
+
+
 def _extended_product(extend: type[Operation]) -> Callable[..., Sequence[SSAValue]]:
     def rule(op: Operation, operands: Sequence[SSAValue], b: RuleBuilder) -> Sequence[SSAValue]:
         type_ = operands[0].type
         element = element_of(type_)
         assert isinstance(element, IntegerType)
         width = element.width.data
+        if width == 64:
+            x, y = operands
+            high = _high_product(b, x, y)
+            if extend is llvm.SExtOp:
+                for sign, other in ((x, y), (y, x)):
+                    all_bits = binary(b, llvm.AShrOp, sign, constant(b, 63, type_))
+                    high = binary(b, llvm.SubOp, high, binary(b, llvm.AndOp, all_bits, other))
+            return [binary(b, llvm.MulOp, x, y), high]
         wide = like(type_, IntegerType(2 * width))
         x, y = (cast(b, extend, value, wide) for value in operands)
         product = binary(b, llvm.MulOp, x, y)

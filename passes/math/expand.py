@@ -1,0 +1,154 @@
+"""`math-expand`: functions without a machine instruction become arithmetic, so that no math library is called.
+
+before:
+    %y = math.exp %x : vector<8xf32>
+after:
+    %k = math.fma ...                 // x = k ln 2 + r
+    %p = math.fma ...                 // a polynomial in r
+    %y = arith.mulf %p, %two_to_k : vector<8xf32>
+
+f32 and f64, scalars and vectors; f16 and bf16 are computed in f32. NaN, infinities, signed zeros and subnormals are
+right; the error is below 4 ulp for f32 and a few ulp for f64 over the whole range.
+Square root, fma, rounding to integers, absolute value and copysign have instructions and stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects import math
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    FloatAttr,
+    IntegerAttr,
+    ModuleOp,
+    f32,
+)
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+
+from ...compiler.conversion import Rule, RuleBuilder, Rules, convert
+from ...dialects import arith
+from ...dialects.arith.shaped import element_type, with_element
+from . import error_function, exponential, hyperbolic, power, trigonometric
+from .numbers import Numbers
+
+RULES = Rules("math-expand")
+_Unary = Callable[[Numbers, SSAValue], SSAValue]
+
+_UNARY: dict[type[Operation], _Unary] = {
+    math.ExpOp: exponential.exp,
+    math.Exp2Op: exponential.exp2,
+    math.ExpM1Op: exponential.expm1,
+    math.LogOp: exponential.log,
+    math.Log2Op: exponential.log2,
+    math.Log10Op: exponential.log10,
+    math.Log1pOp: exponential.log1p,
+    math.SinOp: trigonometric.sin,
+    math.CosOp: trigonometric.cos,
+    math.TanOp: trigonometric.tan,
+    math.AsinOp: trigonometric.asin,
+    math.AcosOp: trigonometric.acos,
+    math.AtanOp: trigonometric.atan,
+    math.SinhOp: hyperbolic.sinh,
+    math.CoshOp: hyperbolic.cosh,
+    math.TanhOp: hyperbolic.tanh,
+    math.AsinhOp: hyperbolic.asinh,
+    math.AcoshOp: hyperbolic.acosh,
+    math.AtanhOp: hyperbolic.atanh,
+    math.ErfOp: error_function.erf,
+    math.CbrtOp: power.cbrt,
+    math.RsqrtOp: power.rsqrt,
+}
+
+
+def _in_f32(
+    b: RuleBuilder, operands: Sequence[SSAValue], work: Callable[[Numbers, list[SSAValue]], SSAValue]
+) -> SSAValue:
+    """Runs `work` on floats; half precisions are widened for it and rounded after it."""
+    type_ = operands[0].type
+    if not isinstance(element_type(type_), (Float16Type, BFloat16Type)):
+        return work(Numbers(b, type_), list(operands))
+    wide = with_element(type_, f32)
+    values = [
+        b(arith.ExtFOp.create(operands=[value], result_types=[wide])).results[0] if value.type == type_ else value
+        for value in operands
+    ]
+    result = work(Numbers(b, wide), values)
+    return b(arith.TruncFOp.create(operands=[result], result_types=[type_])).results[0]
+
+
+def _unary_rule(function: _Unary) -> Rule:
+    return lambda op, operands, b: _in_f32(b, operands, lambda e, values: function(e, values[0]))
+
+
+for _op, _function in _UNARY.items():
+    RULES.lowers(_op)(_unary_rule(_function))
+
+
+@RULES.lowers(math.Atan2Op)
+def expand_atan2(op: math.Atan2Op, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    return _in_f32(b, operands, lambda e, values: trigonometric.atan2(e, *values))
+
+
+@RULES.lowers(arith.RemFOp)
+def expand_remf(op: Operation, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    return _in_f32(b, operands, lambda e, values: power.remainder(e, *values))
+
+
+def _constant(value: SSAValue) -> float | None:
+    """The number that `value` is in every lane, when it is a constant."""
+    if not isinstance(value, OpResult):
+        return None
+    source = value.op
+    if source.name == "vector.broadcast":
+        return _constant(source.operands[0])
+    attribute = source.properties.get("value") if isinstance(source, arith.ConstantOp) else None
+    if isinstance(attribute, (FloatAttr, IntegerAttr)):
+        return float(attribute.value.data)
+    if isinstance(attribute, DenseIntOrFPElementsAttr):
+        numbers = np.unique(np.asarray(attribute.get_values()))
+        return float(numbers[0]) if len(numbers) == 1 else None
+    return None
+
+
+@RULES.lowers(math.PowFOp)
+def expand_powf(op: math.PowFOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    exponent = _constant(operands[1])
+
+    def work(e: Numbers, values: list[SSAValue]) -> SSAValue:
+        simple = None if exponent is None else power.power_of_constant(e, values[0], exponent)
+        return power.pow(e, *values) if simple is None else simple
+
+    return _in_f32(b, operands, work)
+
+
+@RULES.lowers(math.FPowIOp)
+def expand_fpowi(op: math.FPowIOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    exponent = _constant(operands[1])
+
+    def work(e: Numbers, values: list[SSAValue]) -> SSAValue:
+        simple = None if exponent is None else power.power_of_constant(e, values[0], exponent)
+        return power.fpowi(e, values[0], operands[1]) if simple is None else simple
+
+    return _in_f32(b, operands, work)
+
+
+@RULES.lowers(math.IPowIOp)
+def expand_ipowi(op: math.IPowIOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    return power.ipowi(b, operands[0], operands[1])
+
+
+@dataclass(frozen=True)
+class ExpandMath(ModulePass):
+    """Functions without a machine instruction become arithmetic."""
+
+    name = "math-expand"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        convert(op, RULES, illegal=set())

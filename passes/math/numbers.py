@@ -1,0 +1,266 @@
+"""Arithmetic on floats of one type, scalar or vector, f32 or f64: what the expansions are written in.
+
+Every op is marked `strict`: it means exactly what it says and is not contracted, because several expansions rely on
+the rounding of single operations. Fused operations are asked for by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from xdsl.dialects import math, scf
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    UnitAttr,
+    VectorType,
+    f32,
+    f64,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ...compiler.conversion import RuleBuilder
+from ...dialects import arith
+from ...dialects.arith.shaped import element_type, with_element
+from ...dialects.vector import CombiningKindAttr, CombiningKindFlag, ReductionOp
+
+STRICT = "strict"
+_NO_FLAGS = arith.FastMathFlagsAttr("none")
+_PREDICATES = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "une": 13, "uno": 14}
+_INT_PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ugt": 8}
+
+
+class Numbers:
+    """Builds ops at the builder's point on values of `type_`; integers have the same width and number of lanes."""
+
+    def __init__(self, b: RuleBuilder, type_: Attribute):
+        self.b = b
+        self.type = type_
+        element = element_type(type_)
+        if not isinstance(element, (Float32Type, Float64Type)):
+            raise b.fail(f"no expansion for {type_}")
+        self.double = isinstance(element, Float64Type)
+        self.mantissa_bits = 52 if self.double else 23
+        self.bias = 1023 if self.double else 127
+        self.int_type = with_element(type_, i64 if self.double else i32)
+        self.bool_type = with_element(type_, i1)
+        self._constants: dict[tuple[str, float | int], SSAValue] = {}
+
+    # Constants
+
+    def c(self, value: float) -> SSAValue:
+        """A float constant, in every lane."""
+        key = ("f", float(np.float32(value)) if not self.double else float(value))
+        found = self._constants.get((key[0] + str(np.signbit(value)), key[1]))
+        if found is None:
+            element = f64 if self.double else f32
+            found = self._constant(FloatAttr(value, element), value)
+            self._constants[(key[0] + str(np.signbit(value)), key[1])] = found
+        return found
+
+    def n(self, value: int) -> SSAValue:
+        """An integer constant of the floats' width, in every lane; taken modulo the width."""
+        width = 64 if self.double else 32
+        value = (value + (1 << (width - 1))) % (1 << width) - (1 << (width - 1))
+        found = self._constants.get(("i", value))
+        if found is None:
+            scalar = IntegerAttr(value, i64 if self.double else i32)
+            if isinstance(self.int_type, VectorType):
+                lanes = self.int_type.get_shape()[0]
+                dense = DenseIntOrFPElementsAttr.from_list(self.int_type, [value] * lanes)
+                found = self.b(arith.ConstantOp(dense)).result
+            else:
+                found = self.b(arith.ConstantOp(scalar)).result
+            self._constants[("i", value)] = found
+        return found
+
+    def _constant(self, scalar: FloatAttr, value: float) -> SSAValue:
+        if isinstance(self.type, VectorType):
+            lanes = self.type.get_shape()[0]
+            dense = DenseIntOrFPElementsAttr.from_list(self.type, [value] * lanes)
+            return self.b(arith.ConstantOp(dense)).result
+        return self.b(arith.ConstantOp(scalar)).result
+
+    # Floats
+
+    def _float(self, op: type[Operation], *operands: SSAValue) -> SSAValue:
+        new = op.create(
+            operands=operands,
+            result_types=[self.type],
+            properties={"fastmath": _NO_FLAGS},
+            attributes={STRICT: UnitAttr()},
+        )
+        return self.b(new).results[0]
+
+    def add(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self._float(arith.AddfOp, x, y)
+
+    def sub(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self._float(arith.SubfOp, x, y)
+
+    def mul(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self._float(arith.MulfOp, x, y)
+
+    def div(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self._float(arith.DivfOp, x, y)
+
+    def neg(self, x: SSAValue) -> SSAValue:
+        return self._float(arith.NegfOp, x)
+
+    def fma(self, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
+        """x * y + z, rounded once."""
+        return self._float(math.FmaOp, x, y, z)
+
+    def abs(self, x: SSAValue) -> SSAValue:
+        return self._float(math.AbsFOp, x)
+
+    def sqrt(self, x: SSAValue) -> SSAValue:
+        return self._float(math.SqrtOp, x)
+
+    def trunc(self, x: SSAValue) -> SSAValue:
+        return self._float(math.TruncOp, x)
+
+    def roundeven(self, x: SSAValue) -> SSAValue:
+        return self._float(math.RoundEvenOp, x)
+
+    def copysign(self, magnitude: SSAValue, sign: SSAValue) -> SSAValue:
+        return self._float(math.CopySignOp, magnitude, sign)
+
+    def poly(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
+        """c0 + c1 x + c2 x² + …, by Horner's rule with fused steps."""
+        result = self.c(coefficients[-1])
+        for coefficient in reversed(coefficients[:-1]):
+            result = self.fma(result, x, self.c(coefficient))
+        return result
+
+    def cmp(self, predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
+        """A comparison by arith's predicate name: `o…` is false where either is NaN."""
+        properties: dict[str, Attribute] = {
+            "predicate": IntegerAttr(_PREDICATES[predicate], i64),
+            "fastmath": _NO_FLAGS,
+        }
+        new = arith.CmpfOp.create(operands=[x, y], result_types=[self.bool_type], properties=properties)
+        return self.b(new).results[0]
+
+    def select(self, condition: SSAValue, x: SSAValue, y: SSAValue) -> SSAValue:
+        """By lane; floats or integers."""
+        return self.b(arith.SelectOp.create(operands=[condition, x, y], result_types=[x.type])).results[0]
+
+    def at_most(self, x: SSAValue, limit: float) -> SSAValue:
+        """min(x, limit); NaN stays."""
+        bound = self.c(limit)
+        return self.select(self.cmp("ogt", x, bound), bound, x)
+
+    def at_least(self, x: SSAValue, limit: float) -> SSAValue:
+        """max(x, limit); NaN stays."""
+        bound = self.c(limit)
+        return self.select(self.cmp("olt", x, bound), bound, x)
+
+    # Integers and bits
+
+    def _convert(self, op: type[Operation], x: SSAValue, type_: Attribute) -> SSAValue:
+        return self.b(op.create(operands=[x], result_types=[type_])).results[0]
+
+    def bits(self, x: SSAValue) -> SSAValue:
+        return self._convert(arith.BitcastOp, x, self.int_type)
+
+    def from_bits(self, i: SSAValue) -> SSAValue:
+        return self._convert(arith.BitcastOp, i, self.type)
+
+    def int(self, op: type[Operation], x: SSAValue, y: SSAValue) -> SSAValue:
+        """An integer op of arith, such as `arith.AddiOp`."""
+        return self.b(op.create(operands=[x, y], result_types=[x.type])).results[0]
+
+    def icmp(self, predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
+        new = arith.CmpiOp.create(
+            operands=[x, y],
+            result_types=[with_element(x.type, i1)],
+            properties={"predicate": IntegerAttr(_INT_PREDICATES[predicate], i64)},
+        )
+        return self.b(new).results[0]
+
+    def both(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.int(arith.AndIOp, x, y)
+
+    def either(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        return self.int(arith.OrIOp, x, y)
+
+    def round_to_int(self, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+        """The nearest integer of |x| < 2^(mantissa - 2), as float and as integer.
+
+        Adding 1.5 * 2^mantissa leaves the integer in the low bits: AVX2 cannot convert f64 to i64.
+        """
+        magic = 1.5 * 2.0**self.mantissa_bits
+        moved = self.add(x, self.c(magic))
+        number = np.float64(magic).view(np.int64) if self.double else np.float32(magic).view(np.int32)
+        return self.sub(moved, self.c(magic)), self.int(arith.SubiOp, self.bits(moved), self.n(int(number)))
+
+    def small_int_to_float(self, i: SSAValue) -> SSAValue:
+        """An integer below 2^(mantissa - 2) as a float."""
+        magic = 1.5 * 2.0**self.mantissa_bits
+        number = np.float64(magic).view(np.int64) if self.double else np.float32(magic).view(np.int32)
+        return self.sub(self.from_bits(self.int(arith.AddiOp, i, self.n(int(number)))), self.c(magic))
+
+    def power_of_two(self, k: SSAValue) -> SSAValue:
+        """2^k for k in the range of normal numbers."""
+        biased = self.int(arith.AddiOp, k, self.n(self.bias))
+        return self.from_bits(self.int(arith.ShLIOp, biased, self.n(self.mantissa_bits)))
+
+    def scale(self, x: SSAValue, k: SSAValue) -> SSAValue:
+        """x * 2^k in two steps, so that results may be subnormal or overflow rightly."""
+        half = self.int(arith.ShRSIOp, k, self.n(1))
+        rest = self.int(arith.SubiOp, k, half)
+        return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(rest))
+
+    # Structure
+
+    def inside(self, block: Block) -> Numbers:
+        """The same arithmetic, at the end of a block of a nested region."""
+        return Numbers(self.b.at(InsertPoint.at_end(block)), self.type)
+
+    def any(self, condition: SSAValue) -> SSAValue:
+        """Whether the condition holds in any lane, as an i1."""
+        if not isinstance(condition.type, VectorType):
+            return condition
+        kind = CombiningKindAttr(CombiningKindFlag.OR)
+        new = ReductionOp.create(
+            operands=[condition], result_types=[i1], properties={"kind": kind, "fastmath": _NO_FLAGS}
+        )
+        return self.b(new).results[0]
+
+    def rarely(
+        self,
+        condition: SSAValue,
+        slow: Callable[[Numbers], Sequence[SSAValue]],
+        fast: Callable[[Numbers], Sequence[SSAValue]],
+    ) -> Sequence[SSAValue]:
+        """`slow` in all lanes when the condition holds in any, else `fast`."""
+        blocks = Block(), Block()
+        results: list[list[SSAValue]] = []
+        for block, work in zip(blocks, (slow, fast), strict=True):
+            inner = self.inside(block)
+            values = list(work(inner))
+            inner.b(scf.YieldOp(*values))
+            results.append(values)
+        types = [value.type for value in results[0]]
+        return self.b(scf.IfOp(self.any(condition), types, Region(blocks[0]), Region(blocks[1]))).results
+
+    def wide(self) -> Numbers:
+        """The same lanes in f64."""
+        return self if self.double else Numbers(self.b, with_element(self.type, f64))
+
+    def widen(self, x: SSAValue) -> SSAValue:
+        """f32 to f64."""
+        return x if self.double else self._convert(arith.ExtFOp, x, with_element(self.type, f64))
+
+    def narrow(self, x: SSAValue) -> SSAValue:
+        """f64 back to this type."""
+        return x if self.double else self._convert(arith.TruncFOp, x, self.type)
