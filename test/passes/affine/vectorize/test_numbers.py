@@ -1,0 +1,102 @@
+"""Vectorised loops give the numbers of NumPy for every trip count, and touch nothing beside their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+TRIPS = [1, 2, 3, 7, 8, 9, 15, 16, 31, 32, 33, 45, 63, 64, 77, 130, 197]
+Kernel = Callable[..., None]
+
+
+def guarded(shape: tuple[int, ...], dtype: str = "float32") -> tuple[np.ndarray, np.ndarray]:
+    """An array of -7 and its middle, so that stray stores show."""
+    size = int(np.prod(shape))
+    whole = np.full(size + 128, -7, dtype)
+    return whole, whole[64 : 64 + size].reshape(shape)
+
+
+def untouched(whole: np.ndarray) -> bool:
+    return bool((whole[:64] == -7).all() and (whole[-64:] == -7).all())
+
+
+@pytest.mark.parametrize("n", TRIPS)
+@pytest.mark.parametrize("in_place", [False, True])
+def test_elementwise(kernel: Kernel, n: int, in_place: bool):
+    source = "%y" if in_place else "%x"
+    x = np.random.default_rng(0).standard_normal((3, n), dtype=np.float32)
+    whole, y = guarded((3, n))
+    y[...] = x
+    text = f"""
+    func.func public @kernel(%x: memref<3x{n}xf32>, %y: memref<3x{n}xf32>) {{
+      %two = arith.constant 2.0 : f32
+      affine.for %i = 0 to 3 {{
+        affine.for %j = 0 to {n} {{
+          %a = affine.load {source}[%i, %j] : memref<3x{n}xf32>
+          %b = arith.mulf %a, %two : f32
+          %c = arith.cmpf ogt, %b, %a : f32
+          %d = arith.select %c, %b, %a : f32
+          affine.store %d, %y[%i, %j] : memref<3x{n}xf32>
+        }}
+      }}
+      func.return
+    }}"""
+    kernel(text, "affine-vectorize", [x, y])
+    np.testing.assert_array_equal(y, np.maximum(2 * x, x))
+    assert untouched(whole)
+
+
+@pytest.mark.parametrize("n", TRIPS)
+def test_reductions(kernel: Kernel, n: int):
+    x = np.random.default_rng(0).standard_normal((2, n), dtype=np.float32)
+    whole, y = guarded((2, 2))
+    text = f"""
+    func.func public @kernel(%x: memref<2x{n}xf32>, %y: memref<2x2xf32>) {{
+      %zero = arith.constant 1.0 : f32
+      %low = arith.constant 0xFF800000 : f32
+      affine.for %i = 0 to 2 {{
+        %s, %m = affine.for %j = 0 to {n} iter_args(%p = %zero, %q = %low) -> (f32, f32) {{
+          %a = affine.load %x[%i, %j] : memref<2x{n}xf32>
+          %b = arith.addf %a, %p : f32
+          %c = arith.maximumf %q, %a : f32
+          affine.yield %b, %c : f32, f32
+        }}
+        affine.store %s, %y[%i, 0] : memref<2x2xf32>
+        affine.store %m, %y[%i, 1] : memref<2x2xf32>
+      }}
+      func.return
+    }}"""
+    kernel(text, "affine-vectorize", [x, y])
+    np.testing.assert_allclose(y[:, 0], 1 + x.sum(1, dtype=np.float64), rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(y[:, 1], x.max(1))
+    x[0, n // 2] = np.nan
+    kernel(text, "affine-vectorize", [x, y])
+    assert np.isnan(y[0]).all() and not np.isnan(y[1]).any()
+    assert untouched(whole)
+
+
+@pytest.mark.parametrize("n", [5, 24, 100])
+def test_integers_indices_and_gathers(kernel: Kernel, n: int):
+    x = np.random.default_rng(0).integers(-100, 100, (n, 3)).astype(np.int8)
+    whole, y = guarded((n,), "int32")
+    text = f"""
+    func.func public @kernel(%x: memref<{n}x3xi8>, %y: memref<{n}xi32>) {{
+      affine.for %j = 0 to {n} {{
+        %a = affine.load %x[%j, 1] : memref<{n}x3xi8>
+        %b = arith.extsi %a : i8 to i32
+        %k = affine.apply affine_map<(d0) -> (d0 * 2 + 1)>(%j)
+        %i = arith.index_cast %k : index to i32
+        %c = arith.muli %b, %i : i32
+        %d = arith.addi %c, %b : i32
+        %e = arith.maxsi %d, %i : i32
+        affine.store %e, %y[%j] : memref<{n}xi32>
+      }}
+      func.return
+    }}"""
+    kernel(text, "affine-vectorize", [x, y])
+    k = 2 * np.arange(n) + 1
+    b = x[:, 1].astype(np.int32)
+    np.testing.assert_array_equal(y, np.maximum(b * k + b, k))
+    assert untouched(whole)
