@@ -20,6 +20,7 @@ LEVELS: dict[str, dict[str, str]] = {
     "stablehlo": {
         "stablehlo": ".stablehlo:StableHLO",
         "chlo": ".stablehlo:CHLO",
+        "quant": ".stablehlo:Quant",
         "check": ".stablehlo:Check",
     },
     "linalg": {

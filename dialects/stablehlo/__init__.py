@@ -119,6 +119,7 @@ from .ops_unary import (
     TanOp,
     UnaryOp,
 )
+from .quant import Quant, Quantization, UniformQuantizedType
 from .shapes import Window
 from .syntax import StableHLOOp
 
@@ -311,6 +312,8 @@ __all__ = [
     "PowerOp",
     "Precision",
     "PrecisionAttr",
+    "Quant",
+    "Quantization",
     "RealOp",
     "ReduceOp",
     "ReducePrecisionOp",
@@ -359,6 +362,7 @@ __all__ = [
     "UnaryOp",
     "UniformDequantizeOp",
     "UniformQuantizeOp",
+    "UniformQuantizedType",
     "WhileOp",
     "Window",
     "XorOp",

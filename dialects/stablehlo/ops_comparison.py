@@ -22,6 +22,7 @@ from .attributes import (
     int_attr,
 )
 from .ops_unary import BOOLEAN, COMPLEX, FLOAT, SIGNED, UNSIGNED, ElementwiseOp, UnaryOp, Value, element_kind
+from .quant import UniformQuantizedType
 from .syntax import TENSOR, ClausedOp, finish, print_attributes, print_types, tensor_operand
 
 
@@ -282,9 +283,13 @@ class ReducePrecisionOp(ElementwiseOp):
 
 @irdl_op_definition
 class UniformQuantizeOp(UnaryOp):
-    """Floats, or values quantised otherwise, to the quantised element type of the result (C1, C2)."""
+    """Floats, or values quantised otherwise, to the quantised element type of the result (C1, C2).
+
+    `%q = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f32, 0.5:15>>`
+    """
 
     name = "stablehlo.uniform_quantize"
+    ACCEPTS: ClassVar = (FLOAT,)
 
     def __init__(self, operand: Value, *, result_type: Attribute):
         super().__init__(operand, result_type=result_type)
@@ -294,21 +299,27 @@ class UniformQuantizeOp(UnaryOp):
 
     def verify_(self) -> None:
         super().verify_()
-        shapes.same_shape((self.operand.type, self.result.type), "operand and result", "C1")
+        operand, result = self.operand.type, self.result.type
+        shapes.same_shape((operand, result), "operand and result", "C1")
+        target, source = result.element_type, operand.element_type
+        if not isinstance(target, UniformQuantizedType):
+            shapes.fail(f"result must be a quantized tensor, got {result}", "C2")
+        expressed = source.data.expressed_type if isinstance(source, UniformQuantizedType) else source
+        if target.data.expressed_type != expressed:
+            shapes.fail(f"result must express {expressed}, got {result}", "C2")
 
 
 @irdl_op_definition
 class UniformDequantizeOp(UnaryOp):
-    """Quantised values to the floats they stand for (C1, C2)."""
+    """Quantised values to the floats they stand for (C1, C2).
+
+    `%x = stablehlo.uniform_dequantize %q : (tensor<2x!quant.uniform<i8:f32, 0.5:15>>) -> tensor<2xf32>`
+    """
 
     name = "stablehlo.uniform_dequantize"
 
-    def __init__(self, operand: Value, *, result_type: Attribute):
-        super().__init__(operand, result_type=result_type)
-
     def infer(self) -> Sequence[Attribute] | None:
-        return None
-
-    def verify_(self) -> None:
-        super().verify_()
-        shapes.same_shape((self.operand.type, self.result.type), "operand and result", "C1")
+        element = self.operand.type.element_type
+        if not isinstance(element, UniformQuantizedType):
+            shapes.fail(f"operand must be a quantized tensor, got {self.operand.type}", "I1")
+        return (shapes.with_element(self.operand.type, element.data.expressed_type),)

@@ -81,6 +81,12 @@ class ReturnOp(StableHLOOp):
         return cls.create(operands=parser.resolve_operands(operands, kinds, parser.pos), attributes=attributes)
 
 
+def is_block_with(region: Region, arguments: int) -> bool:
+    """Whether the region is one block with so many arguments."""
+    block = region.blocks.first
+    return block is not None and block.next_block is None and len(block.args) == arguments
+
+
 def returned(region: Region, name: str) -> list[Attribute]:
     """The types that a region returns."""
     block = region.block if region.blocks.first is not None and region.blocks.first.next_block is None else None
@@ -186,6 +192,9 @@ class WhileOp(StableHLOOp):
         return kinds
 
     def print(self, printer: Printer) -> None:
+        if not is_block_with(self.cond, len(self.operands)) or not is_block_with(self.body, len(self.operands)):
+            printer.print_op_with_default_format(self)  # not valid, but to be seen
+            return
         args = self.body.block.args
         printer.print_string("(")
         for i, (argument, value) in enumerate(zip(args, self.operands, strict=True)):

@@ -21,6 +21,7 @@ from xdsl.traits import ConstantLike, Pure
 from ...compiler.dtypes import dense_attribute
 from . import shapes
 from .attributes import RngAlgorithm, RngAlgorithmAttr, RngDistribution, RngDistributionAttr, int_attr
+from .quant import UniformQuantizedType
 from .syntax import (
     TENSOR,
     Clause,
@@ -57,11 +58,16 @@ class ConstantOp(StableHLOOp):
 
     def infer(self) -> Sequence[Attribute] | None:
         kind = self.value.get_type()
+        if self.results and isinstance(element := self.output.type.element_type, UniformQuantizedType):
+            kind = shapes.with_element(shapes.tensor(kind), element)  # the value holds the stored integers
         if self.results and kind != self.output.type:
             shapes.fail(f"value has type {kind}, output {self.output.type}", "C1")
         return (kind,)
 
     def print(self, printer: Printer) -> None:
+        if self.value.get_type() != self.output.type:
+            printer.print_op_with_default_format(self)
+            return
         print_attributes(printer, self, ("value",))
         printer.print_string(" ")
         printer.print_attribute(self.value)

@@ -29,7 +29,7 @@ from . import shapes
 from .attributes import Ints, Pads, int_array, ints, pads, pads_attr
 from .combiners import COMBINERS, accumulators, combiner, combiner_of, region_of
 from .ops_comparison import CompareOp
-from .ops_control import ReturnOp, check_region
+from .ops_control import ReturnOp, check_region, is_block_with
 from .shapes import Window, check_window, fail, is_promotable, scalar
 from .syntax import TENSOR, StableHLOOp, new_line, parse_attributes, print_attributes, tensor_operand, tensor_operands
 
@@ -87,6 +87,9 @@ class ReduceOp(StableHLOOp):
         return f"stablehlo.{kind}" if self.body.block.args[0].type == expected else None
 
     def print(self, printer: Printer) -> None:
+        if not is_block_with(self.body, len(self.operands)):
+            printer.print_op_with_default_format(self)  # not valid, but to be seen
+            return
         for i, (value, init) in enumerate(zip(self.inputs, self.init_values, strict=True)):
             printer.print_string(", (" if i else "(")
             printer.print_operand(value)

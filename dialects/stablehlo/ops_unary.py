@@ -13,6 +13,7 @@ from xdsl.traits import Pure
 
 from . import shapes
 from .attributes import ResultAccuracyAttr
+from .quant import UniformQuantizedType
 from .syntax import TENSOR, ClausedOp, tensor_operand
 
 Value = SSAValue | Operation
@@ -24,6 +25,7 @@ BOOLEAN, SIGNED, UNSIGNED, FLOAT, COMPLEX = (
     "float",
     "complex",
 )
+QUANTIZED = "quantized"
 INTEGER = (SIGNED, UNSIGNED)
 
 
@@ -35,11 +37,16 @@ def element_kind(element_type: Attribute) -> str:
         return UNSIGNED if element_type.signedness.data is Signedness.UNSIGNED else SIGNED
     if isinstance(element_type, AnyFloat):
         return FLOAT
-    return COMPLEX if isinstance(element_type, ComplexType) else str(element_type)
+    if isinstance(element_type, ComplexType):
+        return COMPLEX
+    return QUANTIZED if isinstance(element_type, UniformQuantizedType) else str(element_type)
 
 
 class ElementwiseOp(ClausedOp, ABC):
-    """Same shape in and out. `ACCEPTS` lists the kinds of elements; empty means all."""
+    """Same shape in and out. `ACCEPTS` lists the kinds of elements; empty means all.
+
+    What takes floats takes quantised elements too, which stand for floats.
+    """
 
     ONE_TYPE: ClassVar = True
     ACCEPTS: ClassVar[tuple[str, ...]] = ()
@@ -49,7 +56,8 @@ class ElementwiseOp(ClausedOp, ABC):
         if self.ACCEPTS:
             for i, value in enumerate(self.operands):
                 kind = shapes.tensor(value, f"operand #{i}")
-                if element_kind(kind.element_type) not in self.ACCEPTS:
+                found = element_kind(kind.element_type)
+                if found not in self.ACCEPTS and not (found == QUANTIZED and FLOAT in self.ACCEPTS):
                     what = " or ".join(self.ACCEPTS)
                     shapes.fail(f"operand #{i} must be a tensor of {what} elements, got {kind}", f"I{i + 1}")
         super().verify_()

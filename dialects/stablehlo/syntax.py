@@ -86,7 +86,7 @@ class StableHLOOp(IRDLOperation, ABC):
     def verify_(self) -> None:
         for value in (*self.operands, *self.results):
             kind = value.type
-            if isinstance(kind, TensorType) and any(n < 0 for n in kind.get_shape()):
+            if isinstance(kind, TensorType) and any(n.data < 0 for n in kind.shape.data):
                 raise VerifyException(f"shapes must be static, got {kind}")
         inferred = self.infer()
         if inferred is None:
@@ -260,7 +260,7 @@ def parse_attributes(
 def print_attributes(printer: Printer, op: IRDLOperation, shown: Sequence[str] = ()) -> None:
     """The attribute dictionary: attributes, and those properties that the syntax did not show."""
     rest = op.attributes | {name: value for name, value in op.properties.items() if name not in shown}
-    printer.print_op_attributes(rest)
+    printer.print_op_attributes(dict(sorted(rest.items())))
 
 
 def print_types(printer: Printer, op: IRDLOperation, one_type: bool = False) -> None:

@@ -71,8 +71,8 @@ func.func private @double(%x: tensor<2xf32>) -> tensor<2xf32> {
 func.func @calls(%x: tensor<2xf32>, %p: tensor<i1>, %token: !stablehlo.token) {
   // CHECK-NEXT: %composite = stablehlo.composite "nn.double" %x {composite_attributes = {axis = 1 : i64}, decomposition = @double, version = 1 : i32} : (tensor<2xf32>) -> tensor<2xf32>
   %composite = stablehlo.composite "nn.double" %x {composite_attributes = {axis = 1 : i64}, decomposition = @double, version = 1 : i32} : (tensor<2xf32>) -> tensor<2xf32>
-  // CHECK-NEXT: %call = stablehlo.custom_call @foo(%x, %p) {has_side_effect = true, backend_config = "bar"} : (tensor<2xf32>, tensor<i1>) -> tensor<2xf32>
-  %call = stablehlo.custom_call @foo(%x, %p) {has_side_effect = true, backend_config = "bar"} : (tensor<2xf32>, tensor<i1>) -> tensor<2xf32>
+  // CHECK-NEXT: %call = stablehlo.custom_call @foo(%x, %p) {backend_config = "bar", has_side_effect = true} : (tensor<2xf32>, tensor<i1>) -> tensor<2xf32>
+  %call = stablehlo.custom_call @foo(%x, %p) {backend_config = "bar", has_side_effect = true} : (tensor<2xf32>, tensor<i1>) -> tensor<2xf32>
   // CHECK-NEXT: %quoted = stablehlo.custom_call @"foo-not-id"() : () -> tensor<2xf32>
   %quoted = stablehlo.custom_call @"foo-not-id"() : () -> tensor<2xf32>
   // CHECK-NEXT: %tuple = stablehlo.tuple %x, %p : tuple<tensor<2xf32>, tensor<i1>>

@@ -355,6 +355,14 @@ func.func @tuple(%t: tuple<tensor<f32>>) {
 
 // -----
 
+func.func @quantize(%x: tensor<2xf32>) {
+  // expected-error@+1 {{result must express f32, got tensor<2x!quant.uniform<i8:f64, 2.000000e+00>> (C2)}}
+  %0 = stablehlo.uniform_quantize %x : (tensor<2xf32>) -> tensor<2x!quant.uniform<i8:f64, 2.0>>
+  func.return
+}
+
+// -----
+
 func.func @missing_clause(%a: tensor<2x3xf32>) {
   // expected-error@+1 {{expected an operand or dims}}
   %0 = stablehlo.transpose %a, [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
