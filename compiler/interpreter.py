@@ -27,13 +27,15 @@ from .semantics import Call, Semantics, Spec, meaning_of, plain
 from .weights import Array, WeightStore
 
 Environment = dict[SSAValue, Array]
-Hook = Callable[[Operation, Sequence[Array], Sequence[Array]], None]
+Hook = Callable[[Operation, Sequence[Array], Sequence[Array]], Sequence[Array] | None]
 
 _EMPTY = inspect.Parameter.empty
 
 
 class Interpreter:
     """Evaluates functions of one module after another; `hook`, if given, sees every op with its values.
+
+    What a hook returns, if not None, takes the place of the op's results.
 
     Values are dropped after their last use. Functions are found by symbol in the module being run.
     """
@@ -135,7 +137,7 @@ class Interpreter:
         values: Sequence[Any] = value if isinstance(value, (tuple, list)) else [value]
         results = [self._checked(op, v, r.type) for v, r in zip(values, op.results, strict=True)]
         if self.hook:
-            self.hook(op, args, results)
+            return list(self.hook(op, args, results) or results)
         return results
 
     def _supplied(self, op: Operation, meaning: Semantics, env: Environment) -> dict[str, Any]:
