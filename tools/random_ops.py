@@ -10,7 +10,8 @@ from xdsl.ir import Operation
 
 from ..compiler.dtypes import element_type_of
 from ..dialects import stablehlo as hlo
-from .random_programs import DTYPES, LARGEST, Generator, dtype, makes, shape
+from ..dialects.stablehlo.chlo import ErfOp
+from .random_programs import DTYPES, LARGEST, MAKERS, Generator, dtype, makes, shape
 
 FLOAT_FUNCTIONS = (
     hlo.ExponentialOp,
@@ -24,7 +25,7 @@ FLOAT_FUNCTIONS = (
     hlo.RsqrtOp,
     hlo.LogOp,
     hlo.LogPlusOneOp,
-    hlo.ErfOp,
+    ErfOp,
     hlo.FloorOp,
     hlo.CeilOp,
     hlo.RoundNearestAfzOp,
@@ -314,3 +315,6 @@ def softmax(g: Generator) -> Operation | None:
     zero = g.constant(np.array(0, dtype(x)))
     total = g.add(hlo.ReduceOp([powers], [zero], dimensions=[axis], body="add"))
     return hlo.DivideOp(powers, g.add(hlo.BroadcastInDimOp(total, shape=shape(x), broadcast_dimensions=kept)))
+
+
+MAKERS.extend([unary, unary, binary, binary, binary])  # these have most ops to choose from
