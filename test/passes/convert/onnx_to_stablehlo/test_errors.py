@@ -1,0 +1,76 @@
+"""What is said when a model cannot be lowered."""
+
+from __future__ import annotations
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+from lamina.compiler.context import LaminaContext
+from lamina.compiler.diagnostics import LaminaError
+from lamina.compiler.parsing import parse_module
+from lamina.dialects import all_dialects
+from lamina.passes.convert.onnx_to_stablehlo import ConvertOnnxToStablehlo, lowers, operators
+
+
+def refusal(body: str, arguments: str = "%x: tensor<2x3xf32>", opset: int = 17) -> str:
+    ctx = LaminaContext()
+    for name, load in all_dialects().items():
+        ctx.register_dialect(name, load)
+    text = f"""builtin.module attributes {{onnx.opsets = {{ai.onnx = {opset} : i64}}}} {{
+      func.func public @main({arguments}) -> tensor<*xf32> {{
+        {body}
+        func.return %y : tensor<*xf32>
+      }}
+    }}"""
+    module = parse_module(text, "m.mlir", ctx)
+    assert isinstance(module, ModuleOp)
+    with pytest.raises(LaminaError) as info:
+        ConvertOnnxToStablehlo().apply(ctx, module)
+    return str(info.value)
+
+
+def test_unsupported_operators_are_named_all_at_once() -> None:
+    message = refusal(
+        """
+        %a = "onnx.NonZero"(%x) : (tensor<2x3xf32>) -> tensor<2x?xi64>
+        %b = "onnx.com.example.Swirl"(%x) : (tensor<2x3xf32>) -> tensor<*xf32>
+        %y = "onnx.com.example.Swirl"(%b) : (tensor<*xf32>) -> tensor<*xf32>
+        """
+    )
+    assert "2 operators have no lowering" in message
+    assert "note: com.example.Swirl (opset 1): 2 nodes: m.mlir:5:14, m.mlir:6:14" in message
+    assert "note: ai.onnx.NonZero (opset 17): 1 node: m.mlir:4:14" in message
+
+
+def test_symbolic_dimensions_are_named() -> None:
+    message = refusal(
+        '%y = "onnx.Relu"(%x) : (tensor<?x3xf32>) -> tensor<*xf32>',
+        '%x: tensor<?x3xf32> {lamina.name = "data", lamina.dims = ["batch", ""]}',
+    )
+    assert "input 'data' of type tensor<?x3xf32> has no static shape (bind batch: onnx-bind-shapes" in message
+
+
+def test_shapes_that_do_not_fit() -> None:
+    message = refusal(
+        '%y = "onnx.MatMul"(%x, %x) : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<*xf32>',
+    )
+    assert message == "m.mlir:3:14: error: 'onnx.MatMul' op shapes [2, 3] and [2, 3] do not fit: 3 is not 2"
+    message = refusal(
+        '%y = "onnx.Add"(%x, %z) : (tensor<2x3xf32>, tensor<2x2xf32>) -> tensor<*xf32>',
+        "%x: tensor<2x3xf32>, %z: tensor<2x2xf32>",
+    )
+    assert "shapes [2, 3] and [2, 2] do not broadcast" in message
+
+
+def test_shapes_only_known_at_run_time() -> None:
+    message = refusal(
+        '%y = "onnx.Reshape"(%x, %s) : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<*xf32>',
+        "%x: tensor<2x3xf32>, %s: tensor<2xi64>",
+    )
+    assert "shape of Reshape must be known at compile time" in message
+
+
+def test_one_lowering_per_operator_and_opset() -> None:
+    assert ("ai.onnx", "Gemm", 7) in operators()
+    with pytest.raises(LaminaError, match=r"both lower ai.onnx.Gemm since 7"):
+        lowers("Gemm", since=7)(lambda b, a: a)
