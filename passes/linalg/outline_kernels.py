@@ -263,7 +263,10 @@ def _accumulate_in_place(block: Block, escaping: set[SSAValue]) -> None:
             alone = all(use.operation is op for use in value.uses) and list(op.inputs).count(value) == 1
             if produced and alone and value not in escaping and value.type == op.outputs[0].type:
                 if op.maps[i] == op.maps[-1]:
+                    fresh = op.outputs[0].owner
                     _update(op, i)
+                    fresh.detach()
+                    fresh.erase()
                 break
 
 

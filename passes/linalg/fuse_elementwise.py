@@ -1,0 +1,225 @@
+"""linalg-fuse-elementwise: what is computed element by element is computed where it is read.
+
+before: %b = linalg.generic {(i, j) -> (j), (i, j) -> (i, j)} ins(%bias) ... { yield %in }
+        %s = linalg.generic {id, id, id} ins(%x, %b) ... { arith.addf }
+        %y = linalg.generic {id, id} ins(%s) ... { math.exp }
+after:  %y = linalg.generic {id, (i, j) -> (j), id} ins(%x, %bias) ... { arith.addf; math.exp }
+
+Consumers are visited from the last to the first and take their producers in, so every body is copied once. A producer
+that only moves elements is always taken in: by contractions too, whose operands are then read transposed in place.
+One that computes is taken in by its only consumer, unless that would evaluate something expensive again and again; or
+by several, if it reads far less than it writes (a mask made of iotas). One that reads the result of a contraction
+stays its epilogue. Constant splats become scalars of the body.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Block, Operation
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.passes import ModulePass
+
+from ...compiler.context import lamina_context
+from ...compiler.weights import WeightStore
+from ...dialects.linalg import FillOp, GenericOp, YieldOp
+from ...dialects.linalg.contraction import match_contraction
+from ...dialects.linalg.views import linear_form, loop_ranges
+from ...dialects.tensor import ExtractOp
+from .contraction_layout import settle_layouts
+from .generic_inputs import inline_producer, inline_scalar, replace_movement, uniform_scalar
+from .grouping import is_elementwise, is_tiled_contraction
+
+# What evaluating an op once more costs, in additions; ops not named cost 1.
+COSTS = {
+    "arith.divf": 4,
+    "arith.divsi": 20,
+    "arith.divui": 20,
+    "arith.remsi": 20,
+    "arith.remui": 20,
+    "math.sqrt": 4,
+    "tensor.extract": 2,
+    "linalg.index": 0,
+    "linalg.yield": 0,
+    "arith.constant": 0,
+    "scf.for": 100,
+    "scf.while": 100,
+}
+FUNCTION = 12  # any other op of math
+CHEAP = 2  # a producer of this cost may be evaluated more often than it was
+LARGEST_BODY = 256  # ops
+
+
+@dataclass(frozen=True)
+class FuseElementwise(ModulePass):
+    """Takes elementwise producers into the structured ops that read them."""
+
+    name = "linalg-fuse-elementwise"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        weights = lamina_context(ctx).weights
+        for block in _blocks(op):
+            current = block.last_op
+            while current is not None:
+                before = current.prev_op
+                if isinstance(current, GenericOp):
+                    if not any(result.uses for result in current.results):
+                        _erase(current)
+                    else:
+                        take_in(current, weights)
+                        before = current.prev_op
+                current = before
+            settle_layouts(block)
+
+
+def _blocks(module: ModuleOp) -> list[Block]:
+    """The blocks of functions and of control flow, not those of structured ops."""
+    found: list[Block] = []
+    for op in module.walk():
+        if not isinstance(op, GenericOp):
+            found += [block for region in op.regions for block in region.blocks if op is not module]
+    return found
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()
+
+
+def take_in(consumer: GenericOp, weights: WeightStore) -> None:
+    """Fuses producers into `consumer`, and theirs, until none may be."""
+    is_contraction = match_contraction(consumer) is not None
+    index = 0
+    while index < len(consumer.inputs):
+        value = consumer.inputs[index]
+        producer = value.owner
+        if not is_contraction and (scalar := uniform_scalar(value, weights)) is not None:
+            if _covers(consumer, index, []):
+                inline_scalar(consumer, index, scalar)
+                continue
+        elif isinstance(producer, GenericOp) and is_fusable(producer):
+            if is_contraction:
+                if _contraction_may_read(consumer, producer, index):
+                    replace_movement(consumer, index, producer)
+                    _drop(producer)
+                    continue
+            elif _may_take(consumer, producer, index):
+                inline_producer(consumer, index, producer)
+                _drop(producer)
+                continue
+        elif isinstance(producer, FillOp) and not is_contraction:
+            owner = producer.value.owner
+            if isinstance(owner, ExtractOp) and not owner.indices and _covers(consumer, index, []):
+                inline_scalar(consumer, index, owner.tensor)
+                continue
+        index += 1
+
+
+def _drop(producer: Operation) -> None:
+    if not any(result.uses for result in producer.results):
+        _erase(producer)
+
+
+def is_fusable(producer: GenericOp) -> bool:
+    """An elementwise op of one result whose body does not read what the result was before."""
+    return (
+        len(producer.outputs) == 1
+        and is_elementwise(producer)
+        and not producer.body.block.args[-1].uses
+        and producer.parent_op() is not None
+    )
+
+
+def is_pure_movement(op: GenericOp) -> bool:
+    """Yields its only input unchanged."""
+    body = op.body.block
+    terminator = body.last_op
+    return (
+        len(op.inputs) == 1
+        and isinstance(terminator, YieldOp)
+        and body.first_op is terminator
+        and terminator.operands[0] is body.args[0]
+    )
+
+
+def cost(op: GenericOp) -> int:
+    """What one evaluation of the body costs, in additions."""
+    total = 0
+    for inner in op.body.block.walk():
+        default = FUNCTION if inner.name.startswith("math.") else 1
+        total += COSTS.get(inner.name, default)
+    return total
+
+
+def _may_take(consumer: GenericOp, producer: GenericOp, index: int) -> bool:
+    composed = [m.compose(consumer.maps[index]) for m in producer.maps[:-1]]
+    if not _covers(consumer, index, composed) or _size(consumer) + _size(producer) > LARGEST_BODY:
+        return False
+    if is_pure_movement(producer):
+        return True
+    result = producer.res[0]
+    if any(use.operation is not consumer for use in result.uses) and not _reads_little(producer):
+        return False
+    map_ = consumer.maps[index]
+    if _reads_contraction(producer) and not (is_elementwise(consumer) and _keeps_rows(map_)):
+        return False
+    again = prod(loop_ranges(consumer)) > prod(loop_ranges(producer))
+    return cost(producer) <= CHEAP or not again
+
+
+def _size(op: GenericOp) -> int:
+    return sum(1 for _ in op.body.block.ops)
+
+
+def _reads_little(producer: GenericOp) -> bool:
+    """Whether a producer is nearly free of memory traffic: worth computing for each of its consumers."""
+    written = prod(loop_ranges(producer))
+    read = sum(prod(v.type.get_shape()) for v in producer.inputs if isinstance(v.type, TensorType))
+    return 8 * read <= written and cost(producer) <= 8
+
+
+def _reads_contraction(producer: GenericOp) -> bool:
+    return any(
+        isinstance(v.owner, GenericOp) and is_tiled_contraction(v.owner) and v.has_one_use() for v in producer.inputs
+    )
+
+
+def _keeps_rows(map_: AffineMap) -> bool:
+    """A permutation of all loops that leaves the innermost one in place."""
+    dims = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
+    return sorted(dims) == list(range(map_.num_dims)) == sorted(range(len(map_.results))) and (
+        not dims or dims[-1] == map_.num_dims - 1
+    )
+
+
+def _contraction_may_read(consumer: GenericOp, producer: GenericOp, index: int) -> bool:
+    """Only movements, by subscripts that are linear; the right operand, which is packed, by single loops."""
+    found = match_contraction(consumer)
+    if found is None or not is_pure_movement(producer):
+        return False
+    map_ = producer.maps[0].compose(consumer.maps[index])
+    if not _covers(consumer, index, [map_]):
+        return False
+    if index == found.rhs:
+        dims = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
+        simple = all(isinstance(e, AffineDimExpr | AffineConstantExpr) for e in map_.results)
+        if not simple or len(set(dims)) != len(dims):
+            return False
+    elif any(linear_form(e) is None for e in map_.results):
+        return False
+    before = set(_dims(consumer.maps[index]))
+    return before == set(_dims(map_))
+
+
+def _dims(map_: AffineMap) -> list[int]:
+    return [d for e in map_.results for d in e.used_dims()]
+
+
+def _covers(consumer: GenericOp, index: int, new_maps: list[AffineMap]) -> bool:
+    """Whether every loop still has an operand whose extent says how far it runs."""
+    maps = [m for i, m in enumerate(consumer.maps) if i != index] + new_maps
+    plain = {e.position for m in maps for e in m.results if isinstance(e, AffineDimExpr)}
+    return len(plain) == len(consumer.iterators)
