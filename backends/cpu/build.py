@@ -59,20 +59,11 @@ class BuiltModel:
 
     def constants_array(self, weights: WeightStore) -> Array:
         """The constants section: every weight at its offset."""
-        size = max((offset + nbytes for _, offset, nbytes in self.constants), default=0)
-        section: Array = np.zeros(size, np.uint8)
-        for key, offset, nbytes in self.constants:
-            part = section[offset : offset + nbytes]
-            array = weights.get(key)
-            if array.nbytes != nbytes:
-                raise LaminaError(f"weight '{key}' has {array.nbytes} bytes, its place {nbytes}")
-            if nbytes:
-                np.copyto(part.view(array.dtype).reshape(array.shape), array)
-        return section
+        return constants_section(self.constants, weights)
 
 
 @dataclass
-class _Part:
+class Part:
     """A module to compile, and its key."""
 
     name: str
@@ -95,7 +86,7 @@ def build(
     `phases` are what a kernel goes through; `jobs` how many processes compile. The module is left unchanged.
     Raises LaminaError for what cannot be lowered.
     """
-    parts, kernels = _split(module, context, phases)
+    parts, kernels = split(module, context, phases)
     objects: dict[int, bytes] = {}
     if cache is not None:
         for i, part in enumerate(parts):
@@ -107,7 +98,7 @@ def build(
     todo = [i for i in range(len(parts)) if i not in objects]
     todo.sort(key=lambda i: -sum(1 for _ in parts[i].module.walk()))  # the longest first, for an even end
     if todo:
-        _load_passes(phases)
+        load_passes(phases)
 
         def work(number: int) -> bytes:
             return compile_part(parts[todo[number]], context, verify_each=verify_each)
@@ -121,7 +112,7 @@ def build(
         cache.trim()
     return BuiltModel(
         objects=[objects[i] for i in range(len(parts))],
-        arena_bytes=_integer(module, "lamina.arena_bytes"),
+        arena_bytes=arena_bytes(module),
         constants=constant_parts(module),
         kernels=kernels,
     )
@@ -136,24 +127,24 @@ def build_whole(
     text = module_text(program.module, context.machine)
     return BuiltModel(
         objects=[object_code(optimise(text, context.machine), context.machine)],
-        arena_bytes=_integer(module, "lamina.arena_bytes"),
+        arena_bytes=arena_bytes(module),
         constants=constant_parts(module),
     )
 
 
-def compile_part(part: _Part, context: LaminaContext, *, verify_each: bool = False) -> bytes:
+def compile_part(part: Part, context: LaminaContext, *, verify_each: bool = False) -> bytes:
     """The object of one kernel, or of `@main`."""
     return object_code(optimise(lowered_text(part, context, verify_each=verify_each), context.machine), context.machine)
 
 
-def lowered_text(part: _Part, context: LaminaContext, *, verify_each: bool = False) -> str:
+def lowered_text(part: Part, context: LaminaContext, *, verify_each: bool = False) -> str:
     """The LLVM IR of one kernel, or of `@main`, before LLVM's own passes."""
     program = Program(part.module, context)
     descend(program, part.phases, all_passes(), verify_each=verify_each)
     return module_text(program.module, context.machine)
 
 
-def _load_passes(phases: Sequence[Phase]) -> None:
+def load_passes(phases: Sequence[Phase]) -> None:
     """Imports every pass now, once, instead of in each forked process."""
     table = all_passes()
     for phase in (*phases, MAIN_PHASE):
@@ -161,11 +152,11 @@ def _load_passes(phases: Sequence[Phase]) -> None:
             table[name.partition("{")[0]]()
 
 
-def _split(module: ModuleOp, context: LaminaContext, phases: Sequence[Phase]) -> tuple[list[_Part], list[Kernel]]:
+def split(module: ModuleOp, context: LaminaContext, phases: Sequence[Phase]) -> tuple[list[Part], list[Kernel]]:
     """The kernels and then `@main`, each in a module of its own."""
     main = main_function(module)
     salt = f"{context.machine!r}|{phases!r}|{MAIN_PHASE!r}|{compiler_fingerprint()}|{llvm_version()}"
-    parts: list[_Part] = []
+    parts: list[Part] = []
     kernels: dict[str, Kernel] = {}
     for op in module.ops:
         if op is main or not isinstance(op, func.FuncOp):
@@ -179,10 +170,10 @@ def _split(module: ModuleOp, context: LaminaContext, phases: Sequence[Phase]) ->
     return _distinct(parts, list(kernels.values()))
 
 
-def _distinct(parts: list[_Part], kernels: list[Kernel]) -> tuple[list[_Part], list[Kernel]]:
+def _distinct(parts: list[Part], kernels: list[Kernel]) -> tuple[list[Part], list[Kernel]]:
     """Kernels that turned out equal share one object."""
     seen: dict[str, Kernel] = {}
-    kept: list[_Part] = []
+    kept: list[Part] = []
     for part, kernel in zip(parts, kernels, strict=False):
         first = seen.setdefault(kernel.key, kernel)
         if first is kernel:
@@ -193,7 +184,7 @@ def _distinct(parts: list[_Part], kernels: list[Kernel]) -> tuple[list[_Part], l
     return [*kept, parts[-1]], list(seen.values())
 
 
-def _kernel_part(op: func.FuncOp, salt: str, phases: Sequence[Phase]) -> tuple[_Part, Kernel]:
+def _kernel_part(op: func.FuncOp, salt: str, phases: Sequence[Phase]) -> tuple[Part, Kernel]:
     kind = op.attributes.get("lamina.kernel")
     copy = op.clone()
     _forget_names(copy)
@@ -211,10 +202,10 @@ def _kernel_part(op: func.FuncOp, salt: str, phases: Sequence[Phase]) -> tuple[_
         kind=kind.data if isinstance(kind, StringAttr) else "loops",
         origins=_origins(op),
     )
-    return _Part(f"@{op.sym_name.data}", ModuleOp([copy]), key, phases), kernel
+    return Part(f"@{op.sym_name.data}", ModuleOp([copy]), key, phases), kernel
 
 
-def _main_part(module: ModuleOp, main: Operation, kernels: dict[str, Kernel], salt: str) -> _Part:
+def _main_part(module: ModuleOp, main: Operation, kernels: dict[str, Kernel], salt: str) -> Part:
     copy = main.clone()
     _forget_names(copy)
     callees: dict[str, func.FuncOp] = {}
@@ -232,7 +223,7 @@ def _main_part(module: ModuleOp, main: Operation, kernels: dict[str, Kernel], sa
             callees[kernel.symbol] = func.FuncOp(kernel.symbol, types, Region(), "private")
     attributes = {key: module.attributes[key] for key in (SIGNATURE,) if key in module.attributes}
     whole = ModuleOp([copy, *callees.values()], attributes)
-    return _Part("@main", whole, _digest(whole, salt), (MAIN_PHASE,))
+    return Part("@main", whole, _digest(whole, salt), (MAIN_PHASE,))
 
 
 def _digest(op: Operation, salt: str) -> str:
@@ -258,8 +249,9 @@ def _origins(op: func.FuncOp) -> list[str]:
     return list(dict.fromkeys(place for place in places if place))
 
 
-def _integer(module: ModuleOp, name: str) -> int:
-    value = module.attributes.get(name)
+def arena_bytes(module: ModuleOp) -> int:
+    """The scratch memory that a call needs."""
+    value = module.attributes.get("lamina.arena_bytes")
     return value.value.data if isinstance(value, IntegerAttr) else 0
 
 
@@ -272,3 +264,16 @@ def constant_parts(module: ModuleOp) -> list[tuple[str, int, int]]:
         told: dict[str, Any] = dict(entry.data)
         parts.append((told["key"].data, told["offset"].value.data, told["bytes"].value.data))
     return parts
+
+
+def constants_section(parts: Sequence[tuple[str, int, int]], weights: WeightStore) -> Array:
+    """The bytes that the code's constants pointer points to. Raises LaminaError where a weight does not fit."""
+    size = max((offset + nbytes for _, offset, nbytes in parts), default=0)
+    section: Array = np.zeros(size, np.uint8)
+    for key, offset, nbytes in parts:
+        array = weights.get(key)
+        if array.nbytes != nbytes:
+            raise LaminaError(f"weight '{key}' has {array.nbytes} bytes, its place {nbytes}")
+        if nbytes:
+            np.copyto(section[offset : offset + nbytes].view(array.dtype).reshape(array.shape), array)
+    return section

@@ -59,6 +59,12 @@ def module_text(module: ModuleOp, machine: Machine) -> str:
     return print_module(module, triple=machine.triple, data_layout=layout)
 
 
+def with_target(text: str, machine: Machine) -> str:
+    """LLVM IR text that names no target, made for `machine`."""
+    layout = str(target_machine(machine).target_data)
+    return f'target datalayout = "{layout}"\ntarget triple = "{machine.triple}"\n{text}'
+
+
 def optimise(text: str, machine: Machine) -> ModuleRef:
     """Parses, verifies and optimises LLVM IR. A failure here is a defect of ours: RuntimeError with LLVM's words."""
     binding = llvm()

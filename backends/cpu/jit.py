@@ -17,7 +17,7 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dtype_named
 from ...compiler.machine import Machine
 from ...compiler.signature import Array, Signature
-from .emit import llvm, object_code, optimise
+from .emit import llvm, object_code, optimise, with_target
 from .runtime import pool_ir
 
 ALIGNMENT = 64
@@ -54,7 +54,7 @@ class Pool:
 
     def __init__(self, threads: int, machine: Machine):
         names = ("lamina_pool_create", "lamina_pool_destroy", "lamina_parallel_for", "lamina_pool_threads")
-        self.object = object_code(optimise(pool_ir(machine.triple), machine), machine)
+        self.object = object_code(optimise(with_target(pool_ir(machine.triple), machine), machine), machine)
         self._library = link([self.object], names)
         create = ctypes.CFUNCTYPE(_POINTER, ctypes.c_int32)(self._library["lamina_pool_create"])
         self.threads = threads

@@ -11,6 +11,7 @@ import struct
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import NoReturn
 
 from ...compiler.diagnostics import LaminaError
@@ -142,10 +143,8 @@ def _reap(children: dict[int, int]) -> list[str]:
         os.close(pipe)
         done, status = os.waitpid(pid, os.WNOHANG)
         if not done:
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
-            except ProcessLookupError:
-                pass
             _, status = os.waitpid(pid, 0)
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) != signal.SIGTERM:
             ended.append(signal.Signals(os.WTERMSIG(status)).name)

@@ -1,0 +1,65 @@
+"""Ahead-of-time output: a C program with only libc and pthread runs the object."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lamina.backends import Options
+from lamina.backends.cpu.aot import write_native
+from lamina.compiler.diagnostics import LaminaError
+from lamina.tools.sources import read_program
+
+SAMPLES = Path(__file__).parents[2] / "samples" / "linalg"
+CC = shutil.which("cc")
+
+MAIN = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include "softmax.h"
+static float x[SOFTMAX_X_SIZE], y[SOFTMAX_Y_SIZE], z[SOFTMAX_Y_SIZE];
+int main(int argc, char **argv) {
+  FILE *f = fopen(argv[1], "rb");
+  if (!f || fread(x, sizeof(float), SOFTMAX_X_SIZE, f) != SOFTMAX_X_SIZE) return 2;
+  fclose(f);
+  void *arena = aligned_alloc(64, SOFTMAX_ARENA_BYTES), *pool = lamina_pool_create(3);
+  for (int i = 0; i < 1000; i++)
+    if (softmax_run(x, y, arena, NULL, pool)) return 3;
+  lamina_pool_destroy(pool);
+  if (softmax_run(x, z, arena, NULL, NULL)) return 4;
+  for (int i = 0; i < SOFTMAX_Y_SIZE; i++)
+    if (y[i] != z[i]) return 5;
+  fwrite(y, sizeof(float), SOFTMAX_Y_SIZE, stdout);
+  return 0;
+}
+"""
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler")
+def test_a_c_program_runs_the_object(tmp_path: Path):
+    output = tmp_path / "softmax.o"
+    write_native(read_program(SAMPLES / "softmax.mlir"), output, "", Options())
+    (tmp_path / "main.c").write_text(MAIN)
+    command = [str(CC), "-Wall", "-Werror", "-o", str(tmp_path / "run"), str(tmp_path / "main.c"), str(output)]
+    subprocess.run([*command, "-lpthread"], check=True, cwd=tmp_path)
+    x = np.random.default_rng(0).standard_normal((2, 7, 33), dtype=np.float32)
+    (tmp_path / "x").write_bytes(x.tobytes())
+    done = subprocess.run([str(tmp_path / "run"), str(tmp_path / "x")], check=True, capture_output=True, timeout=60)
+    got = np.frombuffer(done.stdout, np.float32).reshape(x.shape)
+    power = np.exp(x - x.max(-1, keepdims=True))
+    np.testing.assert_allclose(got, power / power.sum(-1, keepdims=True), rtol=1e-5)
+
+
+def test_text_for_another_machine(tmp_path: Path):
+    output = tmp_path / "softmax.s"
+    write_native(read_program(SAMPLES / "softmax.mlir"), output, "aarch64-unknown-linux-gnu", Options())
+    text = output.read_text()
+    assert "softmax_run:" in text and "fmla" in text
+    assert "softmax_run(" in output.with_suffix(".h").read_text()
+
+
+def test_an_unwritable_place_is_an_error(tmp_path: Path):
+    with pytest.raises(LaminaError, match="cannot write"):
+        write_native(read_program(SAMPLES / "transpose.mlir"), tmp_path / "no" / "t.o", "", Options())
