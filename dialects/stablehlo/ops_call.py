@@ -40,6 +40,7 @@ from xdsl.traits import (
     SymbolTable,
 )
 
+from ...compiler.effects import Effect, effects, nested_effects
 from . import shapes
 from .attributes import OperandAlias, OutputOperandAliasAttr, bool_attr, int_attr, string_attr
 from .ops_control import list_types
@@ -130,6 +131,23 @@ class CompositeOp(StableHLOOp):
         )
         regions = parser.parse_region_list()
         return finish(cls, parser, operands or [], properties, regions=regions)
+
+
+_asked: set[Operation] = set()  # composites whose effects are being asked: one that contains itself has unknown ones
+
+
+@effects("stablehlo.composite")
+def composite_effects(op: Operation) -> Effect:
+    """Those of the decomposition."""
+    assert isinstance(op, CompositeOp)
+    function = None if op in _asked else SymbolTable.lookup_symbol(op, op.decomposition)
+    if function is None:
+        return Effect.UNKNOWN
+    _asked.add(op)
+    try:
+        return nested_effects(function)
+    finally:
+        _asked.discard(op)
 
 
 class CustomCallEffects(MemoryEffect):
