@@ -23,6 +23,7 @@ from . import (
     random,
     reduction,
     shape,
+    special,
 )
 from .checks import CheckFailed
 
@@ -40,6 +41,7 @@ __all__ = [
     "random",
     "reduction",
     "shape",
+    "special",
 ]
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from ....compiler.diagnostics import describe_place
 from ....compiler.semantics import Call, semantics
 from ....compiler.weights import Array
+from ..check import DEFAULT_TOLERANCE
 from .elementwise import is_float, total_order, widened
 
 
@@ -35,7 +36,9 @@ def expect_eq(actual: Array, expected: Array, *, call: Call) -> list[Array]:
     return []
 
 
-def expect_almost_eq(actual: Array, expected: Array, *, call: Call, tolerance: float = 1e-3) -> list[Array]:
+def expect_almost_eq(
+    actual: Array, expected: Array, *, call: Call, tolerance: float = DEFAULT_TOLERANCE
+) -> list[Array]:
     """Within `tolerance` relative, or absolute below 1."""
     expected = np.broadcast_to(expected, actual.shape)
     x, y = widened(actual), widened(expected)
@@ -75,7 +78,9 @@ def expect_eq_const(actual: Array, *, value: Array, call: Call) -> list[Array]:
 
 
 @semantics("check.expect_almost_eq_const")
-def expect_almost_eq_const(actual: Array, *, value: Array, tolerance: float = 1e-3, call: Call) -> list[Array]:
+def expect_almost_eq_const(
+    actual: Array, *, value: Array, tolerance: float = DEFAULT_TOLERANCE, call: Call
+) -> list[Array]:
     return expect_almost_eq(actual, value, call=call, tolerance=tolerance)
 
 

@@ -10,7 +10,7 @@ exponential_minus_one floor imag is_finite log log_plus_one logistic maximum min
 power real reduce_precision remainder round_nearest_afz round_nearest_even rsqrt select shift_left
 shift_right_arithmetic shift_right_logical sign sine sqrt subtract tan tanh xor
 """
-ELEMENTWISE = frozenset(f"stablehlo.{name}" for name in _NAMES.split()) | {"chlo.erf"}
+ELEMENTWISE = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
 
 
 def body_op(region: Region) -> Operation | None:
@@ -34,4 +34,4 @@ def is_elementwise(region: Region) -> bool:
     """Whether the body, written for scalars, means the same on arrays: only elementwise ops, none captured."""
     block = region.first_block
     assert block is not None
-    return all(op.name in ELEMENTWISE or op is block.last_op for op in block.ops)
+    return all(op.name in ELEMENTWISE or op.dialect_name() == "chlo" or op is block.last_op for op in block.ops)

@@ -28,7 +28,7 @@ from lamina.dialects.stablehlo import (
 )
 from lamina.dialects.stablehlo.constants import element_type_of, make_constant
 from lamina.dialects.stablehlo.semantics import evaluate
-from lamina.dialects.stablehlo.semantics.conversion import erf
+from lamina.dialects.stablehlo.semantics.special import erf
 
 NAN, INF = math.nan, math.inf
 I8, F32 = np.int8, np.float32
