@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from itertools import product
 from typing import cast
@@ -9,11 +10,17 @@ from typing import cast
 import numpy as np
 from xdsl.dialects import affine
 from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineConstraintKind, AffineMap
 
 from ...compiler.semantics import Call, Region, semantics
 from ...compiler.weights import Array
 from .ops import ParallelOp
+
+_COMPARE = {
+    AffineConstraintKind.ge: operator.ge,
+    AffineConstraintKind.le: operator.le,
+    AffineConstraintKind.eq: operator.eq,
+}
 
 
 def apply_map(map: AffineMap, operands: Sequence[Array]) -> tuple[int, ...]:
@@ -98,7 +105,8 @@ def if_(*operands: Array, regions: Sequence[Region], call: Call) -> list[Array]:
     """One of the two regions, by whether the operands lie in the set."""
     condition = cast(AffineSetAttr, call.op.properties["condition"]).data
     values = [int(v) for v in operands]
-    holds = condition.eval(values[: condition.num_dims], values[condition.num_dims :])
+    dims, symbols = values[: condition.num_dims], values[condition.num_dims :]
+    holds = all(_COMPARE[c.kind](c.lhs.eval(dims, symbols), c.rhs.eval(dims, symbols)) for c in condition.constraints)
     region = regions[0] if holds else regions[1]
     return region() if holds or call.op.regions[1].blocks else []
 

@@ -28,15 +28,24 @@ def index(*, dim: int) -> Array:
     return _GRIDS[-1][dim]
 
 
+def _given(op: Operation, outputs: Sequence[Array], results: Sequence[Array]) -> list[Array]:
+    """On tensors the op returns its results; on buffers it writes them to its outputs."""
+    if op.results:
+        return list(results)
+    for output, result in zip(outputs, results, strict=True):
+        output[...] = result
+    return []
+
+
 @semantics("linalg.fill")
-def fill(value: Array, output: Array) -> Array:
-    return np.full_like(output, value)
+def fill(value: Array, output: Array, *, call: Call) -> list[Array]:
+    return _given(call.op, [output], [np.full_like(output, value)])
 
 
 @semantics("linalg.pack")
-def pack(source: Array, dest: Array, padding: Array | None = None, *, call: Call) -> Array:
+def pack(source: Array, dest: Array, padding: Array | None = None, *, call: Call) -> list[Array]:
     op = cast(Any, call.op)
-    return packed(source, op.positions, op.tiles, op.permutation, padding)
+    return _given(op, [dest], [packed(source, op.positions, op.tiles, op.permutation, padding)])
 
 
 def packed(
@@ -67,6 +76,10 @@ def packed(
 @semantics("linalg.generic")
 def generic(*operands: Array, call: Call, regions: Sequence[Region]) -> list[Array]:
     op = cast(GenericOp, call.op)
+    return _given(op, operands[len(op.inputs) :], _generic(op, operands, regions))
+
+
+def _generic(op: GenericOp, operands: Sequence[Array], regions: Sequence[Region]) -> list[Array]:
     ranges = loop_ranges(op)
     if 0 in ranges:
         return [np.array(out) for out in operands[len(op.inputs) :]]

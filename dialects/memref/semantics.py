@@ -6,6 +6,7 @@ import numpy as np
 
 from ...compiler.semantics import Call, Spec, semantics
 from ...compiler.weights import Array
+from .views import kept_dims
 
 
 @semantics("memref.alloc", "memref.alloca")
@@ -24,8 +25,8 @@ def dealloc(memref: Array) -> tuple[()]:
 
 @semantics("memref.load")
 def load(memref: Array, *indices: Array) -> Array:
-    """One element."""
-    return memref[tuple(map(int, indices))]
+    """One element; inside a `linalg.generic`, one for each point of the iteration space."""
+    return memref[tuple(np.asarray(i) for i in indices)]
 
 
 @semantics("memref.store")
@@ -77,8 +78,10 @@ def subview(source: Array, *dynamic: Array, result: Spec, call: Call) -> Array:
     assert result.shape is not None
     names = ("static_offsets", "static_sizes", "static_strides")
     boxes = zip(*(call.op.properties[name].get_values() for name in names), strict=True)  # pyright: ignore
-    box = source[tuple(slice(o, o + (n - 1) * s + 1, s) for o, n, s in boxes)]  # pyright: ignore
-    return box.reshape(result.shape) if box.flags.c_contiguous else box[(0,) * (box.ndim - len(result.shape))]
+    sizes = call.op.properties["static_sizes"].get_values()  # pyright: ignore
+    kept = kept_dims(sizes, result.shape)
+    slices = [slice(o, o + (n - 1) * s + 1, s) for o, n, s in boxes]  # pyright: ignore
+    return source[tuple(piece if dim in kept else piece.start for dim, piece in enumerate(slices))]
 
 
 @semantics("memref.dim")
