@@ -22,17 +22,30 @@ from xdsl.dialects.builtin import (
     ModuleOp,
 )
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue, TypeAttribute
-from xdsl.parser import UnresolvedOperand
-from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
-from xdsl.utils.lexer import Span
+from xdsl.parser import ParserState, UnresolvedOperand
+from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, PyRDLError, VerifyException
+from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
 from .context import LaminaContext
 from .diagnostics import Diagnostic, LaminaError
+from .lexing import Lexer
 from .literals import LiteralParser
 from .locations import SourceLines
 from .resources import blob_to_array, bytes_from_hex
 
+# What op and attribute parsers of xDSL raise on text they did not expect, besides ParseError.
+UNFORESEEN = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    ValueError,
+    VerifyException,
+    PyRDLError,
+)
 # Types that need no parser to find their end; the same text always means the same type.
 _SIMPLE_TYPE = re.compile(r"(?:(?:tensor|memref|vector)<[0-9x?]*[a-z][a-z0-9]*>|[a-z][a-z0-9]*)(?![\w$.<])")
 _LOCATION_ALIAS = re.compile(r"^(#loc\w*)\s*=\s*(loc\(.*\))\s*$", re.MULTILINE)
@@ -66,8 +79,9 @@ class LaminaParser(LiteralParser):
 
     def __init__(self, ctx: LaminaContext, text: str, name: str):
         self.lines = SourceLines(text, name)
+        super().__init__(ctx, "", name)
         try:
-            super().__init__(ctx, text, name)
+            self._parser_state = ParserState(Lexer(Input(text, name)))
         except ParseError as error:  # the first token is read at once
             raise LaminaError(error.msg, where=self.lines.location(error.span.start)) from error
         self.file_metadata: dict[str, dict[str, str | bool]] = {}
@@ -88,6 +102,9 @@ class LaminaParser(LiteralParser):
             raise LaminaError(error.msg, where=self._place(error.span), notes=notes) from error
         except ParseError as error:
             raise LaminaError(error.msg, where=self._place(error.span)) from error
+        except UNFORESEEN as error:
+            message = f"cannot be read: {error or type(error).__name__}"
+            raise LaminaError(message, where=self._place(self._current_token.span)) from error
         except RecursionError as error:
             raise LaminaError("nested too deeply", where=self._place(self._current_token.span)) from error
         self._store_blobs()
@@ -126,7 +143,7 @@ class LaminaParser(LiteralParser):
             op = self._parse_named_operation()
         except VerifyException as error:
             self.raise_error(str(error), name_token.span)
-        except (AssertionError, IndexError, KeyError, NotImplementedError, TypeError, ValueError) as error:
+        except UNFORESEEN as error:
             name = name_token.text.strip('"')
             self.raise_error(f"'{name}' op cannot be read: {error or type(error).__name__}", name_token.span)
         if op.location is UNKNOWN_LOC:
