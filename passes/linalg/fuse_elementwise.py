@@ -19,7 +19,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
 
@@ -28,9 +28,16 @@ from ...compiler.weights import WeightStore
 from ...dialects.linalg import FillOp, GenericOp, YieldOp
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.linalg.views import linear_form, loop_ranges
-from ...dialects.tensor import ExtractOp
+from ...dialects.tensor import CollapseShapeOp, ExpandShapeOp, ExtractOp
 from .contraction_layout import settle_layouts
-from .generic_inputs import inline_producer, inline_scalar, replace_movement, uniform_scalar
+from .generic_inputs import (
+    covers,
+    inline_producer,
+    inline_scalar,
+    look_through_unit_reshape,
+    replace_movement,
+    uniform_scalar,
+)
 from .grouping import is_elementwise, is_tiled_contraction
 
 # What evaluating an op once more costs, in additions; ops not named cost 1.
@@ -60,8 +67,9 @@ class FuseElementwise(ModulePass):
     name = "linalg-fuse-elementwise"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        weights = lamina_context(ctx).weights
+        fusion = Fusion(lamina_context(ctx).weights)
         for block in _blocks(op):
+            fusion.note_epilogues(block)
             current = block.last_op
             while current is not None:
                 before = current.prev_op
@@ -69,7 +77,7 @@ class FuseElementwise(ModulePass):
                     if not any(result.uses for result in current.results):
                         _erase(current)
                     else:
-                        take_in(current, weights)
+                        fusion.take_in(current)
                         before = current.prev_op
                 current = before
             settle_layouts(block)
@@ -89,33 +97,70 @@ def _erase(op: Operation) -> None:
     op.erase()
 
 
-def take_in(consumer: GenericOp, weights: WeightStore) -> None:
-    """Fuses producers into `consumer`, and theirs, until none may be."""
-    is_contraction = match_contraction(consumer) is not None
-    index = 0
-    while index < len(consumer.inputs):
+class Fusion:
+    """Takes producers into consumers; knows which elementwise ops can be epilogues of contractions."""
+
+    def __init__(self, weights: WeightStore):
+        self.weights = weights
+        self.epilogues: set[SSAValue] = set()
+
+    def note_epilogues(self, block: Block) -> None:
+        """Finds the results that contractions alone lead to, through elementwise ops in the order of the result."""
+        for op in block.ops:
+            if not isinstance(op, GenericOp) or len(op.res) != 1 or not op.res[0].has_one_use():
+                continue
+            if is_tiled_contraction(op) or (is_elementwise(op) and self._continues_contraction(op)):
+                self.epilogues.add(op.res[0])
+
+    def _continues_contraction(self, op: GenericOp) -> bool:
+        return any(v in self.epilogues and _keeps_rows(op.maps[i]) for i, v in enumerate(op.inputs))
+
+    def take_in(self, consumer: GenericOp) -> None:
+        """Fuses producers into `consumer`, and theirs, until none may be."""
+        contraction = match_contraction(consumer)
+        index = 0
+        while index < len(consumer.inputs):
+            if not self._take(consumer, index, contraction is not None):
+                index += 1
+
+    def _take(self, consumer: GenericOp, index: int, is_contraction: bool) -> bool:
+        """One step at input `index`; whether there was something to do."""
         value = consumer.inputs[index]
         producer = value.owner
-        if not is_contraction and (scalar := uniform_scalar(value, weights)) is not None:
-            if _covers(consumer, index, []):
-                inline_scalar(consumer, index, scalar)
-                continue
-        elif isinstance(producer, GenericOp) and is_fusable(producer):
+        if isinstance(producer, CollapseShapeOp | ExpandShapeOp):
+            return look_through_unit_reshape(consumer, index, producer)
+        if isinstance(producer, GenericOp) and is_fusable(producer):
             if is_contraction:
-                if _contraction_may_read(consumer, producer, index):
-                    replace_movement(consumer, index, producer)
-                    _drop(producer)
-                    continue
-            elif _may_take(consumer, producer, index):
-                inline_producer(consumer, index, producer)
+                fusable = _contraction_may_read(consumer, producer, index)
+            else:
+                fusable = self._may_take(consumer, producer, index)
+            if fusable:
+                (replace_movement if is_contraction else inline_producer)(consumer, index, producer)
                 _drop(producer)
-                continue
-        elif isinstance(producer, FillOp) and not is_contraction:
+            return fusable
+        if is_contraction or not covers(consumer, index, []):
+            return False
+        scalar = uniform_scalar(value, self.weights)
+        if scalar is None and isinstance(producer, FillOp):
             owner = producer.value.owner
-            if isinstance(owner, ExtractOp) and not owner.indices and _covers(consumer, index, []):
-                inline_scalar(consumer, index, owner.tensor)
-                continue
-        index += 1
+            scalar = owner.tensor if isinstance(owner, ExtractOp) and not owner.indices else None
+        if scalar is not None:
+            inline_scalar(consumer, index, scalar)
+        return scalar is not None
+
+    def _may_take(self, consumer: GenericOp, producer: GenericOp, index: int) -> bool:
+        composed = [m.compose(consumer.maps[index]) for m in producer.maps[:-1]]
+        if not covers(consumer, index, composed) or _size(consumer) + _size(producer) > LARGEST_BODY:
+            return False
+        if is_pure_movement(producer):
+            return True
+        result = producer.res[0]
+        if any(use.operation is not consumer for use in result.uses) and not _reads_little(producer):
+            return False
+        if result in self.epilogues and not (is_elementwise(consumer) and _keeps_rows(consumer.maps[index])):
+            return False
+        again = prod(loop_ranges(consumer)) > prod(loop_ranges(producer))
+        return cost(producer) <= CHEAP or not again
 
 
 def _drop(producer: Operation) -> None:
@@ -154,22 +199,6 @@ def cost(op: GenericOp) -> int:
     return total
 
 
-def _may_take(consumer: GenericOp, producer: GenericOp, index: int) -> bool:
-    composed = [m.compose(consumer.maps[index]) for m in producer.maps[:-1]]
-    if not _covers(consumer, index, composed) or _size(consumer) + _size(producer) > LARGEST_BODY:
-        return False
-    if is_pure_movement(producer):
-        return True
-    result = producer.res[0]
-    if any(use.operation is not consumer for use in result.uses) and not _reads_little(producer):
-        return False
-    map_ = consumer.maps[index]
-    if _reads_contraction(producer) and not (is_elementwise(consumer) and _keeps_rows(map_)):
-        return False
-    again = prod(loop_ranges(consumer)) > prod(loop_ranges(producer))
-    return cost(producer) <= CHEAP or not again
-
-
 def _size(op: GenericOp) -> int:
     return sum(1 for _ in op.body.block.ops)
 
@@ -179,12 +208,6 @@ def _reads_little(producer: GenericOp) -> bool:
     written = prod(loop_ranges(producer))
     read = sum(prod(v.type.get_shape()) for v in producer.inputs if isinstance(v.type, TensorType))
     return 8 * read <= written and cost(producer) <= 8
-
-
-def _reads_contraction(producer: GenericOp) -> bool:
-    return any(
-        isinstance(v.owner, GenericOp) and is_tiled_contraction(v.owner) and v.has_one_use() for v in producer.inputs
-    )
 
 
 def _keeps_rows(map_: AffineMap) -> bool:
@@ -201,7 +224,7 @@ def _contraction_may_read(consumer: GenericOp, producer: GenericOp, index: int) 
     if found is None or not is_pure_movement(producer):
         return False
     map_ = producer.maps[0].compose(consumer.maps[index])
-    if not _covers(consumer, index, [map_]):
+    if not covers(consumer, index, [map_]):
         return False
     if index == found.rhs:
         dims = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
@@ -216,10 +239,3 @@ def _contraction_may_read(consumer: GenericOp, producer: GenericOp, index: int) 
 
 def _dims(map_: AffineMap) -> list[int]:
     return [d for e in map_.results for d in e.used_dims()]
-
-
-def _covers(consumer: GenericOp, index: int, new_maps: list[AffineMap]) -> bool:
-    """Whether every loop still has an operand whose extent says how far it runs."""
-    maps = [m for i, m in enumerate(consumer.maps) if i != index] + new_maps
-    plain = {e.position for m in maps for e in m.results if isinstance(e, AffineDimExpr)}
-    return len(plain) == len(consumer.iterators)

@@ -27,6 +27,7 @@ from ...compiler.weights import WeightStore
 from ...dialects.arith.semantics import attribute_array
 from ...dialects.linalg import FillOp, GenericOp, IndexOp
 from ...dialects.linalg.views import linear_form
+from ...dialects.tensor import CollapseShapeOp, ExpandShapeOp
 
 
 def set_inputs(op: GenericOp, inputs: Sequence[SSAValue], maps: Sequence[AffineMap]) -> None:
@@ -163,3 +164,30 @@ def replace_movement(consumer: GenericOp, index: int, producer: GenericOp) -> No
     inputs[index] = producer.inputs[0]
     set_inputs(consumer, inputs, maps)
     _add_location(consumer, producer)
+
+
+def covers(consumer: GenericOp, index: int, new_maps: list[AffineMap]) -> bool:
+    """Whether every loop still has an operand whose extent says how far it runs."""
+    maps = [m for i, m in enumerate(consumer.maps) if i != index] + new_maps
+    plain = {e.position for m in maps for e in m.results if isinstance(e, AffineDimExpr)}
+    return len(plain) == len(consumer.iterators)
+
+
+def look_through_unit_reshape(op: GenericOp, index: int, reshape: CollapseShapeOp | ExpandShapeOp) -> bool:
+    """Reads what a reshape reads, where it only adds or drops dimensions of one element; whether it did."""
+    source, result = (cast("TensorType", v.type).get_shape() for v in (reshape.src, reshape.result))
+    if [n for n in source if n != 1] != [n for n in result if n != 1]:
+        return False
+    read = op.maps[index]
+    wide = iter([e for e, n in zip(read.results, result, strict=True) if n != 1])
+    exprs = [next(wide) if n != 1 else AffineConstantExpr(0) for n in source]
+    map_ = AffineMap(read.num_dims, 0, tuple(exprs))
+    if not covers(op, index, [map_]):
+        return False
+    inputs, maps = list(op.inputs), list(op.maps[: len(op.inputs)])
+    inputs[index], maps[index] = reshape.src, map_
+    set_inputs(op, inputs, maps)
+    if not reshape.result.uses:
+        reshape.detach()
+        reshape.erase()
+    return True

@@ -30,7 +30,7 @@ from ...dialects.tensor import (
     PadOp,
 )
 
-# A row group with fewer elements than this may have a single row.
+# Ops with fewer points than this may share a kernel without sharing rows.
 SMALL = 1 << 14
 
 _ROOTS = (GenericOp, PadOp, ConcatOp, InsertSliceOp, ExtractSliceOp, PackOp, InsertOp, scf.ForOp)
@@ -189,16 +189,23 @@ def _packs_for(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
 
 
 def row_sizes(op: Operation) -> tuple[int, ...] | None:
-    """The leading parallel loops in which an op walks its results in order, or None where it has no such form."""
-    if not isinstance(op, GenericOp):
+    """The leading parallel loops in which an op walks its results in order, or None where it has no such form.
+
+    Here and below, loops of one step do not count.
+    """
+    if not isinstance(op, GenericOp) or not all(_is_plain(m) for m in op.maps):
         return None
-    if not all(_is_plain(m) for m in op.maps):
-        return None
+    ranges = loop_ranges(op)
+    live = [d for d, n in enumerate(ranges) if n != 1]
     count = 0
     outs = op.maps[len(op.inputs) :]
-    while count < len(op.iterators) and op.iterators[count] == "parallel" and all(_leads(m, count + 1) for m in outs):
+    while (
+        count < len(live)
+        and op.iterators[live[count]] == "parallel"
+        and all(_leads(m, live[: count + 1], ranges) for m in outs)
+    ):
         count += 1
-    return loop_ranges(op)[:count]
+    return tuple(ranges[d] for d in live[:count])
 
 
 def _is_plain(map_: AffineMap) -> bool:
@@ -206,11 +213,10 @@ def _is_plain(map_: AffineMap) -> bool:
     return all(isinstance(e, AffineDimExpr) or not e.used_dims() for e in map_.results)
 
 
-def _leads(map_: AffineMap, count: int) -> bool:
-    """The first `count` subscripts are the first `count` loops."""
-    return len(map_.results) >= count and all(
-        isinstance(e, AffineDimExpr) and e.position == i for i, e in enumerate(map_.results[:count])
-    )
+def _leads(map_: AffineMap, loops: list[int], ranges: tuple[int, ...]) -> bool:
+    """The first subscripts are `loops`."""
+    dims = [e.position for e in map_.results if isinstance(e, AffineDimExpr) and ranges[e.position] != 1]
+    return dims[: len(loops)] == loops
 
 
 def _shared_rows(group: Group, op: Operation, ours: list[SSAValue]) -> tuple[int, ...] | None:
@@ -220,17 +226,17 @@ def _shared_rows(group: Group, op: Operation, ours: list[SSAValue]) -> tuple[int
     mine = row_sizes(op)
     if mine is None or not all(v in op.operands for v in ours):
         return None
-    count = 0
+    ranges = loop_ranges(op)
+    live = [d for d, n in enumerate(ranges) if n != 1]
     reads = [op.maps[i] for i, v in enumerate(op.operands) if v in ours]
+    count = 0
     for a, b in zip(group.rows, mine, strict=False):
-        if a != b or not all(_leads(m, count + 1) for m in reads):
+        if a != b or not all(_leads(m, live[: count + 1], ranges) for m in reads):
             break
         count += 1
-    rows = mine[:count]
-    ranges = loop_ranges(op)
-    if not rows or len(ranges) - count > 2 or (prod(rows) == 1 and prod(ranges) > SMALL):
+    if len(live) - count > 2 or (count == 0 and prod(ranges) > SMALL):
         return None
-    return rows
+    return mine[:count]
 
 
 def is_movement(op: Operation) -> bool:
