@@ -26,22 +26,39 @@ from ....dialects import affine, memref, vector
 from .analysis import Kind, Plan, Reduction, shifted
 
 REASSOCIATE = FastMathFlagsAttr([FastMathFlag.REASSOC])
-LIGHT = 12  # ops per round up to which several vectors are taken at once
+MATH_REGISTERS = 6  # what the polynomial of a math function keeps besides
 
 
 def width_of(plan: Plan, machine: Machine) -> int:
-    """How many rounds to run at a time: one register, several where the body is light or waits on a sum."""
+    """How many rounds to run at a time: a register's worth, or as many registers as the body leaves free, up to 4.
+
+    Several hide the latency of sums and use whole cache lines.
+    """
     lanes = max(1, machine.vector_bytes // plan.element_bytes)
-    if plan.cost <= LIGHT:
-        times = 4 if plan.reductions or plan.cost <= LIGHT // 3 else 2
-    else:
-        times = 2 if plan.reductions and plan.cost < 4 * LIGHT else 1
-    while times > 1 and plan.trips < 2 * times * lanes:
+    times = 4
+    while times > 1 and (times * live_values(plan) > machine.vector_registers - 2 or plan.trips < 2 * times * lanes):
         times //= 2
     width = lanes * times
     while width > plan.trips:
         width //= 2
     return width
+
+
+def live_values(plan: Plan) -> int:
+    """The most values that differ by lane and are needed at the same time."""
+    ops = list(plan.body.ops)
+    last_use = {operand: position for position, op in enumerate(ops) for operand in op.operands}
+    live: set[SSAValue] = {*plan.body.args[1:]}
+    if any(plan.index in op.operands for op in ops if op not in plan.steps and not isinstance(op, affine.ApplyOp)):
+        live.add(plan.index)
+    most = 1
+    for position, op in enumerate(ops):
+        live.update(result for result in op.results if result in plan.varying and result in last_use)
+        extra = MATH_REGISTERS if op.name.startswith("math.") else 0
+        indices = sum(isinstance(value.type, IndexType) for value in live)  # wider than the data
+        most = max(most, len(live) + extra + indices * (8 // plan.element_bytes - 1))
+        live = {value for value in live if last_use[value] > position}
+    return most
 
 
 def vectorise(plan: Plan, machine: Machine) -> None:
