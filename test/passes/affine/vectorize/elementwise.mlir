@@ -54,12 +54,12 @@ func.func @tile(%x: memref<256xf32>, %y: memref<256xf32>) {
 
 // The loop's variable as data, a comparison, a selection; narrow integers beside floats.
 // CHECK-LABEL: func.func @index
-// CHECK: %[[FIRST:.*]] = vector.broadcast %[[J:.*]] : index to vector<8xindex>
-// CHECK: %[[LANES:.*]] = arith.addi %[[FIRST]], %{{.*}} : vector<8xindex>
-// CHECK: arith.index_cast %[[LANES]] : vector<8xindex> to vector<8xi32>
-// CHECK: arith.extsi %{{.*}} : vector<8xi8> to vector<8xi32>
-// CHECK: arith.cmpi slt, %{{.*}}, %{{.*}} : vector<8xi32>
-// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<8xi1>, vector<8xf32>
+// CHECK: %[[FIRST:.*]] = vector.broadcast %[[J:.*]] : index to vector<16xindex>
+// CHECK: %[[LANES:.*]] = arith.addi %[[FIRST]], %{{.*}} : vector<16xindex>
+// CHECK: arith.index_cast %[[LANES]] : vector<16xindex> to vector<16xi32>
+// CHECK: arith.extsi %{{.*}} : vector<16xi8> to vector<16xi32>
+// CHECK: arith.cmpi slt, %{{.*}}, %{{.*}} : vector<16xi32>
+// CHECK: arith.select %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi1>, vector<16xf32>
 func.func @index(%x: memref<64xi8>, %f: memref<64xf32>, %y: memref<64xf32>) {
   %zero = arith.constant 0.0 : f32
   affine.for %j = 0 to 64 {
