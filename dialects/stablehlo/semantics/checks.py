@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....compiler.diagnostics import describe_place
+from ....compiler.diagnostics import LaminaError
 from ....compiler.semantics import Call, semantics
 from ....compiler.weights import Array
 from ..check import DEFAULT_TOLERANCE
 from .elementwise import is_float, total_order, widened
 
 
-class CheckFailed(Exception):
+class CheckFailed(LaminaError):
     """A value differs from what the program expects; the message names the op and the first element."""
 
 
 def _fail(call: Call, message: str, actual: Array, expected: Array, wrong: Array) -> None:
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
     raise CheckFailed(
-        f"{describe_place(call.op)}: {message}: {int(wrong.sum())} of {wrong.size} elements differ, "
-        f"first at {list(first)}: got {actual[first]}, expected {expected[first]}"
+        f"{message}: {int(wrong.sum())} of {wrong.size} elements differ, "
+        f"first at {list(first)}: got {actual[first]}, expected {expected[first]}",
+        where=call.op,
     )
 
 
