@@ -24,8 +24,8 @@ func.func @sum(%x: memref<77xf32>, %y: memref<1xf32>) {
 
 // Two at once, of which one is a maximum that keeps NaN.
 // CHECK-LABEL: func.func @two
-// CHECK: vector.reduction <maximumf>, %{{.*}}, %{{.*}} : vector<32xf32> into f32
-// CHECK: vector.reduction <add>, %{{.*}}, %{{.*}} fastmath<reassoc> : vector<32xf32> into f32
+// CHECK: vector.reduction <maximumf>, %{{.*}}, %{{.*}} : vector<16xf32> into f32
+// CHECK: vector.reduction <add>, %{{.*}}, %{{.*}} fastmath<reassoc> : vector<16xf32> into f32
 func.func @two(%x: memref<64xf32>, %y: memref<2xf32>) {
   %zero = arith.constant 0.0 : f32
   %low = arith.constant 0xFF800000 : f32
