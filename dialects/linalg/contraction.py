@@ -10,6 +10,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from .ops import GenericOp
+from .views import loop_ranges
 
 _EXTENSIONS = ("arith.extsi", "arith.extui", "arith.extf")
 
@@ -62,7 +63,8 @@ def match_contraction(op: GenericOp) -> Contraction | None:
     """The roles of the loops where `op` is a contraction, else None.
 
     The right operand is the one whose own loops include the result's innermost dimension. A generic with a loop
-    that is neither in both operands nor summed over in both (a row sum written as a product, say) is none.
+    that is in neither operand, or summed over in one only (a row sum written as a product, say), is none; but loops
+    of one step may be idle, and count as `m`.
     """
     operands = multiply_add(op)
     if operands is None or not all(isinstance(v.type, ShapedType) for v in op.operands):
@@ -73,7 +75,10 @@ def match_contraction(op: GenericOp) -> Contraction | None:
     in_out = [cast(AffineDimExpr, expr).position for expr in out.results]
     used = [_used(op.maps[0]), _used(op.maps[1])]
     reduced = {d for d, kind in enumerate(op.iterators) if kind == "reduction"}
-    if reduced & set(in_out) or any(d not in used[0] and d not in used[1] for d in (*in_out, *reduced)):
+    if reduced & set(in_out):
+        return None
+    idle = [d for d in in_out if d not in used[0] and d not in used[1]]
+    if any(loop_ranges(op)[d] != 1 for d in idle):
         return None
     if not reduced or not all(d in used[0] and d in used[1] for d in reduced):
         return None
@@ -84,7 +89,7 @@ def match_contraction(op: GenericOp) -> Contraction | None:
         lhs,
         rhs,
         batch=tuple(d for d in in_out if d in used[0] and d in used[1]),
-        m=tuple(d for d in in_out if d in used[lhs] and d not in used[rhs]),
+        m=tuple(d for d in in_out if d not in used[rhs]),
         n=tuple(d for d in in_out if d in used[rhs] and d not in used[lhs]),
         k=tuple(sorted(reduced)),
     )
