@@ -128,12 +128,15 @@ class _Importer:
         block = Block(arg_types=[self._declared(info) for info in inputs])
         scope = _Scope(block)
         for info, arg in zip(inputs, block.args, strict=True):
+            arg.location = self._location(info.name, 0)
             self._define(scope, info.name, arg)
         self._initializers(graph, scope)
         for number, node in enumerate(nodes, 1):
             self._node(node, scope, number)
         results = [self._read(scope, info.name, f"{self.file}: graph output") for info in graph.output]
-        block.add_op(ReturnOp(*results))
+        ending = ReturnOp(*results)
+        ending.location = self._location("outputs", len(nodes) + 1)
+        block.add_op(ending)
         function = FuncOp(
             "main",
             FunctionType.from_lists(list(block.arg_types), [r.type for r in results]),
@@ -142,8 +145,11 @@ class _Importer:
             arg_attrs=ArrayAttr([self._value_attributes(info) for info in inputs]),
             res_attrs=ArrayAttr([DictionaryAttr({NAME: StringAttr(info.name)}) for info in graph.output]),
         )
+        function.location = self._location(graph.name or "main", 0)
         versions = {domain: IntegerAttr(version, i64) for domain, version in opsets.items()}
-        return ModuleOp([function], {OPSETS: DictionaryAttr(versions)})
+        module = ModuleOp([function], {OPSETS: DictionaryAttr(versions)})
+        module.location = function.location
+        return module
 
     def function(
         self, function: FunctionProto, arguments: Sequence[SSAValue | None], block: Block, location: NameLoc
@@ -207,7 +213,7 @@ class _Importer:
 
     def _absent(self, scope: _Scope) -> SSAValue:
         if scope.absent is None:
-            op = NoValueOp.create(result_types=[NoneType()])
+            op = NoValueOp.create(result_types=[NoneType()], location=self._location("absent", 0))
             scope.block.add_op(op)
             scope.absent = op.results[0]
         return scope.absent
@@ -303,7 +309,7 @@ class _Importer:
             self._node(node, scope, number)
         where = f"{self.file}: output of graph '{graph.name}'"
         outputs = [self._read(scope, info.name, where) for info in graph.output]
-        block.add_op(YieldOp.create(operands=outputs))
+        block.add_op(YieldOp.create(operands=outputs, location=self._location(graph.name, len(graph.node) + 1)))
         return Region(block)
 
 

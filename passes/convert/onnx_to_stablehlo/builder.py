@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -20,6 +21,7 @@ from ....compiler.dtypes import dtype_of
 from ....compiler.weights import Array, WeightStore
 from ....dialects import stablehlo as hlo
 from ....dialects.onnx import OnnxOp
+from ....dialects.onnx.attributes import resource_key
 from ....dialects.stablehlo.constants import make_constant
 from ....dialects.stablehlo.semantics import evaluate
 
@@ -103,11 +105,16 @@ class GraphBuilder:
 
     # constants
 
-    def constant(self, array: Array | Number, like: Value | None = None, name: str = "constant") -> Value:
-        """`array` as a constant; `like` gives the element type of a plain number."""
+    def constant(self, array: Array | Number, like: Value | None = None, name: str | None = None) -> Value:
+        """`array` as a constant; `like` gives the element type of a plain number.
+
+        `name` is for the weight store, where large arrays go; by default the output being computed.
+        """
+        if name is None:
+            name = (self.node.results[0].name_hint if self.node and self.node.results else None) or "constant"
         if not isinstance(array, np.ndarray):
             array = np.asarray(array, None if like is None else dtype_of(like.type))
-        op = make_constant(array, self.weights, name)
+        op = make_constant(array, self.weights, resource_key(name))
         if self.node is not None:
             op.location = self.node.location
         self.block.add_op(op)
@@ -439,5 +446,6 @@ def extreme(element: Attribute, *, largest: bool) -> Number:
         if element.width.data == 1:
             return largest
         dtype = dtype_of(element)
-        return int(np.iinfo(dtype).max if largest else np.iinfo(dtype).min)
+        limits = ml_dtypes.iinfo(dtype)
+        return int(limits.max if largest else limits.min)
     return math.inf if largest else -math.inf

@@ -84,7 +84,7 @@ def _convert(function: FuncOp, weights: WeightStore) -> None:
     block = Block(arg_types=[arg.type for arg in old.args])
     builder = GraphBuilder(block, weights, lower)
     for before, after in zip(old.args, block.args, strict=True):
-        after.name_hint = before.name_hint
+        after.name_hint, after.location = before.name_hint, before.location
         builder.values[before] = after
     for op in old.ops:
         if isinstance(op, OnnxOp):

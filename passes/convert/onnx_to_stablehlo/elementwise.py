@@ -279,19 +279,31 @@ def bit_shift(b: GraphBuilder, x: Value, y: Value, *, direction: str) -> Value:
 
 @lowers("CumSum")
 def cumulative_sum(b: GraphBuilder, x: Value, axis: Value, *, exclusive: int = 0, reverse: int = 0) -> Value:
+    return _cumulative(b, x, axis, "add", 0, bool(exclusive), bool(reverse))
+
+
+@lowers("CumProd")
+def cumulative_product(b: GraphBuilder, x: Value, axis: Value, *, exclusive: int = 0, reverse: int = 0) -> Value:
+    return _cumulative(b, x, axis, "multiply", 1, bool(exclusive), bool(reverse))
+
+
+def _cumulative(
+    b: GraphBuilder, x: Value, axis: Value, kind: str, neutral: int, exclusive: bool, reverse: bool
+) -> Value:
+    """Each element combined with all before it (after it, when reversed)."""
     shape = shape_of(x)
-    along = b.axis(int(b.number(axis, "axis of CumSum")), len(shape))
+    along = b.axis(int(b.number(axis, "axis")), len(shape))
     n = shape[along]
-    before, after = (0, n - 1) if reverse else (n - 1, 0)
-    if exclusive:  # shifted by one, a zero at the open end
-        zero = b.scalar(0, element_of(x))
+    if n == 0:
+        return x
+    start = b.scalar(neutral, element_of(x))
+    if exclusive:  # shifted by one, the neutral element at the open end
         low, high = [0] * len(shape), [0] * len(shape)
         low[along], high[along] = (-1, 1) if reverse else (1, -1)
-        x = b.pad(x, zero, low, high)
+        x = b.pad(x, start, low, high)
     window, padding = [1] * len(shape), [[0, 0] for _ in shape]
-    window[along], padding[along] = n, [before, after]
-    start = b.scalar(0, element_of(x))
-    return b(hlo.ReduceWindowOp([x], [start], window_dimensions=window, padding=padding, body="add"))
+    window[along], padding[along] = n, [0, n - 1] if reverse else [n - 1, 0]
+    return b(hlo.ReduceWindowOp([x], [start], window_dimensions=window, padding=padding, body=kind))
 
 
 @lowers("Det")
@@ -315,3 +327,13 @@ def determinant(b: GraphBuilder, x: Value) -> Value:
     first = b.multiply(at(0, 0), minor(1, 2, 1, 2))
     second = b.multiply(at(0, 1), minor(1, 2, 0, 2))
     return b.add(b.subtract(first, second), b.multiply(at(0, 2), minor(1, 2, 0, 1)))
+
+
+@lowers("BitCast")
+def bit_cast(b: GraphBuilder, x: Value, *, to: int) -> Value:
+    element = element_type(to)
+    if element is None:
+        raise b.fail(f"cannot cast to data type {to}")
+    if i1 in (element, element_of(x)):  # a truth value is a byte of 0 or 1 in ONNX
+        return b.convert(x, element)
+    return b(hlo.BitcastConvertOp(x, element))

@@ -42,6 +42,7 @@ CHAPTERS = (
     "normalization",
     "sorting",
     "resizing",
+    "quantization",
 )
 
 

@@ -1,0 +1,144 @@
+"""ONNX's quantisation in plain arithmetic: scales and zero points are tensors like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerType, Signedness, f32, i32
+from xdsl.ir import Attribute
+
+from ....dialects import stablehlo as hlo
+from ....dialects.onnx.types import element_code, element_type
+from .builder import GraphBuilder, Value, element_of, extreme, rank_of, shape_of
+from .contraction import matmul
+from .convolution import conv
+from .elementwise import cast
+from .table import lowers
+
+
+def _spread(b: GraphBuilder, parameter: Value, x: Value, axis: int, block_size: int) -> Value:
+    """A scale or zero point in a shape that broadcasts to `x`: one number, one per slice of `axis`, or per block."""
+    if rank_of(parameter) == 0 or (rank_of(parameter) == 1 and shape_of(parameter)[0] == 1):
+        return b.reshape(parameter, [])
+    along = b.axis(axis, rank_of(x))
+    if rank_of(parameter) == 1 and not block_size:
+        return b.expand_dims(parameter, [i for i in range(rank_of(x)) if i != along])
+    if not block_size or rank_of(parameter) != rank_of(x):
+        raise b.fail(f"scales of shape {list(shape_of(parameter))} for data of shape {list(shape_of(x))}")
+    own = list(shape_of(parameter))
+    repeated = [*own[: along + 1], block_size, *own[along + 1 :]]
+    wide = b.broadcast_to(b.expand_dims(parameter, [along + 1]), repeated)
+    whole = b.reshape(wide, [*own[:along], own[along] * block_size, *own[along + 1 :]])
+    return b.slice_axis(whole, along, 0, shape_of(x)[along])
+
+
+@lowers("DequantizeLinear", since=10)
+def dequantize_linear(
+    b: GraphBuilder,
+    x: Value,
+    scale: Value,
+    zero_point: Value | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+) -> Value:
+    target = element_type(output_dtype) if output_dtype else element_of(scale)
+    assert target is not None
+    wide = f32 if element_of(scale).name != "f64" else element_of(scale)
+    if isinstance(element_of(x), IntegerType):
+        number = b.convert(x, i32)
+        if zero_point is not None:
+            number = b.subtract(number, _spread(b, b.convert(zero_point, i32), x, axis, block_size))
+    else:
+        number = x  # float8 has no zero point but 0
+    factor = _spread(b, b.convert(scale, wide), x, axis, block_size)
+    return b.convert(b.multiply(b.convert(number, wide), factor), target)
+
+
+@lowers("QuantizeLinear", since=10)
+def quantize_linear(
+    b: GraphBuilder,
+    x: Value,
+    scale: Value,
+    zero_point: Value | None = None,
+    *,
+    axis: int = 1,
+    block_size: int = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+    saturate: int = 1,
+) -> Value:
+    target: Attribute | None = IntegerType(8, Signedness.UNSIGNED)
+    if zero_point is not None:
+        target = element_of(zero_point)
+    elif output_dtype:
+        target = element_type(output_dtype)
+    assert target is not None
+    wide = (element_type(precision) if precision else None) or f32
+    value = b.divide(b.convert(x, wide), _spread(b, b.convert(scale, wide), x, axis, block_size))
+    if not isinstance(target, IntegerType):
+        return cast(b, value, to=element_code(target), saturate=saturate)
+    value = b(hlo.RoundNearestEvenOp(value))
+    if zero_point is not None:
+        value = b.add(value, _spread(b, b.convert(zero_point, wide), x, axis, block_size))
+    low, high = float(extreme(target, largest=False)), float(extreme(target, largest=True))
+    return b.convert(b.minimum(b.maximum(value, low), high), target)
+
+
+@lowers("QLinearMatMul")
+def qlinear_matmul(
+    b: GraphBuilder,
+    x: Value,
+    x_scale: Value,
+    x_zero: Value,
+    y: Value,
+    y_scale: Value,
+    y_zero: Value,
+    scale: Value,
+    zero: Value,
+) -> Value:
+    left = b.subtract(b.convert(x, i32), _spread(b, b.convert(x_zero, i32), x, -2, 0))
+    right = b.subtract(b.convert(y, i32), _spread(b, b.convert(y_zero, i32), y, -1, 0))
+    product = b.convert(matmul(b, left, right), f32)
+    factor = b.multiply(_spread(b, b.convert(x_scale, f32), x, -2, 0), _spread(b, b.convert(y_scale, f32), y, -1, 0))
+    value = quantize_linear(b, b.multiply(product, factor), b.convert(scale, f32), zero, axis=-1)
+    return value
+
+
+@lowers("QLinearConv")
+def qlinear_conv(
+    b: GraphBuilder,
+    x: Value,
+    x_scale: Value,
+    x_zero: Value,
+    w: Value,
+    w_scale: Value,
+    w_zero: Value,
+    scale: Value,
+    zero: Value,
+    bias: Value | None = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Value:
+    data = b.subtract(b.convert(x, i32), _spread(b, b.convert(x_zero, i32), x, 1, 0))
+    weights = b.subtract(b.convert(w, i32), _spread(b, b.convert(w_zero, i32), w, 0, 0))
+    total = conv(
+        b,
+        data,
+        weights,
+        bias,
+        auto_pad=auto_pad,
+        dilations=dilations,
+        group=group,
+        kernel_shape=kernel_shape,
+        pads=pads,
+        strides=strides,
+    )
+    factor = b.multiply(b.reshape(x_scale, []), _spread(b, w_scale, total, 1, 0))
+    return quantize_linear(b, b.multiply(b.convert(total, f32), factor), scale, zero)
