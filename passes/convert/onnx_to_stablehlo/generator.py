@@ -48,7 +48,7 @@ def constant_of_shape(b: GraphBuilder, shape: Value, *, value: Array | None = No
 
 
 @lowers("Range")
-def arange(b: GraphBuilder, start: Value, limit: Value, delta: Value) -> Value:
+def arange(b: GraphBuilder, start: Value, limit: Value, delta: Value, *, stash_type: int = 1) -> Value:
     first, last, step = (b.number(x, "bounds of Range") for x in (start, limit, delta))
     if step == 0:
         raise b.fail("delta of Range is 0")
