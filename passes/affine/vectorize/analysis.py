@@ -11,6 +11,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
 from ....dialects import affine, memref, vector
 from ....dialects.affine.linear_forms import is_linear, memref_shape, row_major_strides
+from ..dependence import carries_dependence
 
 Kind = vector.CombiningKindFlag
 
@@ -242,7 +243,7 @@ def check_dependences(plan: Plan, loaded: list[affine.LoadOp | memref.LoadOp], s
                 and other.map == store.map
                 and tuple(other.indices) == tuple(store.indices)
             )
-            if not same:
+            if not same and carries_dependence(plan.loop):
                 raise NotVectorizable("a round may touch what another one writes")
             if not isinstance(other, affine.StoreOp):
                 plan.idempotent = False
