@@ -6,11 +6,11 @@ dialect and no pass: the tool hands them in as a `Registry`.
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -89,6 +89,8 @@ class Driver:
             return 0
         except LaminaError as error:
             return self._refuse(str(error), argv, stderr)
+        except BrokenPipeError:
+            raise
         except OSError as error:
             place = error.filename or self.program
             return self._refuse(f"{place}: error: {error.strerror or error}", argv, stderr)
@@ -294,6 +296,12 @@ def split_input(text: str) -> list[str]:
 
 def main(driver: Driver) -> int:
     """Runs `driver` on the process's own arguments and streams."""
-    with ExitStack() as stack:
-        stack.callback(sys.stdout.flush)
-        return driver.run(sys.argv[1:], sys.stdin, sys.stdout, sys.stderr)
+    try:
+        status = driver.run(sys.argv[1:], sys.stdin, sys.stdout, sys.stderr)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
