@@ -27,7 +27,8 @@ def attribute_array(attr: Any, weights: WeightStore) -> Array:
         case DenseIntOrFPElementsAttr():
             return dense_array(attr)
         case DenseResourceAttr():
-            return weights.get(attr.resource_handle.data)
+            array, dtype = weights.get(attr.resource_handle.data), dtype_of(attr.type)
+            return array if array.dtype == dtype else array.view(dtype)  # unsigned in the store, signless here
         case _:
             raise TypeError(f"not the value of a constant: {attr}")
 
