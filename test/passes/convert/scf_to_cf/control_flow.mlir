@@ -1,0 +1,70 @@
+// RUN: lamina-opt %s -p convert-scf-to-cf | filecheck %s
+
+// CHECK-LABEL: func.func @loop
+func.func @loop(%lo: index, %hi: index, %step: index, %init: f32) -> f32 {
+  // CHECK: cf.br ^[[HEAD:.*]](%lo, %init : index, f32)
+  // CHECK: ^[[HEAD]](%[[I:.*]]: index, %[[ACC:.*]]: f32):
+  // CHECK: %[[MORE:.*]] = arith.cmpi slt, %[[I]], %hi : index
+  // CHECK: cf.cond_br %[[MORE]], ^[[BODY:.*]], ^[[END:.*]]
+  // CHECK: ^[[BODY]]:
+  %r = scf.for %i = %lo to %hi step %step iter_args(%acc = %init) -> (f32) {
+    // CHECK: %s = arith.addf %[[ACC]], %[[ACC]] : f32
+    %s = arith.addf %acc, %acc : f32
+    // CHECK: %[[NEXT:.*]] = arith.addi %[[I]], %step overflow<nsw> : index
+    // CHECK: cf.br ^[[HEAD]](%[[NEXT]], %s : index, f32)
+    scf.yield %s : f32
+  }
+  // CHECK: ^[[END]]:
+  // CHECK: func.return %[[ACC]] : f32
+  func.return %r : f32
+}
+
+// CHECK-LABEL: func.func @branches
+func.func @branches(%c: i1, %x: f32, %y: f32) -> f32 {
+  // CHECK: cf.cond_br %c, ^[[THEN:.*]], ^[[ELSE:.*]]
+  // CHECK: ^[[THEN]]:
+  // CHECK: cf.br ^[[END:.*]](%x : f32)
+  // CHECK: ^[[ELSE]]:
+  // CHECK: cf.br ^[[END]](%y : f32)
+  // CHECK: ^[[END]](%[[R:.*]]: f32):
+  %r = scf.if %c -> (f32) {
+    scf.yield %x : f32
+  } else {
+    scf.yield %y : f32
+  }
+  // CHECK: func.return %[[R]] : f32
+  func.return %r : f32
+}
+
+// CHECK-LABEL: func.func @while
+func.func @while(%init: index, %limit: index) -> index {
+  // CHECK: cf.br ^[[BEFORE:.*]](%init : index)
+  // CHECK: ^[[BEFORE]](%[[X:.*]]: index):
+  // CHECK: cf.cond_br %more, ^[[AFTER:.*]], ^[[END:.*]]
+  %r = scf.while (%x = %init) : (index) -> index {
+    %more = arith.cmpi slt, %x, %limit : index
+    scf.condition(%more) %x : index
+  } do {
+  ^bb0(%x: index):
+    // CHECK: ^[[AFTER]]:
+    // CHECK: cf.br ^[[BEFORE]](%next : index)
+    %next = arith.addi %x, %x : index
+    scf.yield %next : index
+  }
+  // CHECK: func.return %[[X]] : index
+  func.return %r : index
+}
+
+// CHECK-LABEL: func.func @nested
+func.func @nested(%m: memref<8xf32>, %zero: index, %n: index, %one: index, %c: i1) {
+  scf.for %i = %zero to %n step %one {
+    scf.if %c {
+      scf.for %j = %zero to %n step %one {
+        %x = memref.load %m[%j] : memref<8xf32>
+      }
+    }
+  }
+  // CHECK-NOT: scf.
+  // CHECK: func.return
+  func.return
+}
