@@ -10,7 +10,6 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
     BFloat16Type,
-    BoolAttr,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     MemRefType,
@@ -280,7 +279,7 @@ def _transfer(
     map = op.permutation_map.data
     if not map.is_minor_identity() or vector_type.get_num_dims() != 1:
         raise b.fail("only transfers along the last dimension are supported here")
-    inside = all(isinstance(flag, BoolAttr) and bool(flag.value.data) for flag in op.in_bounds)
+    inside = all(bool(flag.value.data) for flag in op.in_bounds)
     if not inside:
         size = type_.get_shape()[-1]
         if size == DYNAMIC_INDEX:
