@@ -1,0 +1,34 @@
+// RUN: lamina-opt %s -p math-expand | filecheck %s
+
+// No function is left that a math library would have to compute; what has an instruction stays.
+// CHECK-LABEL: func.func @functions
+func.func @functions(%x: vector<8xf32>, %y: f64) -> (vector<8xf32>, f64, vector<8xf32>) {
+  // CHECK-NOT: math.exp
+  // CHECK: math.fma
+  %e = math.exp %x : vector<8xf32>
+  // CHECK-NOT: math.log
+  %l = math.log %y : f64
+  // CHECK: math.sqrt %x : vector<8xf32>
+  %s = math.sqrt %x : vector<8xf32>
+  func.return %e, %l, %s : vector<8xf32>, f64, vector<8xf32>
+}
+
+// Half precisions go through f32.
+// CHECK-LABEL: func.func @half
+func.func @half(%x: f16) -> f16 {
+  // CHECK: arith.extf %x : f16 to f32
+  // CHECK: arith.truncf %{{.*}} : f32 to f16
+  %r = math.tanh %x : f16
+  func.return %r : f16
+}
+
+// A small constant exponent is a few multiplications.
+// CHECK-LABEL: func.func @cube
+func.func @cube(%x: f32) -> f32 {
+  %three = arith.constant 3.0 : f32
+  // CHECK: %[[SQUARE:.*]] = arith.mulf %x, %x
+  // CHECK: %r = arith.mulf %x, %[[SQUARE]]
+  // CHECK-NEXT: func.return %r : f32
+  %r = math.powf %x, %three : f32
+  func.return %r : f32
+}
