@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, TensorType, f32
-from xdsl.dialects.test import TestOp
+from xdsl.dialects.test import TestOp as SourceOp
 
 from lamina.compiler.context import LaminaContext
 from lamina.compiler.dtypes import dense_attribute
@@ -53,7 +53,7 @@ def test_infinities_in_text_are_bit_patterns() -> None:
 
 
 def test_what_is_no_constant() -> None:
-    x = TestOp(result_types=[TensorType(f32, [2])]).results[0]
+    x = SourceOp(result_types=[TensorType(f32, [2])]).results[0]
     assert constant_value(x, WeightStore()) is None
     assert constant_value(AddOp(x, x), WeightStore()) is None
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from xdsl.dialects.builtin import ComplexType, TensorType, f32, f64, i1, i8, i16, i32, i64
-from xdsl.dialects.test import TestOp
+from xdsl.dialects.test import TestOp as SourceOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -16,7 +16,7 @@ Types = list[Attribute]
 
 
 def values(types: Types) -> list[SSAValue]:
-    return list(TestOp(result_types=types).results)
+    return list(SourceOp(result_types=types).results)
 
 
 def f(*shape: int) -> Attribute:
