@@ -4,5 +4,4 @@ from lamina.tools.lit_format import InProcess
 
 config.name = "lamina"  # noqa: F821
 config.suffixes = [".mlir"]  # noqa: F821
-config.excludes = ["samples"]  # noqa: F821
 config.test_format = InProcess()  # noqa: F821

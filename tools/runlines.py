@@ -4,10 +4,10 @@ A test is IR text with its own command, as in MLIR:
 
     // RUN: lamina-opt %s -p cse | filecheck %s
 
-A line made of `lamina-opt`, `filecheck` (or `FileCheck`), `mlir-opt`, `not`, `cat` and `diff`, joined by `|`, with
-`2>&1`, `<` and `>`, runs here; any other goes to bash, where the same names work. `%s` is the file, `%S` its folder,
-`%t` a path for scratch files. `// REQUIRES: mlir-opt` skips the file where a feature is missing. The pytest plug-in in
-test/conftest.py and the lit format in lit_format.py both call `run_file`.
+A line made of `lamina-opt`, `lamina`, `filecheck` (or `FileCheck`), `mlir-opt`, `not`, `cat` and `diff`, joined by `|`,
+with `2>&1`, `<` and `>`, runs here; any other goes to bash, where the same names work. `%s` is the file, `%S` its
+folder, `%t` a path for scratch files. `// REQUIRES: mlir-opt` skips the file where a feature is missing. The pytest
+plug-in in test/conftest.py and the lit format in lit_format.py both call `run_file`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
 from io import StringIO
@@ -29,9 +29,10 @@ from filecheck.matcher import Matcher
 from filecheck.options import parse_argv_options
 from filecheck.parser import Parser
 
+from .main import main
 from .opt import driver
 
-_HERE = frozenset({"lamina-opt", "mlir-opt", "filecheck", "FileCheck", "not", "cat", "diff"})
+_HERE = frozenset({"lamina", "lamina-opt", "mlir-opt", "filecheck", "FileCheck", "not", "cat", "diff"})
 _TIMEOUT_SECONDS = 600
 
 
@@ -182,6 +183,9 @@ def _command(words: list[str], stdin: str) -> tuple[int, str, str]:
             return int(status == 0), output, error
         case "lamina-opt":
             status = driver().run(arguments, StringIO(stdin), out, err)
+        case "lamina":
+            with redirect_stdout(out), redirect_stderr(err):
+                status = _lamina(arguments)
         case "filecheck" | "FileCheck":
             with redirect_stderr(err):
                 options = parse_argv_options([name, *arguments])
@@ -207,6 +211,13 @@ def _command(words: list[str], stdin: str) -> tuple[int, str, str]:
             out.writelines(difference)
             status = int(bool(difference))
     return status, out.getvalue(), err.getvalue()
+
+
+def _lamina(arguments: list[str]) -> int:
+    try:
+        return main(arguments)
+    except SystemExit as end:  # argparse on bad usage
+        return end.code if isinstance(end.code, int) else 2
 
 
 def _in_bash(command: str) -> tuple[int, str]:

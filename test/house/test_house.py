@@ -1,6 +1,7 @@
 """The rules of the house that a machine can check."""
 
 import ast
+import functools
 import re
 import tomllib
 from collections.abc import Iterator
@@ -18,10 +19,16 @@ def modules() -> list[Path]:
     return sorted(path for floor in FLOORS for path in (ROOT / floor).rglob("*.py"))
 
 
+@functools.cache
+def syntax(path: Path) -> ast.Module:
+    """The syntax tree of a module."""
+    return ast.parse(path.read_text())
+
+
 def imports(path: Path) -> Iterator[tuple[int, tuple[str, ...]]]:
     """The imports of a module of this package: line and path from the root; a relative one is resolved."""
     package = path.relative_to(ROOT).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(syntax(path)):
         if isinstance(node, ast.ImportFrom):
             name = tuple(filter(None, (node.module or "").split(".")))
             if node.level:
@@ -102,7 +109,7 @@ def test_every_module_says_what_it_is() -> None:
     silent = [
         str(path.relative_to(ROOT))
         for path in modules()
-        if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))
+        if path.read_text().strip() and not ast.get_docstring(syntax(path))
     ]
     assert not silent, silent
 

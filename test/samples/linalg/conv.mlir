@@ -1,7 +1,7 @@
 // A 3x3 convolution of stride 2 in NHWC: the input is padded by a kernel of its own, the weights are packed
 // [ceil(F/16), KH, KW, C, 16], the epilogue adds a bias and a residual and clips at zero.
 // RUN: lamina-opt %s | lamina-opt | filecheck %s
-// CHECK: d1 * 2 + d4
+// CHECK: ((d1 * 2) + d4)
 #a = affine_map<(n, oh, ow, f, kh, kw, c) -> (n, oh * 2 + kh, ow * 2 + kw, c)>
 #b = affine_map<(n, oh, ow, f, kh, kw, c) -> (f floordiv 16, kh, kw, c, f mod 16)>
 #c = affine_map<(n, oh, ow, f, kh, kw, c) -> (n, oh, ow, f)>

@@ -2,7 +2,7 @@
 // zeros), and its epilogue on the same (m, n) domain: + bias, relu. The epilogue updates the accumulator in
 // place: it reads it through `outs`.
 // RUN: lamina-opt %s | lamina-opt | filecheck %s
-// CHECK: d1 floordiv 16, d2, d1 mod 16
+// CHECK: (d1 floordiv 16), d2, (d1 mod 16)
 #a = affine_map<(d0, d1, d2) -> (d0, d2)>
 #b = affine_map<(d0, d1, d2) -> (d1 floordiv 16, d2, d1 mod 16)>
 #c = affine_map<(d0, d1, d2) -> (d0, d1)>

@@ -1,7 +1,7 @@
 // A 3x3 max pooling of stride 2 in NHWC. The window's extent comes from a `tensor.empty` that is never read
 // (MLIR's convention for pooling): it needs no memory.
 // RUN: lamina-opt %s | lamina-opt | filecheck %s
-// CHECK: d1 * 2 + d4
+// CHECK: ((d1 * 2) + d4)
 #x = affine_map<(n, oh, ow, c, kh, kw) -> (n, oh * 2 + kh, ow * 2 + kw, c)>
 #w = affine_map<(n, oh, ow, c, kh, kw) -> (kh, kw)>
 #y = affine_map<(n, oh, ow, c, kh, kw) -> (n, oh, ow, c)>
