@@ -8,6 +8,7 @@ import importlib
 # group -> module (with `add_arguments(parser)` and `main(args) -> int`), and its line in the help
 GROUPS = {
     "models": (".models", "latency of whole models against ONNX Runtime, alternating, 1 and 2 threads"),
+    "kernels": (".kernels", "where the time of one model goes, kernel by kernel"),
     "gemm": (".gemm", "float32 matrix products and convolutions as a share of the measured FMA peak"),
     "compile": (".compile_time", "compile time: cold, warm, and against depth"),
     "scaling": (".compile_scaling", "parse, verify, canonicalise, CSE and print against the size of the module"),
