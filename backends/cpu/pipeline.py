@@ -59,6 +59,7 @@ KERNEL_PHASES = (
             "convert-contraction-to-vector",
             "convert-linalg-to-affine",
             "affine-loop-fusion",
+            "affine-loop-interchange",
             "affine-loop-coalescing",
             "affine-loop-tile",
             "affine-parallelize",

@@ -148,8 +148,12 @@ def _chunk_inner(loop: ForOp, grain: int) -> bool:
         return False
     trips = bounds[1]
     column = max(1, work([loop]) // max(1, trips))
-    size = -(-max(1, grain // column) // LINE) * LINE
-    if trips // size < 2 or trips % size:
+    least = max(1, grain // column)
+    size = next(
+        (s for unit in (LINE, 16, 8) for s in range(-(-least // unit) * unit, trips // 2 + 1, unit) if trips % s == 0),
+        0,
+    )
+    if not size:
         return False
     block = Block(arg_types=[IndexType()])
     inner = Block(arg_types=[IndexType()])
