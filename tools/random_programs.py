@@ -21,6 +21,8 @@ from ..compiler.dtypes import dtype_of, element_type_of
 from ..compiler.program import Program
 from ..compiler.weights import Array
 from ..dialects import all_dialects
+from ..dialects.stablehlo import BroadcastInDimOp
+from ..dialects.stablehlo.constants import make_constant
 
 Choose = Callable[[int, int], int]
 Maker = Callable[["Generator"], Operation | None]
@@ -83,8 +85,6 @@ class Generator:
 
     def constant(self, array: Array) -> SSAValue:
         """A constant."""
-        from ..dialects.stablehlo.constants import make_constant
-
         return self.add(make_constant(array, self.context.weights, "c"))
 
     def numbers(self, shape: Sequence[int], kind: np.dtype[Any]) -> Array:
@@ -122,8 +122,6 @@ class Generator:
         if style < 2 and len(others) > 1:
             return self.pick(others)
         if style == 2:
-            from ..dialects.stablehlo import BroadcastInDimOp
-
             scalar = self.constant(self.numbers((), dtype(value)))
             return self.add(BroadcastInDimOp(scalar, shape=shape(value), broadcast_dimensions=[]))
         return self.constant(self.numbers(shape(value), dtype(value)))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+import lamina
 from lamina.compiler.interpreter import Interpreter
 from lamina.compiler.tolerance import bounded_reference
 from lamina.compiler.weights import Array
@@ -67,6 +68,24 @@ def test_passes_keep_meaning(name: str) -> None:
         check(case, Interpreter(changed.context).run(changed.module, case.inputs), name)
 
     run()
+
+
+def compiled(case: Case) -> list[Array]:
+    """The outputs of native code."""
+    return lamina.compile(case.program.clone(), target="cpu", threads=1, cache=False)(*case.inputs)
+
+
+@settings(QUICK, max_examples=15)
+@given(cases())
+def test_cpu_agrees(case: Case) -> None:
+    check(case, compiled(case), "cpu")
+
+
+@pytest.mark.slow
+@settings(QUICK, max_examples=5000)
+@given(cases())
+def test_cpu_agrees_on_5000(case: Case) -> None:
+    check(case, compiled(case), "cpu")
 
 
 def test_every_maker_makes() -> None:

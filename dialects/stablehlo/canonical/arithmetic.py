@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -203,7 +204,7 @@ def convert_pairs(op: ops.ConvertOp, b: Builder) -> Replacement:
 def _repeated(value: SSAValue) -> BroadcastInDimOp | None:
     """The broadcast that makes `value` from something smaller."""
     op = defining(value, BroadcastInDimOp)
-    small = op is not None and np.prod(shape_of(op.operand)) < np.prod(shape_of(value))
+    small = op is not None and prod(shape_of(op.operand)) < prod(shape_of(value))
     return op if small else None
 
 

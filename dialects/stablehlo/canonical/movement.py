@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -57,7 +58,7 @@ def reshape(op: ReshapeOp, b: Builder) -> Replacement:
     if inner := defining(op.operand, ReshapeOp):
         return b.reshape(inner.operand, shape)
     inner = defining(op.operand, BroadcastInDimOp)
-    if inner and np.prod(shape_of(inner.operand)) == 1:
+    if inner and prod(shape_of(inner.operand)) == 1:
         return b.broadcast(b.reshape(inner.operand, ()), shape, ())
     return _unit_dims_of_broadcast(inner, shape, b) if inner else None
 
@@ -88,7 +89,7 @@ def broadcast(op: BroadcastInDimOp, b: Builder) -> Replacement:
     if inner := defining(op.operand, TransposeOp):
         permutation = ints(inner.permutation)
         return b.broadcast(inner.operand, shape, [dims[permutation.index(d)] for d in range(len(dims))])
-    if np.prod(source) == np.prod(shape) and list(dims) == sorted(dims):
+    if prod(source) == prod(shape) and list(dims) == sorted(dims):
         return b.reshape(op.operand, shape)
     if 1 in source:  # only dimensions that hold something are named
         pairs = [(n, d) for n, d in zip(source, dims, strict=True) if n != 1]
