@@ -14,6 +14,7 @@ from xdsl.traits import Commutative, ConstantLike, IsolatedFromAbove, IsTerminat
 from .dominance import dominator_tree
 from .effects import Effect, effects_of, is_trivially_dead
 from .locations import fuse
+from .traits import has
 
 Key = Hashable
 _KEPT_APART = {"tensor.empty"}  # two destinations must not become one
@@ -81,7 +82,7 @@ class _Walk:
             self.changed = True
             return
         for region in op.regions:
-            if op.has_trait(IsolatedFromAbove, value_if_unregistered=False):
+            if has(op, IsolatedFromAbove):
                 outer = self.known, self.trail
                 self.known, self.trail = {}, []
                 self.region(region)
@@ -91,7 +92,7 @@ class _Walk:
         self.merge(op)
 
     def merge(self, op: Operation) -> None:
-        if op.has_trait(IsTerminator) or op.has_trait(SymbolOpInterface):
+        if has(op, IsTerminator) or has(op, SymbolOpInterface):
             return
         effect = effects_of(op)
         if effect.changes_memory:
@@ -112,7 +113,7 @@ class _Walk:
             old.replace_all_uses_with(new)
             if new.name_hint is None:
                 new.name_hint = old.name_hint
-        if first.location != op.location and not first.has_trait(ConstantLike):
+        if first.location != op.location and not has(first, ConstantLike):
             first.location = fuse((first.location, op.location), at_most=_MOST_ORIGINS)
         op.detach()
         op.erase()
@@ -157,7 +158,7 @@ def _number(block: Block, numbers: dict[SSAValue, int], body: list[Key]) -> bool
 
 def _op_key(op: Operation, numbers: dict[SSAValue, int]) -> Key:
     operands: tuple[Key, ...] = tuple(numbers.get(v, -id(v) - 1) for v in op._operands)  # pyright: ignore[reportPrivateUsage]
-    if len(operands) == 2 and op.has_trait(Commutative) and operands[0] > operands[1]:  # pyright: ignore
+    if len(operands) == 2 and has(op, Commutative) and operands[0] > operands[1]:  # pyright: ignore
         operands = operands[::-1]
     return (
         op.name,

@@ -25,6 +25,8 @@ from xdsl.traits import (
     SymbolOpInterface,
 )
 
+from .traits import class_traits, has
+
 
 class Effect(IntFlag):
     """A set of effects; the empty set is a pure op."""
@@ -76,7 +78,7 @@ def effects_of(op: Operation) -> Effect:
         return model if isinstance(model, Effect) else model(op)
     if isinstance(op, UnregisteredOp):
         return Effect.UNKNOWN
-    traits = op.get_traits_of_type(MemoryEffect)
+    traits = class_traits(type(op), MemoryEffect)
     if not traits:
         return Effect.UNKNOWN
     total = Effect.NONE
@@ -98,7 +100,7 @@ def nested_effects(op: Operation) -> Effect:
     for region in op.regions:
         for block in region.blocks:
             for inner in block.ops:
-                if inner.next_op is None and inner.has_trait(IsTerminator):
+                if inner.next_op is None and has(inner, IsTerminator):
                     continue
                 total |= effects_of(inner)
                 if total & Effect.UNKNOWN:
@@ -121,7 +123,7 @@ def is_trivially_dead(op: Operation) -> bool:
     for result in op.results:
         if result.first_use is not None:
             return False
-    if op.has_trait(IsTerminator) or op.has_trait(SymbolOpInterface):
+    if has(op, IsTerminator) or has(op, SymbolOpInterface):
         return False
     return not effects_of(op).changes_memory
 

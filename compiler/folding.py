@@ -29,6 +29,7 @@ from .dtypes import dense_array, dtype_of
 from .effects import is_pure
 from .interpreter import Interpreter
 from .semantics import has_meaning
+from .traits import has
 from .weights import Array
 
 Folded = SSAValue | Attribute
@@ -63,7 +64,7 @@ def constant_of(value: SSAValue) -> Attribute | None:
     if not isinstance(value, OpResult):
         return None
     op = value.op
-    if not op.has_trait(ConstantLike):
+    if not has(op, ConstantLike):
         return None
     stated = op.properties.get("value")  # an IntegerAttr of zero is falsy: ask for None
     return op.attributes.get("value") if stated is None else stated

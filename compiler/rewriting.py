@@ -26,6 +26,7 @@ from .context import LaminaContext
 from .dominance import dominator_tree
 from .effects import is_trivially_dead
 from .folding import Folder
+from .traits import has
 
 Pattern = Callable[[Any, PatternRewriter], None]
 
@@ -160,7 +161,7 @@ class GreedyRewriter:
             for operand in inner.operands:
                 if isinstance(owner := operand.owner, Operation):
                     self._worklist.push(owner)
-            if inner.has_trait(ConstantLike, value_if_unregistered=False):
+            if has(inner, ConstantLike):
                 key = self._constant_key(inner)
                 if self._constants.get(key) is inner:
                     del self._constants[key]
@@ -176,7 +177,7 @@ class GreedyRewriter:
 
     def _fold(self, op: Operation) -> bool:
         assert self._folder is not None
-        if op.has_trait(ConstantLike, value_if_unregistered=False):
+        if has(op, ConstantLike):
             return False
         folded = self._folder.fold(op)
         if folded is None:
@@ -223,7 +224,7 @@ class GreedyRewriter:
 
     def _unique_constants(self, root: Operation) -> None:
         """Moves every constant to the front of the entry block it is visible from, one of each."""
-        constants = [op for op in root.walk() if op.has_trait(ConstantLike, value_if_unregistered=False)]
+        constants = [op for op in root.walk() if has(op, ConstantLike)]
         fronts: dict[Block, Operation] = {}  # the last constant at the front of each block
         for constant in constants:
             if len(constant.results) != 1 or constant.parent is None:
@@ -283,7 +284,7 @@ def _home(op: Operation) -> Block:
         parent = None if region is None else region.parent
         if region is None or parent is None:
             return block
-        if parent.has_trait(IsolatedFromAbove, value_if_unregistered=False) or parent.dialect_name() not in _LOOPS:
+        if has(parent, IsolatedFromAbove) or parent.dialect_name() not in _LOOPS:
             assert region.first_block is not None
             return region.first_block
         assert parent.parent is not None

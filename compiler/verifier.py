@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from .diagnostics import Diagnostic, LaminaError
 from .dominance import dominator_tree
+from .traits import has, might_have
 
 # What xDSL's definition of a call checks, but for its search through all functions at every call.
 _CALL_WITHOUT_SEARCH = replace(CallOp.get_irdl_definition(), traits=OpTraits(lambda: ()))
@@ -43,7 +44,7 @@ class _Walk:
         if op._successors:  # pyright: ignore[reportPrivateUsage]
             self.successors(op)
         if op.regions:
-            if op.has_trait(IsolatedFromAbove, value_if_unregistered=False):
+            if has(op, IsolatedFromAbove):
                 outer, self.visible = self.visible, set()
                 self.isolations.append(op)
                 self.regions(op)
@@ -115,7 +116,7 @@ class _Walk:
                 raise LaminaError("branches to a block of another region", where=op)
 
     def regions(self, op: Operation) -> None:
-        if not op.has_trait(SymbolTable):
+        if not has(op, SymbolTable):
             self.each_region(op)
             return
         names = ((inner.get_attr_or_prop("sym_name"), inner) for region in op.regions for inner in _ops_of(region))
@@ -124,7 +125,7 @@ class _Walk:
         self.symbols.pop()
 
     def each_region(self, op: Operation) -> None:
-        no_terminator = op.has_trait(NoTerminator)
+        no_terminator = might_have(op, NoTerminator)
         for region in op.regions:
             first = region.first_block
             if first is None:
@@ -146,7 +147,7 @@ class _Walk:
             return
         if last is None:
             raise LaminaError("has an empty block: expected at least a terminator", where=op)
-        if not last.has_trait(IsTerminator):
+        if not might_have(last, IsTerminator):
             raise LaminaError("ends its block but is not a terminator", where=last)
 
     def block(self, block: Block, *, graph: bool = False) -> list[int]:
