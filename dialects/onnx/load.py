@@ -35,6 +35,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from ...compiler.context import LaminaContext
 from ...compiler.diagnostics import LaminaError
@@ -42,7 +43,7 @@ from ...compiler.weights import Array, WeightStore
 from .attributes import constant_attribute, import_attribute, import_type
 from .inference import infer_value_types, inline_functions
 from .ops import OPSET, OPSETS, REGION_NAMES, NoValueOp, OnnxOp, YieldOp, op_class, op_name
-from .order import check_order
+from .order import check_names, check_order
 from .schemas import DEFAULT_DOMAIN, OLDEST_OPSET, newest_version
 from .tensors import sparse_array, tensor_array
 from .types import UnknownType, type_of_dtype
@@ -113,8 +114,9 @@ class _Importer:
         self.types: dict[str, Attribute] = {}
 
     def module(self) -> ModuleOp:
-        opsets = self._opsets()
         graph = self.model.graph
+        check_names(graph, self.file)
+        opsets = self._opsets()
         if self.model.functions:
             self.model = inline_functions(self.model, self.file)
         nodes = self.model.graph.node
@@ -149,6 +151,7 @@ class _Importer:
         versions = {domain: IntegerAttr(version, i64) for domain, version in opsets.items()}
         module = ModuleOp([function], {OPSETS: DictionaryAttr(versions)})
         module.location = function.location
+        _check_ops(module)
         return module
 
     def function(
@@ -172,6 +175,8 @@ class _Importer:
         if not opsets:
             raise LaminaError("the model does not say its opset", where=self.file)
         for domain, version in opsets.items():
+            if not isinstance(domain, str):  # pyright: ignore[reportUnnecessaryIsInstance] what is not UTF-8
+                raise LaminaError(f"the domain {domain!r} is not UTF-8", where=self.file)
             newest = newest_version(domain)
             if domain == DEFAULT_DOMAIN and not OLDEST_OPSET <= version <= newest:
                 newer = version > newest
@@ -330,6 +335,16 @@ def import_function(
     ctx.weights = weights
     importer = _Importer(ModelProto(), ctx, location.desc.data, None)
     return importer.function(function, arguments, block, location)
+
+
+def _check_ops(module: ModuleOp) -> None:
+    """Raises LaminaError for a node that its operator's schema does not allow."""
+    for op in module.walk():
+        if isinstance(op, OnnxOp):
+            try:
+                op.verify_()
+            except VerifyException as error:
+                raise LaminaError(str(error), where=op) from error
 
 
 def _set_opsets(op: Operation | None, versions: dict[str, int], location: NameLoc) -> None:

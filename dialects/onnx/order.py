@@ -1,4 +1,4 @@
-"""Are the nodes of a graph in an order in which they can run?"""
+"""Is a graph well formed: names that are text, nodes in an order in which they can run?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,24 @@ from typing import TYPE_CHECKING
 from ...compiler.diagnostics import LaminaError
 
 if TYPE_CHECKING:
-    from onnx import NodeProto
+    from onnx import GraphProto, NodeProto
+
+
+def check_names(graph: GraphProto, file: str) -> None:
+    """Raises LaminaError when a name is not UTF-8: protobuf hands such strings out as bytes."""
+    names: list[object] = [graph.name]
+    for info in (*graph.input, *graph.output, *graph.value_info):
+        names += [info.name, *(dim.dim_param for dim in info.type.tensor_type.shape.dim)]
+    names += [tensor.name for tensor in graph.initializer]
+    for node in graph.node:
+        names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+        for attribute in node.attribute:
+            names += [attribute.name, attribute.ref_attr_name, attribute.t.name]
+            if attribute.HasField("g"):
+                check_names(attribute.g, file)
+    for name in names:
+        if isinstance(name, bytes):
+            raise LaminaError(f"the name {name!r} is not UTF-8", where=file)
 
 
 def check_order(nodes: Sequence[NodeProto], given: set[str] | None, file: str) -> None:
