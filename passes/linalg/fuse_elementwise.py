@@ -20,7 +20,7 @@ from math import prod
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
@@ -35,10 +35,12 @@ from .generic_inputs import (
     inline_producer,
     inline_scalar,
     look_through_unit_reshape,
+    merge_equal_inputs,
     replace_movement,
     uniform_scalar,
 )
 from .grouping import is_elementwise, is_tiled_contraction
+from .reshapes import hoist_expand, tensor_shape
 
 # What evaluating an op once more costs, in additions; ops not named cost 1.
 COSTS = {
@@ -69,6 +71,7 @@ class FuseElementwise(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         fusion = Fusion(lamina_context(ctx).weights)
         for block in _blocks(op):
+            _hoist_reshapes(block)
             fusion.note_epilogues(block)
             current = block.last_op
             while current is not None:
@@ -90,6 +93,15 @@ def _blocks(module: ModuleOp) -> list[Block]:
         if not isinstance(op, GenericOp):
             found += [block for region in op.regions for block in region.blocks if op is not module]
     return found
+
+
+def _hoist_reshapes(block: Block) -> None:
+    """Moves views that split dimensions before the movements they view, from the first op to the last."""
+    for op in list(block.ops):
+        if isinstance(op, ExpandShapeOp) and op.parent is block:
+            source = op.src.owner
+            if isinstance(source, GenericOp) and is_elementwise(source) and is_pure_movement(source):
+                hoist_expand(op, source)
 
 
 def _erase(op: Operation) -> None:
@@ -122,6 +134,8 @@ class Fusion:
         while index < len(consumer.inputs):
             if not self._take(consumer, index, contraction is not None):
                 index += 1
+        if contraction is None:
+            merge_equal_inputs(consumer)
 
     def _take(self, consumer: GenericOp, index: int, is_contraction: bool) -> bool:
         """One step at input `index`; whether there was something to do."""
@@ -219,23 +233,30 @@ def _keeps_rows(map_: AffineMap) -> bool:
 
 
 def _contraction_may_read(consumer: GenericOp, producer: GenericOp, index: int) -> bool:
-    """Only movements, by subscripts that are linear; the right operand, which is packed, by single loops."""
+    """Only movements, by subscripts that are linear; the right operand, which is packed, by single loops.
+
+    What is moved for others than structured ops too (a result of the program) is there to be read anyway.
+    """
     found = match_contraction(consumer)
     if found is None or not is_pure_movement(producer):
+        return False
+    if not all(isinstance(use.operation, GenericOp) for use in producer.res[0].uses):
         return False
     map_ = producer.maps[0].compose(consumer.maps[index])
     if not covers(consumer, index, [map_]):
         return False
     if index == found.rhs:
         dims = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
-        simple = all(isinstance(e, AffineDimExpr | AffineConstantExpr) for e in map_.results)
+        shape = tensor_shape(producer.inputs[0])
+        simple = all(isinstance(e, AffineDimExpr) or n == 1 for e, n in zip(map_.results, shape, strict=True))
         if not simple or len(set(dims)) != len(dims):
             return False
     elif any(linear_form(e) is None for e in map_.results):
         return False
-    before = set(_dims(consumer.maps[index]))
-    return before == set(_dims(map_))
+    ranges = loop_ranges(consumer)
+    return _dims(consumer.maps[index], ranges) == _dims(map_, ranges)
 
 
-def _dims(map_: AffineMap) -> list[int]:
-    return [d for e in map_.results for d in e.used_dims()]
+def _dims(map_: AffineMap, ranges: tuple[int, ...]) -> set[int]:
+    """The loops of more than one step that a map uses."""
+    return {d for e in map_.results for d in e.used_dims() if ranges[d] != 1}

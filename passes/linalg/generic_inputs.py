@@ -191,3 +191,19 @@ def look_through_unit_reshape(op: GenericOp, index: int, reshape: CollapseShapeO
         reshape.detach()
         reshape.erase()
     return True
+
+
+def merge_equal_inputs(op: GenericOp) -> None:
+    """Keeps one of the inputs that read the same value through the same map."""
+    kept: list[int] = []
+    inputs, maps, body = list(op.inputs), list(op.maps[: len(op.inputs)]), op.body.block
+    arguments = list(body.args)
+    for i, (value, map_) in enumerate(zip(inputs, maps, strict=True)):
+        same = next((j for j in kept if inputs[j] is value and maps[j] == map_), None)
+        if same is None:
+            kept.append(i)
+        else:
+            arguments[i].replace_all_uses_with(arguments[same])
+            body.erase_arg(arguments[i])
+    if len(kept) < len(inputs):
+        set_inputs(op, [inputs[i] for i in kept], [maps[i] for i in kept])

@@ -24,12 +24,9 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     AnyFloat,
-    ArrayAttr,
     FloatAttr,
-    IntegerAttr,
     ModuleOp,
     TensorType,
-    i64,
 )
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
@@ -42,6 +39,7 @@ from ...dialects.linalg import GenericOp, PackOp
 from ...dialects.linalg.contraction import Contraction, match_contraction
 from ...dialects.linalg.views import loop_ranges
 from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp
+from .reshapes import collapse
 
 FEWEST_COLUMNS = 4
 FEWEST_ROWS = 4  # a computed right operand is packed only where at least so many rows read it
@@ -119,13 +117,7 @@ def _without_constants(op: GenericOp, b: SSAValue, map_: AffineMap) -> SSAValue:
     groups: list[list[int]] = [[] for _ in kept]
     for i in range(len(shape)):
         groups[max(0, sum(1 for k in kept if k <= i) - 1)].append(i)
-    collapse = CollapseShapeOp.build(
-        operands=[b],
-        result_types=[TensorType(type_.element_type, [shape[i] for i in kept])],
-        properties={"reassociation": ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in g]) for g in groups])},
-    )
-    _insert(collapse, op)
-    return collapse.result
+    return collapse(b, groups, op)
 
 
 def _packed(op: GenericOp, b: SSAValue, dims: list[int], order: list[int], n: int, lanes: int) -> SSAValue:
