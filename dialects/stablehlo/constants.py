@@ -57,6 +57,7 @@ def constant_attr(array: Array, weights: WeightStore, name: str = "weight") -> A
 
 def make_constant(array: Array, weights: WeightStore, name: str = "weight") -> ConstantOp:
     """A constant op with the array's elements; large arrays go into the store under a key made from `name`."""
-    attr = constant_attr(np.asarray(array), weights, name)
+    # a mapped file must stay the object it is, or the store would take it for another array
+    attr = constant_attr(np.asanyarray(array), weights, name)
     assert isinstance(attr, DenseIntOrFPElementsAttr | DenseResourceAttr)
     return ConstantOp(attr)
