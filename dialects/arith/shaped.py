@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import Self
+from typing import Self, get_args
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
-    AnyFloat,
     ContainerType,
     IndexType,
     IntegerType,
@@ -27,6 +26,7 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
+_FLOATS: tuple[type, ...] = get_args(AnyFloat)
 _PURE = OpTraits(lambda: (Pure(),))
 
 
@@ -126,7 +126,7 @@ class SIToFPOp(_ConversionSyntax, arith.SIToFPOp):
     traits = _PURE
 
     def verify_(self) -> None:
-        _check_conversion(self, IntegerType, AnyFloat, 0)
+        _check_conversion(self, IntegerType, _FLOATS, 0)
 
 
 class UIToFPOp(_ConversionSyntax, arith.UIToFPOp):
@@ -135,7 +135,7 @@ class UIToFPOp(_ConversionSyntax, arith.UIToFPOp):
     traits = _PURE
 
     def verify_(self) -> None:
-        _check_conversion(self, IntegerType, AnyFloat, 0)
+        _check_conversion(self, IntegerType, _FLOATS, 0)
 
 
 class FPToSIOp(_ConversionSyntax, arith.FPToSIOp):
@@ -144,7 +144,7 @@ class FPToSIOp(_ConversionSyntax, arith.FPToSIOp):
     traits = _PURE
 
     def verify_(self) -> None:
-        _check_conversion(self, AnyFloat, IntegerType, 0)
+        _check_conversion(self, _FLOATS, IntegerType, 0)
 
 
 class FPToUIOp(_ConversionSyntax, arith.FPToUIOp):
@@ -153,7 +153,7 @@ class FPToUIOp(_ConversionSyntax, arith.FPToUIOp):
     traits = _PURE
 
     def verify_(self) -> None:
-        _check_conversion(self, AnyFloat, IntegerType, 0)
+        _check_conversion(self, _FLOATS, IntegerType, 0)
 
 
 class IndexCastOp(_ConversionSyntax, arith.IndexCastOp):
@@ -211,7 +211,7 @@ class CmpfOp(arith.CmpfOp):
         _retype(self, operand1)
 
     def verify_(self) -> None:
-        _check_comparison(self, (AnyFloat,))  # pyright: ignore
+        _check_comparison(self, _FLOATS)
 
 
 class SelectOp(arith.SelectOp):

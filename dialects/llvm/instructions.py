@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import ClassVar
 
-from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
     AnyFloatConstr,
     DenseArrayBase,
@@ -16,7 +15,6 @@ from xdsl.dialects.builtin import (
     SignlessIntegerConstraint,
     UnitAttr,
     VectorType,
-    i1,
     i32,
     i64,
 )
@@ -43,6 +41,8 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 from xdsl.traits import IsTerminator, Pure
 from xdsl.utils.exceptions import VerifyException
+
+from ...compiler.dtypes import dense_array
 
 # i64 values of MLIR's atomic enums, as keywords of the textual form.
 ATOMIC_ORDERINGS = ("not_atomic", "unordered", "monotonic", "acquire", "release", "acq_rel", "seq_cst")
@@ -83,49 +83,6 @@ class FloatToIntOp(IRDLOperation, ABC):
 
     def __init__(self, arg: SSAValue | Operation, res_type: Attribute):
         super().__init__(operands=[arg], result_types=[res_type])
-
-
-@irdl_op_definition
-class FCmpOp(IRDLOperation):
-    """`%r = llvm.fcmp "olt" %x, %y : vector<8xf32>`: vectors too, and then a vector of i1."""
-
-    name = "llvm.fcmp"
-    T: ClassVar = VarConstraint("T", AnyFloatConstr | VectorType.constr(AnyFloatConstr))
-    lhs = operand_def(T)
-    rhs = operand_def(T)
-    res = result_def(eq(i1) | VectorType.constr(eq(i1)))
-    predicate = prop_def(IntegerAttr.constr(type=eq(i64)))
-    fastmathFlags = prop_def(FastMathAttr, default_value=FastMathAttr(None))
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-
-    def __init__(self, lhs: SSAValue, rhs: SSAValue, predicate: str):
-        type_ = lhs.type
-        super().__init__(
-            operands=[lhs, rhs],
-            result_types=[VectorType(i1, type_.get_shape()) if isinstance(type_, VectorType) else i1],
-            properties={"predicate": IntegerAttr(llvm.FCmpPredicateFlag(predicate).to_int(), i64)},
-        )
-
-    @classmethod
-    def parse(cls, parser: Parser) -> Self:
-        predicate = parser.parse_str_literal()
-        lhs = parser.parse_unresolved_operand()
-        parser.parse_punctuation(",")
-        rhs = parser.parse_unresolved_operand()
-        attributes = parser.parse_optional_attr_dict()
-        parser.parse_punctuation(":")
-        type_ = parser.parse_type()
-        op = cls(parser.resolve_operand(lhs, type_), parser.resolve_operand(rhs, type_), predicate)
-        op.attributes |= attributes
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(f' "{llvm.FCmpPredicateFlag.from_int(self.predicate.value.data)}" ')
-        printer.print_list((self.lhs, self.rhs), printer.print_ssa_value)
-        printer.print_op_attributes(self.attributes)
-        printer.print_string(" : ")
-        printer.print_attribute(self.lhs.type)
 
 
 @irdl_op_definition
@@ -323,7 +280,7 @@ class SwitchOp(IRDLOperation):
         """The case values with their blocks."""
         if self.case_values is None:
             return []
-        numbers = [int(value) for value in self.case_values.get_values()]
+        numbers: list[int] = dense_array(self.case_values).ravel().tolist()
         return list(zip(numbers, self.case_blocks, strict=True))
 
     def verify_(self) -> None:

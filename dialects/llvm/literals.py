@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import (
@@ -30,6 +28,7 @@ from xdsl.dialects.llvm import (
 from xdsl.ir import Attribute
 
 from ...compiler.diagnostics import LaminaError
+from ...compiler.dtypes import dense_array
 
 _FLOATS: dict[type[Attribute], str] = {
     Float16Type: "half",
@@ -110,12 +109,12 @@ def _dense_text(value: DenseIntOrFPElementsAttr, type_: Attribute) -> str:
     element = value.get_element_type()
     text = type_text(element)
     if isinstance(element, IntegerType):
-        numbers: Iterable[Any] = value.get_values()
+        numbers = dense_array(value).ravel().tolist()
         if element.width.data == 1:
             literals = ["true" if number else "false" for number in numbers]
         else:
             literals = [str(int(number)) for number in numbers]
     else:
-        literals = [float_text(float(number), element) for number in value.get_values()]
+        literals = [float_text(float(number), element) for number in dense_array(value).ravel()]
     inner = ", ".join(f"{text} {literal}" for literal in literals)
     return f"<{inner}>" if isinstance(type_, VectorType) else f"[{inner}]"

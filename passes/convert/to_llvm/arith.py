@@ -22,9 +22,11 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....compiler.conversion import Rule, RuleBuilder
+from ....compiler.dtypes import dense_array
 from ....dialects.arith import IndexCastUIOp
 from ....dialects.llvm.instructions import FCmpOp, FPToSIOp, FPToUIOp, FreezeOp, SelectOp, UIToFPOp
 from ....dialects.llvm.intrinsics import (
@@ -85,9 +87,9 @@ _CONTRACTED = (arith.AddfOp, arith.SubfOp, arith.MulfOp)  # may become part of a
 def fast_math(op: Operation) -> llvm.FastMathAttr:
     """The flags of `op`, and leave to contract where that is the house's default."""
     flags = op.properties.get("fastmath")
-    own = flags.data if isinstance(flags, arith.FastMathFlagsAttr) else frozenset[llvm.FastMathFlag]()
+    own = flags.data if isinstance(flags, arith.FastMathFlagsAttr) else frozenset[FastMathFlag]()
     if isinstance(op, _CONTRACTED) and "strict" not in op.attributes:
-        return llvm.FastMathAttr([*own, llvm.FastMathFlag.ALLOW_CONTRACT]) if own else CONTRACT
+        return llvm.FastMathAttr([*own, FastMathFlag.ALLOW_CONTRACT]) if own else CONTRACT
     return llvm.FastMathAttr(own) if own else NO_FLAGS
 
 
@@ -187,7 +189,7 @@ def lower_constant(op: arith.ConstantOp, operands: Sequence[SSAValue], b: RuleBu
     elif isinstance(value, DenseIntOrFPElementsAttr):
         if isinstance(value.get_element_type(), IndexType):
             assert isinstance(type_, VectorType)
-            value = DenseIntOrFPElementsAttr.from_list(type_, [int(v) for v in value.get_values()])
+            value = DenseIntOrFPElementsAttr.from_list(type_, dense_array(value).ravel().tolist())
     elif not isinstance(value, FloatAttr):
         raise b.fail(f"constant {value} cannot be an immediate")
     return b(llvm.ConstantOp(value, type_)).result

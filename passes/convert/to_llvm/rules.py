@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....compiler.conversion import RuleBuilder, Rules
@@ -24,7 +25,7 @@ from ....compiler.diagnostics import LaminaError
 from ....dialects.llvm.instructions import PoisonOp
 
 POINTER = llvm.LLVMPointerType()
-CONTRACT = llvm.FastMathAttr([llvm.FastMathFlag.ALLOW_CONTRACT])
+CONTRACT = llvm.FastMathAttr([FastMathFlag.ALLOW_CONTRACT])
 NO_FLAGS = llvm.FastMathAttr(None)
 
 

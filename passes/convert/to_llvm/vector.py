@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm, vector
-from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AnyFloat,
     BFloat16Type,
+    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FloatAttr,
     MemRefType,
@@ -168,7 +168,7 @@ def lower_reduction(op: ReductionOp, operands: Sequence[SSAValue], b: RuleBuilde
         value, *rest = (extend_bf16(b, v, like(v.type, f32)) for v in operands)
     result_type = element_of(value.type)
     flags = NO_FLAGS
-    if isinstance(op.fastmath, FastMathFlagsAttr) and op.fastmath.data:
+    if op.fastmath.data:
         flags = llvm.FastMathAttr(op.fastmath.data)
     if isinstance(result_type, AnyFloat) and kind in ("add", "mul"):
         start = rest[0] if rest else _neutral(b, kind, result_type)
@@ -250,8 +250,7 @@ def lower_shuffle(op: vector.ShuffleOp, operands: Sequence[SSAValue], b: RuleBui
 
 def _shuffle(b: RuleBuilder, left: SSAValue, right: SSAValue, mask: Sequence[int]) -> SSAValue:
     type_ = VectorType(element_of(left.type), [len(mask)])
-    from_list = llvm.DenseArrayBase.from_list
-    return b(llvm.ShuffleVectorOp(left, right, from_list(i32, mask), type_)).res
+    return b(llvm.ShuffleVectorOp(left, right, DenseArrayBase.from_list(i32, mask), type_)).res
 
 
 def _widened(b: RuleBuilder, value: SSAValue, length: int) -> SSAValue:
