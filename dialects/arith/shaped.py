@@ -11,6 +11,7 @@ from typing import Self, get_args
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
+    AnyFloat,
     ContainerType,
     IndexType,
     IntegerType,
