@@ -1,4 +1,4 @@
-"""How the core's cost grows with the module: `python -m lamina.tools.bench.compile_scaling`.
+"""How the core's cost grows with the module: `lamina bench scaling`.
 
 A straight-line function of 1,000, 5,000 and 20,000 ops, a third of them duplicates and a tenth of them constants, goes
 through parse, verify, canonicalise, CSE and print. The last column must not grow.
@@ -75,11 +75,14 @@ def measure(size: int) -> Timing:
     return Timing(size, seconds)
 
 
-def main() -> None:
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the group."""
+    parser.add_argument("sizes", nargs="*", type=int, default=list(SIZES), help="ops per module")
+
+
+def main(args: argparse.Namespace) -> int:
     """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sizes", nargs="*", type=int, default=list(SIZES))
-    sizes: list[int] = parser.parse_args().sizes
+    sizes: list[int] = args.sizes
     measure(100)  # imports and caches
     for number, size in enumerate(sizes):
         timing = measure(size)
@@ -87,7 +90,4 @@ def main() -> None:
             print("".join(f"{name:>14}" for name in ("ops", *timing.seconds, "µs per op")))
         cells = [f"{size:>14}", *(f"{s * 1e3:>11.0f} ms" for s in timing.seconds.values())]
         print("".join(cells) + f"{timing.microseconds_per_op:>14.0f}")
-
-
-if __name__ == "__main__":
-    main()
+    return 0
