@@ -14,7 +14,7 @@ from lamina.compiler.interpreter import Interpreter
 from lamina.compiler.tolerance import bounded_reference
 from lamina.compiler.weights import Array
 from lamina.passes import all_passes
-from lamina.tools import random_ops
+from lamina.tools import random_ops, random_regions
 from lamina.tools.random_programs import MAKERS, Case, Generator
 
 PIPELINES = {
@@ -32,7 +32,7 @@ PIPELINES = {
     ],
 }
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-assert random_ops  # registers the makers
+assert random_ops and random_regions  # they register the makers
 
 
 @st.composite

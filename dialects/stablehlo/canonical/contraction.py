@@ -1,7 +1,8 @@
 """Constants after a product go into its constant weights; transposes before one into its dimension numbers.
 
 This is what turns convolution, bias and batch normalisation of a trained network into one convolution and one
-bias. Weights are computed in float64 and rounded once.
+bias. Weights are computed in float64 and rounded once. Nothing is folded where the new weights would not all be
+finite, so that NaN and infinities arise where they did.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ....compiler.weights import Array
 from .. import BatchNormInferenceOp, BroadcastInDimOp, ConvolutionOp, DotGeneralOp, TransposeOp
 from .. import ops_elementwise as ops
 from ..attributes import ints
-from ..semantics.elementwise import is_float
+from ..semantics.elementwise import is_float, widened
 from .rules import Builder, Replacement, compact, defining, shape_of, simplifies
 from .windows import convolution_like
 
@@ -33,12 +34,18 @@ def batch_norm_with_constants(op: BatchNormInferenceOp, b: Builder) -> Replaceme
         factor = scale / np.sqrt(variance + op.epsilon.value.data)
         shift = offset - mean * factor
     shape, dtype = shape_of(op.operand), known[0].dtype if known[0] is not None else None
+    if not (_all_finite(factor.astype(dtype)) and _all_finite(shift.astype(dtype))):
+        return None
     dim, count = op.feature_index.value.data, shape_of(op.scale)
     terms = [
         b.broadcast(b.constant(np.broadcast_to(term.astype(dtype), count), name), shape, [dim])
         for term, name in ((factor, "scale"), (shift, "shift"))
     ]
     return b.value(ops.AddOp(b.value(ops.MultiplyOp(op.operand, terms[0])), terms[1]))
+
+
+def _all_finite(array: Array) -> bool:
+    return bool(np.isfinite(widened(array)).all())
 
 
 def _exact(array: Array) -> Array:
@@ -76,12 +83,15 @@ def _per_feature(value: SSAValue, op: Product, b: Builder) -> Array | None:
     return array if array is not None and ints(repeat.broadcast_dimensions) == (feature[1],) else None
 
 
-def _scaled(op: Product, factor: Array, b: Builder) -> Product:
-    """`op` with its weights multiplied by `factor` per output feature."""
+def _scaled(op: Product, factor: Array, b: Builder) -> Product | None:
+    """`op` with its weights multiplied by `factor` per output feature; None where they are not finite then."""
     weights, feature = b.constant_of(op.rhs), _feature(op)
     assert weights is not None and feature is not None
     along = [-1 if d == feature[0] else 1 for d in range(weights.ndim)]
-    new = (_exact(weights) * _exact(factor).reshape(along)).astype(weights.dtype)
+    with np.errstate(all="ignore"):
+        new = (_exact(weights) * _exact(factor).reshape(along)).astype(weights.dtype)
+    if not _all_finite(new):
+        return None
     rhs = b.constant(np.broadcast_to(new, weights.shape), "scaled")
     if isinstance(op, ConvolutionOp):
         return b(convolution_like(op, op.lhs, rhs))
@@ -118,7 +128,8 @@ def scale_into_weights(op: ops.BinaryOp, b: Builder) -> Replacement:
     factor = _per_feature(op.rhs, product, b) if product else None
     if product is None or factor is None:
         return None
-    return _scaled(product, _multiplier(op, factor), b).result
+    scaled = _scaled(product, _multiplier(op, factor), b)
+    return scaled.result if scaled else None
 
 
 def _multiplier(op: ops.BinaryOp, factor: Array) -> Array:
@@ -137,10 +148,14 @@ def scale_past_bias(op: ops.BinaryOp, b: Builder) -> Replacement:
     if bias is None or factor is None:
         return None
     multiplier = _multiplier(op, factor)
-    new = (_exact(bias) * _exact(multiplier)).astype(bias.dtype)
+    with np.errstate(all="ignore"):
+        new = (_exact(bias) * _exact(multiplier)).astype(bias.dtype)
+    scaled = _scaled(product, multiplier, b) if _all_finite(new) else None
+    if scaled is None:
+        return None
     if new.size > 1 or max(bias.size, factor.size) > 1:
         new = np.broadcast_to(new, (max(bias.size, factor.size),))
-    return b.value(ops.AddOp(_scaled(product, multiplier, b).result, _bias(op.result, new, product, b)))
+    return b.value(ops.AddOp(scaled.result, _bias(op.result, new, product, b)))
 
 
 @simplifies(ops.AddOp)
