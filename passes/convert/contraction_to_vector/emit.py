@@ -93,11 +93,11 @@ def write_nest(
                 row = code.index(strips.start(D(0)), strip) if strips.tiles > 1 or strips.first else None
                 writer.write(strips.size, groups.size, columns, (operands[0], row, panel))
 
-            share(code, strips.tiles, row_blocks, operands[1], by_strip)
+            share(code, strips.tiles, row_blocks, operands[2], by_strip)
 
-        share(code, groups.tiles, panel_blocks, operands[2], by_group)
+        share(code, groups.tiles, panel_blocks, operands[1], by_group)
 
-    extents = (batch, row_blocks, panel_blocks)
+    extents = (batch, panel_blocks, row_blocks)  # consecutive tasks, one thread's, share panels
     tasks = batch * row_blocks * panel_blocks
     work = batch * strips.count * groups.count * columns.lanes * contraction.extent(contraction.k)
     if tasks > 1 and cores > 1 and work >= SMALL:

@@ -9,7 +9,7 @@ from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 
 SMALL = 200_000  # multiply-adds below which starting threads costs more than it brings
-MIN_STRIPS = 8  # strips per block below which panels of B are fetched too often
+MIN_STRIPS = 16  # strips per block below which panels of B are fetched too often
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ def blocks(problem: Problem, machine: Machine, rows: int, strips: int, groups: i
         return row_blocks, 1
     by_rows = ceil_div(strips, cores) * cores / strips  # time lost to uneven shares, 1 is none
     by_panels = ceil_div(groups, cores) * cores / max(groups, 1)
-    if groups >= cores and (by_panels < by_rows or strips < cores * 4):
+    wide = problem.columns > problem.rows and by_panels <= by_rows * 1.1  # sharing B out fetches less than sharing A
+    if groups >= cores and (wide or by_panels < by_rows - 0.05 or strips < cores * 4):
         return row_blocks, cores
     return min(strips, ceil_div(row_blocks, cores) * cores), 1

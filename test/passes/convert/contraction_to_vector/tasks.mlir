@@ -8,11 +8,11 @@
 // CHECK-SAME: rows=6 panels=1 row_blocks=2
 // CHECK: affine.parallel (%[[T:.*]]) = (0) to (2) {
 // CHECK: affine.for %{{.*}} = affine_map<(d0) -> (((d0 * 20) floordiv 2))>(%{{.*}}) to affine_map<(d0) -> ((((d0 * 20) + 20) floordiv 2))>(%{{.*}}) {
-func.func private @many_rows(%x: memref<120x256xf32>, %w: memref<8x256x16xf32>, %y: memref<120x128xf32>) attributes {lamina.kernel = "contraction"} {
+func.func private @many_rows(%x: memref<120x256xf32>, %w: memref<4x256x16xf32>, %y: memref<120x64xf32>) attributes {lamina.kernel = "contraction"} {
   %zero = arith.constant 0.0 : f32
-  linalg.fill ins(%zero : f32) outs(%y : memref<120x128xf32>)
+  linalg.fill ins(%zero : f32) outs(%y : memref<120x64xf32>)
   linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%x, %w : memref<120x256xf32>, memref<8x256x16xf32>) outs(%y : memref<120x128xf32>) {
+      ins(%x, %w : memref<120x256xf32>, memref<4x256x16xf32>) outs(%y : memref<120x64xf32>) {
   ^bb0(%l: f32, %r: f32, %o: f32):
     %p = arith.mulf %l, %r : f32
     %s = arith.addf %o, %p : f32
