@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.traits import Commutative, ConstantLike, IsolatedFromAbove, IsTerminator, SymbolOpInterface
+from xdsl.traits import Commutative, ConstantLike, IsTerminator, SymbolOpInterface
 
 from .dominance import dominator_tree
 from .effects import Effect, effects_of, is_trivially_dead
 from .locations import fuse
-from .traits import has
+from .traits import has, owns_its_values
 
 Key = Hashable
 _KEPT_APART = {"tensor.empty"}  # two destinations must not become one
@@ -82,7 +82,7 @@ class _Walk:
             self.changed = True
             return
         for region in op.regions:
-            if has(op, IsolatedFromAbove):
+            if owns_its_values(op):
                 outer = self.known, self.trail
                 self.known, self.trail = {}, []
                 self.region(region)

@@ -19,14 +19,14 @@ from typing import Any
 from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
-from xdsl.traits import ConstantLike, HasCanonicalizationPatternsTrait, IsolatedFromAbove
+from xdsl.traits import ConstantLike, HasCanonicalizationPatternsTrait
 from xdsl.utils.worklist import Worklist
 
 from .context import LaminaContext
 from .dominance import dominator_tree
 from .effects import is_trivially_dead
 from .folding import Folder
-from .traits import has
+from .traits import has, owns_its_values
 
 Pattern = Callable[[Any, PatternRewriter], None]
 
@@ -272,9 +272,6 @@ def drop_unreachable_blocks(region: Region) -> bool:
     return bool(dead)
 
 
-_LOOPS = frozenset({"scf", "affine"})  # a constant may leave the regions of these; others own what is in them
-
-
 def _home(op: Operation) -> Block:
     """The block where constants that `op` uses live: the entry block of the function or region that owns them."""
     block = op.parent
@@ -284,7 +281,7 @@ def _home(op: Operation) -> Block:
         parent = None if region is None else region.parent
         if region is None or parent is None:
             return block
-        if has(parent, IsolatedFromAbove) or parent.dialect_name() not in _LOOPS:
+        if owns_its_values(parent):
             assert region.first_block is not None
             return region.first_block
         assert parent.parent is not None

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TypeVar
 
 from xdsl.ir import Operation
-from xdsl.traits import OpTrait
+from xdsl.traits import IsolatedFromAbove, OpTrait
 
 TraitT = TypeVar("TraitT", bound=OpTrait)
 
@@ -42,3 +42,15 @@ def _class_might_have(op_type: type[Operation], trait: type[OpTrait]) -> bool:
 def might_have(op: Operation, trait: type[OpTrait]) -> bool:
     """Whether `op` has `trait`, or is of a dialect nobody registered, so that it cannot be known."""
     return _class_might_have(type(op), trait)
+
+
+_LOOPS = frozenset({"scf", "affine"})
+
+
+def owns_its_values(op: Operation) -> bool:
+    """Whether what is computed inside the regions of `op` should stay there and not be shared with what is around.
+
+    True but for loops and branches: the body of a structured op or of a reduction is a function of its arguments,
+    and passes that move such an op rely on its using nothing else.
+    """
+    return op.name.partition(".")[0] not in _LOOPS or has(op, IsolatedFromAbove)

@@ -88,3 +88,26 @@ func.func @empties() -> (tensor<4xf32>, tensor<4xf32>) {
   %1 = tensor.empty() : tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
 }
+
+// The body of a structured op shares nothing with what is around; the body of a loop does.
+// CHECK-LABEL: func.func @owners
+func.func @owners(%a: tensor<4xf32>, %m: memref<4xf32>, %n: index) -> tensor<4xf32> {
+  // CHECK-COUNT-2: arith.constant 2.0
+  // CHECK-NOT: arith.constant 2.0
+  %two = arith.constant 2.0 : f32
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%a : tensor<4xf32>) {
+  ^bb0(%x: f32):
+    %two_1 = arith.constant 2.0 : f32
+    %z = arith.mulf %x, %two_1 : f32
+    linalg.yield %z : f32
+  } -> tensor<4xf32>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  scf.for %i = %zero to %n step %one {
+    %two_2 = arith.constant 2.0 : f32
+    memref.store %two_2, %m[%i] : memref<4xf32>
+    memref.store %two, %m[%zero] : memref<4xf32>
+  }
+  // CHECK: return
+  return %0 : tensor<4xf32>
+}
