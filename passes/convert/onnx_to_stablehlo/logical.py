@@ -55,16 +55,3 @@ def greater_or_equal(b: GraphBuilder, x: Value, y: Value) -> Value:
 @lowers("Where")
 def where(b: GraphBuilder, condition: Value, x: Value, y: Value) -> Value:
     return b.select(condition, x, y)
-
-
-@lowers("If")
-def conditional(b: GraphBuilder, condition: Value, *, then_branch: int, else_branch: int) -> list[Value]:
-    """A condition known at compile time drops the other branch; else both are computed and one is chosen."""
-    known = b.constant_value(condition)
-    if known is not None:
-        return b.region(then_branch if known.reshape(-1)[0] else else_branch, [])
-    yes, no = b.region(then_branch, []), b.region(else_branch, [])
-    if any(x.type != y.type for x, y in zip(yes, no, strict=True)):
-        raise b.fail("the branches give results of different types, and the condition depends on the inputs")
-    chosen = b.reshape(condition, [])
-    return [b.select(chosen, x, y) for x, y in zip(yes, no, strict=True)]

@@ -31,6 +31,7 @@ PLUGIN_GROUP = "lamina.lowerings"
 CHAPTERS = (
     "elementwise",
     "logical",
+    "control",
     "activation",
     "shape",
     "indexing",
