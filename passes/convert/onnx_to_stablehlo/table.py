@@ -41,6 +41,7 @@ CHAPTERS = (
     "convolution",
     "pooling",
     "normalization",
+    "recurrent",
     "sorting",
     "resizing",
     "quantization",

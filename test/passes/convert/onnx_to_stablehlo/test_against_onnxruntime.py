@@ -1,4 +1,4 @@
-"""Pools and convolutions in many shapes of padding, against ONNX Runtime."""
+"""Pools, convolutions and recurrent networks with many attributes, against ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -29,26 +29,28 @@ WINDOWS: list[dict[str, Any]] = [
 ]
 
 
-def check(operator: str, *weights: np.ndarray[Any, Any], **attributes: Any) -> None:
-    x = RNG.standard_normal((2, 4, 9, 10)).astype(np.float32)
+def check(operator: str, *weights: np.ndarray[Any, Any], outputs: int = 1, **attributes: Any) -> None:
+    shape = (5, 2, 4) if outputs > 1 else (2, 4, 9, 10)
+    x = RNG.standard_normal(shape).astype(np.float32)
+    results = [f"y{i}" for i in range(outputs)]
     names = [f"w{i}" for i in range(len(weights))]
     graph = helper.make_graph(
-        [helper.make_node(operator, ["x", *names], ["y"], **attributes)],
+        [helper.make_node(operator, ["x", *names], results, **attributes)],
         "g",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in results],
         [numpy_helper.from_array(w, name) for w, name in zip(weights, names, strict=True)],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
-    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    expected = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
     ctx = LaminaContext()
     for name, load in all_dialects().items():
         ctx.register_dialect(name, load)
     module = load_model(model, ctx)
     ConvertOnnxToStablehlo().apply(ctx, module)
     module.verify()
-    (actual,) = Interpreter(ctx.weights).run(module, [x])
-    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+    for actual, right in zip(Interpreter(ctx.weights).run(module, [x]), expected, strict=True):
+        np.testing.assert_allclose(actual, right, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
@@ -89,3 +91,13 @@ def test_conv_transpose(options: dict[str, Any], group: int) -> None:
 def test_lrn() -> None:
     check("LRN", size=3, alpha=0.01, beta=0.75, bias=2.0)
     check("LRN", size=5, alpha=0.01, beta=0.5)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("operator", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+def test_recurrent(operator: str, gates: int, direction: str) -> None:
+    count = 2 if direction == "bidirectional" else 1
+    shapes = [(count, gates * 3, 4), (count, gates * 3, 3), (count, gates * 6)]
+    weights = [RNG.standard_normal(shape).astype(np.float32) for shape in shapes]
+    outputs = 3 if operator == "LSTM" else 2
+    check(operator, *weights, outputs=outputs, hidden_size=3, direction=direction)

@@ -1,0 +1,238 @@
+"""ONNX's recurrent networks, unrolled over time: the products with the inputs are one contraction for all steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ....dialects import stablehlo as hlo
+from .activation import softplus, softsign
+from .builder import GraphBuilder, Value, element_of, shape_of
+from .table import lowers
+
+Activation = Callable[[GraphBuilder, Value], Value]
+State = tuple[Value, ...]
+
+_ACTIVATIONS: dict[str, Activation] = {
+    "sigmoid": lambda b, x: b(hlo.LogisticOp(x)),
+    "tanh": lambda b, x: b(hlo.TanhOp(x)),
+    "relu": lambda b, x: b.maximum(x, 0.0),
+    "softsign": softsign,
+    "softplus": softplus,
+}
+
+
+def _activations(
+    b: GraphBuilder, names: Sequence[str] | None, default: Sequence[str], directions: int
+) -> list[Activation]:
+    chosen = list(names) if names else [*default] * directions
+    unknown = [name for name in chosen if name.lower() not in _ACTIVATIONS]
+    if unknown or len(chosen) != len(default) * directions:
+        raise b.fail(f"activations {chosen} are not supported, only {', '.join(sorted(_ACTIVATIONS))}")
+    return [_ACTIVATIONS[name.lower()] for name in chosen]
+
+
+def _gates(b: GraphBuilder, x: Value, count: int) -> list[Value]:
+    """`x` cut into `count` equal parts along its last axis."""
+    axis = len(shape_of(x)) - 1
+    size = shape_of(x)[axis] // count
+    return [b.slice_axis(x, axis, i * size, (i + 1) * size) for i in range(count)]
+
+
+def _run(
+    b: GraphBuilder,
+    x: Value,
+    w: Value,
+    bias: Value | None,
+    lengths: Value | None,
+    initial: Sequence[Value | None],
+    step: Callable[[int, Value, State], State],
+    *,
+    direction: str,
+    hidden_size: int | None,
+    layout: int,
+) -> list[Value]:
+    """Runs `step(direction, x_t * W + bias, state)` over time in each direction; gives Y, then the last states."""
+    if layout:
+        x = b.transpose(x, [1, 0, 2])
+        initial = [None if s is None else b.transpose(s, [1, 0, 2]) for s in initial]
+    time, batch, _ = shape_of(x)
+    directions = shape_of(w)[0]
+    if direction not in ("forward", "reverse", "bidirectional") or directions != 1 + (direction == "bidirectional"):
+        raise b.fail(f"direction '{direction}' does not fit weights of shape {list(shape_of(w))}")
+    known = None if lengths is None else b.constant_value(lengths)
+    if lengths is not None and (known is None or (known != time).any()):
+        raise b.fail("sequences of different lengths in one batch are not supported")
+    assert hidden_size is not None
+    zero = b.broadcast_to(b.scalar(0, element_of(x)), [batch, hidden_size])
+    columns: list[list[Value]] = []
+    last: list[State] = []
+    for d in range(directions):
+        inputs = b.dot(x, _part(b, w, d), ([2], [1]))
+        if bias is not None:
+            inputs = b.add(inputs, _part(b, bias, d))
+        state: State = tuple(zero if s is None else _part(b, s, d) for s in initial)
+        backwards = direction == "reverse" or d == 1
+        outputs: list[Value] = []
+        for t in reversed(range(time)) if backwards else range(time):
+            row = b.reshape(b.slice_axis(inputs, 0, t, t + 1), shape_of(inputs)[1:])
+            state = step(d, row, state)
+            outputs.append(b.expand_dims(state[0], [0]))
+        columns.append(outputs[::-1] if backwards else outputs)
+        last.append(state)
+    whole = [b.expand_dims(b.concatenate(column, 0), [1]) for column in columns]
+    finals = [b.concatenate([b.expand_dims(state[i], [0]) for state in last], 0) for i in range(len(initial))]
+    y = b.concatenate(whole, 1)
+    if layout:
+        return [b.transpose(y, [2, 0, 1, 3]), *(b.transpose(f, [1, 0, 2]) for f in finals)]
+    return [y, *finals]
+
+
+def _part(b: GraphBuilder, x: Value, index: int) -> Value:
+    return b.reshape(b.slice_axis(x, 0, index, index + 1), shape_of(x)[1:])
+
+
+def _halves(b: GraphBuilder, bias: Value) -> tuple[Value, Value]:
+    """The biases of the input products and of the recurrent ones."""
+    half = shape_of(bias)[1] // 2
+    return b.slice_axis(bias, 1, 0, half), b.slice_axis(bias, 1, half, 2 * half)
+
+
+def _refuse(b: GraphBuilder, **values: object) -> None:
+    for name, value in values.items():
+        if value:
+            raise b.fail(f"attribute '{name}' is not supported")
+
+
+@lowers("RNN", since=7)
+def rnn(
+    b: GraphBuilder,
+    x: Value,
+    w: Value,
+    r: Value,
+    bias: Value | None = None,
+    sequence_lens: Value | None = None,
+    initial_h: Value | None = None,
+    *,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    activations: Sequence[str] | None = None,
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    layout: int = 0,
+) -> list[Value]:
+    _refuse(b, clip=clip, activation_alpha=activation_alpha, activation_beta=activation_beta)
+    functions = _activations(b, activations, ["Tanh"], shape_of(w)[0])
+
+    def step(d: int, row: Value, state: State) -> State:
+        return (functions[d](b, b.add(row, b.dot(state[0], _part(b, r, d), ([1], [1])))),)
+
+    total = None if bias is None else b.add(*_halves(b, bias))
+    size = hidden_size or shape_of(r)[2]
+    return _run(b, x, w, total, sequence_lens, [initial_h], step, direction=direction, hidden_size=size, layout=layout)
+
+
+@lowers("GRU", since=7)
+def gru(
+    b: GraphBuilder,
+    x: Value,
+    w: Value,
+    r: Value,
+    bias: Value | None = None,
+    sequence_lens: Value | None = None,
+    initial_h: Value | None = None,
+    *,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    activations: Sequence[str] | None = None,
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    layout: int = 0,
+    linear_before_reset: int = 0,
+) -> list[Value]:
+    _refuse(b, clip=clip, activation_alpha=activation_alpha, activation_beta=activation_beta)
+    functions = _activations(b, activations, ["Sigmoid", "Tanh"], shape_of(w)[0])
+    size = hidden_size or shape_of(r)[2]
+    input_bias, recurrent_bias = (None, None) if bias is None else _halves(b, bias)
+
+    def step(d: int, row: Value, state: State) -> State:
+        (h,) = state
+        f, g = functions[2 * d : 2 * d + 2]
+        weights = _part(b, r, d)  # gates z, r, h one below the other
+        gates, candidate = b.slice_axis(weights, 0, 0, 2 * size), b.slice_axis(weights, 0, 2 * size, 3 * size)
+        recurrent = b.dot(h, gates, ([1], [1]))
+        extra = None if recurrent_bias is None else _part(b, recurrent_bias, d)
+        if extra is not None:
+            recurrent = b.add(recurrent, b.slice_axis(extra, 0, 0, 2 * size))
+        xz, xr, xh = _gates(b, row, 3)
+        hz, hr = _gates(b, recurrent, 2)
+        update, reset = f(b, b.add(xz, hz)), f(b, b.add(xr, hr))
+        last = None if extra is None else b.slice_axis(extra, 0, 2 * size, 3 * size)
+        product = b.dot(h if linear_before_reset else b.multiply(reset, h), candidate, ([1], [1]))
+        product = product if last is None else b.add(product, last)
+        new = g(b, b.add(xh, b.multiply(reset, product) if linear_before_reset else product))
+        return (b.add(b.multiply(b.subtract(1.0, update), new), b.multiply(update, h)),)
+
+    return _run(
+        b, x, w, input_bias, sequence_lens, [initial_h], step, direction=direction, hidden_size=size, layout=layout
+    )
+
+
+@lowers("LSTM", since=7)
+def lstm(
+    b: GraphBuilder,
+    x: Value,
+    w: Value,
+    r: Value,
+    bias: Value | None = None,
+    sequence_lens: Value | None = None,
+    initial_h: Value | None = None,
+    initial_c: Value | None = None,
+    peepholes: Value | None = None,
+    *,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    activations: Sequence[str] | None = None,
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    input_forget: int = 0,
+    layout: int = 0,
+) -> list[Value]:
+    _refuse(
+        b,
+        clip=clip,
+        activation_alpha=activation_alpha,
+        activation_beta=activation_beta,
+        input_forget=input_forget,
+    )
+    functions = _activations(b, activations, ["Sigmoid", "Tanh", "Tanh"], shape_of(w)[0])
+
+    def step(d: int, row: Value, state: State) -> State:
+        h, c = state
+        f, g, out = functions[3 * d : 3 * d + 3]
+        gates = b.add(row, b.dot(h, _part(b, r, d), ([1], [1])))
+        i, o, forget, new = _gates(b, gates, 4)
+        if peepholes is None:
+            kept, let = f(b, forget), f(b, i)
+            c = b.add(b.multiply(kept, c), b.multiply(let, g(b, new)))
+            return b.multiply(f(b, o), out(b, c)), c
+        pi, po, pf = _gates(b, _part(b, peepholes, d), 3)
+        kept, let = f(b, b.add(forget, b.multiply(pf, c))), f(b, b.add(i, b.multiply(pi, c)))
+        c = b.add(b.multiply(kept, c), b.multiply(let, g(b, new)))
+        return b.multiply(f(b, b.add(o, b.multiply(po, c))), out(b, c)), c
+
+    total = None if bias is None else b.add(*_halves(b, bias))
+    return _run(
+        b,
+        x,
+        w,
+        total,
+        sequence_lens,
+        [initial_h, initial_c],
+        step,
+        direction=direction,
+        hidden_size=hidden_size or shape_of(r)[2],
+        layout=layout,
+    )
