@@ -14,9 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
+from ....compiler.context import LaminaContext
 from ....compiler.conversion import convert
 from . import arith, func, math, memref, vector
 from .rules import RULES
@@ -34,3 +37,15 @@ class ConvertToLLVM(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         convert(op, RULES, illegal=_ILLEGAL)
+        if isinstance(ctx, LaminaContext):
+            _prefer_width(op, ctx.machine.vector_bytes * 8)
+
+
+def _prefer_width(module: ModuleOp, bits: int) -> None:
+    """On machines with 512-bit registers LLVM halves wide vectors for some processors unless told otherwise."""
+    if bits <= 256:
+        return
+    width = ArrayAttr([StringAttr("prefer-vector-width"), StringAttr(str(bits))])
+    for function in module.ops:
+        if isinstance(function, llvm.FuncOp) and function.body.blocks:
+            function.attributes["passthrough"] = ArrayAttr[Attribute]([width])

@@ -1,12 +1,15 @@
 """Ahead-of-time output: a C program with only libc and pthread runs the object."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
+import lamina
 from lamina.backends import Options
 from lamina.backends.cpu.aot import write_native
 from lamina.compiler.diagnostics import LaminaError
@@ -63,3 +66,67 @@ def test_text_for_another_machine(tmp_path: Path):
 def test_an_unwritable_place_is_an_error(tmp_path: Path):
     with pytest.raises(LaminaError, match="cannot write"):
         write_native(read_program(SAMPLES / "transpose.mlir"), tmp_path / "no" / "t.o", "", Options())
+
+
+RUNNER = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include "resnet50.h"
+static void *file(const char *path, size_t bytes) {
+  void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64 + 64);
+  FILE *f = fopen(path, "rb");
+  if (!f || fread(memory, 1, bytes, f) != bytes) exit(2);
+  fclose(f);
+  return memory;
+}
+int main(int argc, char **argv) {
+  float *x = file(argv[1], sizeof(float) * RESNET50_INPUT_SIZE);
+  void *weights = file(argv[2], RESNET50_WEIGHTS_BYTES);
+  void *arena = aligned_alloc(64, (RESNET50_ARENA_BYTES + 63) / 64 * 64), *pool = lamina_pool_create(2);
+  static float y[RESNET50_OUTPUT_SIZE];
+  if (resnet50_run(x, y, arena, weights, pool)) return 3;
+  lamina_pool_destroy(pool);
+  return fwrite(y, sizeof(float), RESNET50_OUTPUT_SIZE, stdout) == RESNET50_OUTPUT_SIZE ? 0 : 4;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CC is None, reason="no C compiler")
+def test_resnet50_runs_from_c(tmp_path: Path):
+    model = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light" / "light_resnet50.onnx"
+    output = tmp_path / "resnet50.o"
+    program = read_program(model)
+    write_native(program, output, "", Options())
+    (name,) = (spec.name for spec in program.signature.inputs)
+    (result,) = (spec.name for spec in program.signature.outputs)
+    source = RUNNER.replace("INPUT_SIZE", f"{c_name(name)}_SIZE").replace("OUTPUT_SIZE", f"{c_name(result)}_SIZE")
+    (tmp_path / "main.c").write_text(source)
+    command = [str(CC), "-Wall", "-Werror", "-o", "run", "main.c", "resnet50.o", "-lpthread"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    x = np.random.default_rng(0).standard_normal((1, 3, 224, 224), dtype=np.float32)
+    (tmp_path / "x").write_bytes(x.tobytes())
+    done = subprocess.run(
+        ["./run", "x", "resnet50.weights"], check=True, capture_output=True, timeout=120, cwd=tmp_path
+    )
+    (want,) = lamina.compile(model, cache=False)(x)
+    np.testing.assert_allclose(np.frombuffer(done.stdout, np.float32), want.ravel(), rtol=1e-6)
+
+
+def c_name(name: str) -> str:
+    return re.sub(r"\W", "_", name).upper()
+
+
+LIBC_AND_PTHREAD = {
+    *("aligned_alloc", "free", "memcpy", "memset", "memmove", "sched_yield", "syscall"),
+    *("pthread_create", "pthread_join"),
+}
+
+
+@pytest.mark.skipif(shutil.which("nm") is None, reason="no nm")
+@pytest.mark.parametrize("sample", ["softmax", "attention", "maxpool"])
+def test_nothing_but_libc_and_pthread_is_needed(sample: str, tmp_path: Path):
+    output = tmp_path / f"{sample}.o"
+    write_native(read_program(SAMPLES / f"{sample}.mlir"), output, "", Options())
+    listed = subprocess.run(["nm", "-u", str(output)], check=True, capture_output=True, text=True).stdout.split()
+    assert set(listed) - {"U"} <= LIBC_AND_PTHREAD | {"_GLOBAL_OFFSET_TABLE_"}
