@@ -19,13 +19,14 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
 
+from .collector import collector_paused
 from .context import LaminaContext
 from .diagnostics import Diagnostic, LaminaError, render
 from .expectations import unmet
 from .instrumentation import DumpIR, DumpWhen, Reproducer, Timing
 from .machine import Machine
 from .options import option_parser, print_help
-from .parsing import LaminaParser, collector_paused
+from .parsing import LaminaParser
 from .pass_manager import Instrumentation, PassFault, PassManager
 from .pipelines import parse_pipeline
 from .printing import PrintOptions, print_module, resource_keys

@@ -8,10 +8,8 @@ Whatever goes wrong is a LaminaError with a place.
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Sequence
-from contextlib import contextmanager
 
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
@@ -27,6 +25,7 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, PyRDLErro
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind
 
+from .collector import collector_paused
 from .context import LaminaContext
 from .diagnostics import Diagnostic, LaminaError
 from .lexing import Lexer
@@ -58,18 +57,6 @@ def parse_module(text: str, name: str, ctx: LaminaContext) -> ModuleOp:
     """
     with collector_paused():
         return LaminaParser(ctx, text, name).parse_whole()
-
-
-@contextmanager
-def collector_paused():
-    """IR is all cycles that stay alive: letting the collector rescan them while they grow costs a third of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class LaminaParser(LiteralParser):

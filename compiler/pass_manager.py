@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
+from .collector import collector_paused
 from .diagnostics import LaminaError
 from .pipelines import format_pipeline, parse_pipeline
 from .verifier import verify
@@ -63,6 +64,10 @@ class PassManager:
 
     def run(self, module: ModuleOp) -> None:
         """Applies every pass to `module` in place. Raises LaminaError or PassFault; instrumentations see both."""
+        with collector_paused():
+            self._run(module)
+
+    def _run(self, module: ModuleOp) -> None:
         for number, pass_ in enumerate(self.passes, 1):
             for watcher in self.instrumentations:
                 watcher.before(pass_, module)

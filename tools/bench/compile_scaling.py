@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ...compiler.collector import collector_paused
 from ...compiler.context import LaminaContext
-from ...compiler.parsing import collector_paused, parse_module
+from ...compiler.parsing import parse_module
 from ...compiler.printing import print_module
 from ...compiler.verifier import verify
 from ...dialects import all_dialects
