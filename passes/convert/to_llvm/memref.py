@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from xdsl.dialects import llvm, memref
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    DenseIntOrFPElementsAttr,
     IntegerAttr,
     MemRefType,
     NoneAttr,
     UnrealizedConversionCastOp,
+    VectorType,
     i1,
     i8,
     i64,
@@ -19,6 +21,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....compiler.conversion import RuleBuilder
+from ....compiler.dtypes import dense_array
 from ....dialects.llvm.addressing import INBOUNDS, GEPOp
 from ....dialects.llvm.intrinsics import MemcpyOp
 from .rules import (
@@ -230,7 +233,12 @@ def lower_global(op: memref.GlobalOp, operands: Sequence[SSAValue], b: RuleBuild
     for size in type_.get_shape():
         count *= size
     array = llvm.LLVMArrayType(count, memory_type(type_.element_type))
-    b(llvm.GlobalOp(array, op.sym_name, "internal", constant=True, value=op.initial_value, alignment=64))
+    value = op.initial_value
+    if not isinstance(value, DenseIntOrFPElementsAttr):
+        raise b.fail("a global without its values in the IR", "constants live in the constants section")
+    if type_.element_type == i1:
+        value = DenseIntOrFPElementsAttr.from_list(VectorType(i8, [count]), dense_array(value).ravel().tolist())
+    b(llvm.GlobalOp(array, op.sym_name, "internal", constant=True, value=value, alignment=64))
 
 
 @RULES.lowers(memref.GetGlobalOp)

@@ -198,3 +198,26 @@ def test_vector_ops(kernel: CallKernel):
     np.testing.assert_array_equal(out[4], [*x[index[:6]], -1, -1])
     np.testing.assert_array_equal(out[5], [*v[:5], 9, 9, 9])
     np.testing.assert_allclose(sums, [v.sum(), 2 * v.sum(), v.max(), v[3]])
+
+
+def test_small_tables_are_globals(kernel: CallKernel):
+    text = """
+      "memref.global"() <{sym_name = "weights", sym_visibility = "private", constant, type = memref<4xf32>,
+        initial_value = dense<[1.5, 2.0, -3.0, 0.25]> : tensor<4xf32>}> : () -> ()
+      "memref.global"() <{sym_name = "flags", sym_visibility = "private", constant, type = memref<4xi1>,
+        initial_value = dense<[true, false, false, true]> : tensor<4xi1>}> : () -> ()
+      func.func public @kernel(%out: memref<4xf32>) attributes {lamina.kernel = "loops"} {
+        %w = memref.get_global @weights : memref<4xf32>
+        %f = memref.get_global @flags : memref<4xi1>
+        affine.for %i = 0 to 4 {
+          %x = affine.load %w[%i] : memref<4xf32>
+          %flag = affine.load %f[%i] : memref<4xi1>
+          %y = arith.negf %x : f32
+          %r = arith.select %flag, %x, %y : f32
+          affine.store %r, %out[%i] : memref<4xf32>
+        }
+        func.return
+      }"""
+    out = np.zeros(4, np.float32)
+    kernel(text, "canonicalize", [out])
+    np.testing.assert_array_equal(out, [1.5, -2.0, 3.0, 0.25])
