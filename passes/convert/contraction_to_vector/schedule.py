@@ -74,7 +74,7 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
     """The schedule for `problem`.
 
     Rows: the tile height for which covering all rows costs least. Panels: several side by side when rows are too few
-    to hide the latency of the multiply-add. Blocks: rows of A that stay in half of L2 while the panels of B pass by;
+    to hide the latency of the multiply-add. Blocks: rows of A that stay in L2 while the panels of B pass by;
     as many blocks as share out evenly over the cores.
     """
     vectors = ceil_div(min(problem.lanes, problem.columns) * problem.element_bytes, machine.vector_bytes)
@@ -95,7 +95,7 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
 def blocks(problem: Problem, machine: Machine, rows: int, strips: int, groups: int) -> tuple[int, int]:
     """How many blocks the strips and the groups of panels are cut into."""
     strip_bytes = rows * problem.depth * problem.element_bytes
-    strips_in_cache = max(MIN_STRIPS, machine.l2_bytes // 2 // max(1, strip_bytes))
+    strips_in_cache = max(MIN_STRIPS, machine.l2_bytes * 4 // 5 // max(1, strip_bytes))
     row_blocks = ceil_div(strips, strips_in_cache)
     cores = machine.cores
     work = problem.batch * problem.rows * problem.columns * problem.depth
