@@ -89,6 +89,11 @@ class _Folder:
             result.replace_all_uses_with(constant.result)
         op.detach()
         op.erase()
+        for value in used:
+            source = value.owner
+            if isinstance(source, Operation) and source.parent is not None and not any(r.uses for r in source.results):
+                source.detach()
+                source.erase()
 
     def _blank(self, op: EmptyOp | FillOp) -> Array | None:
         """What an output begins as, as a view of one element."""

@@ -1,0 +1,133 @@
+// RUN: lamina-opt %s -p linalg-fuse-elementwise | filecheck %s
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#col = affine_map<(d0, d1) -> (d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// A broadcast, an addition and an exponential become one generic; the constant becomes a scalar of its body.
+// CHECK-LABEL: func.func @chain
+func.func @chain(%x: tensor<4x8xf32>, %bias: tensor<8xf32>) -> tensor<4x8xf32> {
+  %two = arith.constant dense<2.0> : tensor<4x8xf32>
+  %e = tensor.empty() : tensor<4x8xf32>
+  %b = linalg.generic {indexing_maps = [#col, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%bias : tensor<8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    linalg.yield %i : f32
+  } -> tensor<4x8xf32>
+  %s = linalg.generic {indexing_maps = [#id, #id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %b, %two : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%i: f32, %j: f32, %k: f32, %o: f32):
+    %0 = arith.addf %i, %j : f32
+    %1 = arith.mulf %0, %k : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x8xf32>
+  %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%s : tensor<4x8xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = math.exp %i : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x8xf32>
+  func.return %y : tensor<4x8xf32>
+}
+// CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>]
+// CHECK-SAME: ins(%x, %bias : tensor<4x8xf32>, tensor<8xf32>)
+// CHECK: arith.constant 2.000000e+00 : f32
+// CHECK: arith.addf
+// CHECK: arith.mulf
+// CHECK: math.exp
+// CHECK-NOT: linalg.generic
+// CHECK: func.return
+
+// The exponential of a row's maximum would be computed again for every column: it stays apart.
+// CHECK-LABEL: func.func @expensive
+func.func @expensive(%x: tensor<4x8xf32>, %m: tensor<4xf32>) -> tensor<4x8xf32> {
+  %e1 = tensor.empty() : tensor<4xf32>
+  %e = tensor.empty() : tensor<4x8xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%m : tensor<4xf32>) outs(%e1 : tensor<4xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = math.exp %i : f32
+    linalg.yield %0 : f32
+  } -> tensor<4xf32>
+  %y = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %p : tensor<4x8xf32>, tensor<4xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.mulf %i, %j : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x8xf32>
+  func.return %y : tensor<4x8xf32>
+}
+// CHECK: math.exp
+// CHECK: linalg.generic
+// CHECK: arith.mulf
+
+// A contraction reads its left operand transposed in place, and writes its result in the order of its only reader,
+// which disappears.
+// CHECK-LABEL: func.func @transposes
+func.func @transposes(%a: tensor<16x2x8xf32>, %b: tensor<2x8x32xf32>) -> tensor<16x2x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ea = tensor.empty() : tensor<2x16x8xf32>
+  %at = linalg.generic {indexing_maps = [affine_map<(h, m, k) -> (m, h, k)>, affine_map<(h, m, k) -> (h, m, k)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%a : tensor<16x2x8xf32>) outs(%ea : tensor<2x16x8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    linalg.yield %i : f32
+  } -> tensor<2x16x8xf32>
+  %ec = tensor.empty() : tensor<2x16x32xf32>
+  %c0 = linalg.fill ins(%zero : f32) outs(%ec : tensor<2x16x32xf32>) -> tensor<2x16x32xf32>
+  %c = linalg.generic {indexing_maps = [affine_map<(h, m, n, k) -> (h, m, k)>, affine_map<(h, m, n, k) -> (h, k, n)>, affine_map<(h, m, n, k) -> (h, m, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%at, %b : tensor<2x16x8xf32>, tensor<2x8x32xf32>) outs(%c0 : tensor<2x16x32xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.mulf %i, %j : f32
+    %1 = arith.addf %o, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<2x16x32xf32>
+  %ey = tensor.empty() : tensor<16x2x32xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, h, n) -> (h, m, n)>, affine_map<(m, h, n) -> (m, h, n)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%c : tensor<2x16x32xf32>) outs(%ey : tensor<16x2x32xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    linalg.yield %i : f32
+  } -> tensor<16x2x32xf32>
+  func.return %y : tensor<16x2x32xf32>
+}
+// CHECK: %[[FILL:.*]] = linalg.fill {{.*}} -> tensor<16x2x32xf32>
+// CHECK-NEXT: %[[C:.*]] = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d1, d0, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d3, d2)>, affine_map<(d0, d1, d2, d3) -> (d1, d0, d2)>]
+// CHECK-SAME: ins(%a, %b :
+// CHECK: func.return %[[C]] : tensor<16x2x32xf32>
+
+// The relu is the contraction's epilogue, so the pooling after it does not take it in.
+// CHECK-LABEL: func.func @epilogue_stays
+func.func @epilogue_stays(%a: tensor<16x8xf32>, %b: tensor<8x32xf32>) -> tensor<16xf32> {
+  %zero = arith.constant 0.0 : f32
+  %ec = tensor.empty() : tensor<16x32xf32>
+  %c0 = linalg.fill ins(%zero : f32) outs(%ec : tensor<16x32xf32>) -> tensor<16x32xf32>
+  %c = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<16x8xf32>, tensor<8x32xf32>) outs(%c0 : tensor<16x32xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.mulf %i, %j : f32
+    %1 = arith.addf %o, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<16x32xf32>
+  %e = tensor.empty() : tensor<16x32xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%c : tensor<16x32xf32>) outs(%e : tensor<16x32xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = arith.constant 0.0 : f32
+    %1 = arith.maximumf %i, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<16x32xf32>
+  %es = tensor.empty() : tensor<16xf32>
+  %s0 = linalg.fill ins(%zero : f32) outs(%es : tensor<16xf32>) -> tensor<16xf32>
+  %s = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%r : tensor<16x32xf32>) outs(%s0 : tensor<16xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = arith.addf %o, %i : f32
+    linalg.yield %0 : f32
+  } -> tensor<16xf32>
+  func.return %s : tensor<16xf32>
+}
+// CHECK: arith.mulf
+// CHECK: linalg.generic
+// CHECK: arith.maximumf
+// CHECK: linalg.generic
+// CHECK-NOT: arith.maximumf
+// CHECK: arith.addf
