@@ -16,6 +16,7 @@ after, for registers of 8 floats:
     %whole = vector.reduction <add>, %sums, %zero fastmath<reassoc> : vector<32xf32> into f32
     ... the 13 that are left, in a masked vector<16xf32>, and their reduction
 
+Copies that read across what they write are turned in registers (`transpose`).
 Loads are contiguous vectors, scalars for all lanes, or gathers where the arithmetic is worth them; stores are
 contiguous. What does not fill a vector is done in a last one that overlaps the one before, or under a mask where a
 round may not run twice. Loops whose trip count is not known or that carry other than reductions stay as they are.
@@ -33,6 +34,7 @@ from ....compiler.context import lamina_context
 from ....dialects import affine
 from .analysis import NotVectorizable, analyse
 from .emit import vectorise
+from .transpose import transpose_nest
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class Vectorize(ModulePass):
         loops = [inner for inner in op.walk() if isinstance(inner, affine.ForOp)]
         for loop in loops:
             if any(inner.regions for inner in loop.body.block.ops):
+                continue
+            if transpose_nest(loop, machine):
                 continue
             try:
                 plan = analyse(loop)

@@ -124,8 +124,8 @@ def step_of(base: SSAValue, map: AffineMap, operands: tuple[SSAValue, ...], inde
     return step
 
 
-def analyse(loop: affine.ForOp) -> Plan:
-    """The plan for `loop`. Raises NotVectorizable."""
+def analyse(loop: affine.ForOp, *, gathers: bool = False) -> Plan:
+    """The plan for `loop`, with `gathers` however many there are. Raises NotVectorizable."""
     trips = trip_count(loop)
     if trips is None or trips < 2:
         raise NotVectorizable("too few rounds, or not known how many")
@@ -143,8 +143,8 @@ def analyse(loop: affine.ForOp) -> Plan:
                 loaded.append(op)
             case affine.StoreOp():
                 plan.steps[op] = even_step(op, plan)
-                if plan.steps[op] != 1:
-                    raise NotVectorizable("a store that is not contiguous")
+                if plan.steps[op] != 1 or op.value is plan.index:
+                    raise NotVectorizable("a store that is not contiguous, or of the loop variable itself")
                 stored.append(op)
             case affine.ApplyOp():
                 if plan.index in op.operands and not is_linear(op.map.data.results[0]):
@@ -164,7 +164,7 @@ def analyse(loop: affine.ForOp) -> Plan:
     plan.element_bytes = max((size for size in sizes if size), default=0)
     if not plan.element_bytes:
         raise NotVectorizable("no data")
-    if uneven and plan.cost < 4 * uneven:
+    if uneven and not gathers and plan.cost < 4 * uneven:
         raise NotVectorizable("gathering costs more than the vectors save")
     if not stored and not plan.reductions:
         raise NotVectorizable("it does nothing")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
@@ -145,6 +145,7 @@ class Round:
         self.mask = mask
         self.widener = vector.Widener(builder, width)
         self.lanes_index: SSAValue | None = None
+        self.given: Mapping[Operation, SSAValue] = {}  # loads that were done before
 
     def run(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
         """Writes the body; returns the carried values."""
@@ -179,6 +180,8 @@ class Round:
 
     def load(self, op: affine.LoadOp | memref.LoadOp) -> SSAValue:
         """Consecutive elements, one for all lanes, or one by one."""
+        if op in self.given:
+            return self.given[op]
         step = self.plan.steps[op]
         operands = self.operands(op.indices)
         if step == 0:
@@ -204,17 +207,13 @@ class Round:
 
     def store(self, op: affine.StoreOp) -> None:
         """Consecutive elements."""
-        value = self.widener.vector(self.lane_values(op.value))
+        value = self.widener.vector(self.widener.value(op.value))
         operands = self.operands(op.indices)
         if self.mask is None:
             self.builder.insert(affine.VectorStoreOp(value, op.memref, operands, op.map))  # pyright: ignore[reportArgumentType]
             return
         where = self.subscripts(op.map.data, operands)
         self.builder.insert(vector.MaskedStoreOp(op.memref, where, self.mask, value))
-
-    def lane_values(self, value: SSAValue) -> SSAValue:
-        """What `value` became, the loop's variable itself included."""
-        return self.index_lanes() if value is self.plan.index else self.widener.value(value)
 
     def subscripts(self, map: AffineMap, operands: Sequence[SSAValue]) -> list[SSAValue]:
         """The values of the map's results."""

@@ -100,3 +100,30 @@ def test_integers_indices_and_gathers(kernel: Kernel, n: int):
     b = x[:, 1].astype(np.int32)
     np.testing.assert_array_equal(y, np.maximum(b * k + b, k))
     assert untouched(whole)
+
+
+@pytest.mark.parametrize("shape", [(8, 8), (9, 56), (20, 17), (64, 33), (7, 40)])
+def test_transposition_with_arithmetic(kernel: Kernel, shape: tuple[int, int]):
+    rows, columns = shape
+    rng = np.random.default_rng(0)
+    x, b = rng.standard_normal((columns, rows), dtype=np.float32), rng.standard_normal(rows, dtype=np.float32)
+    z = rng.standard_normal((rows, columns), dtype=np.float32)
+    whole, y = guarded((rows, columns))
+    text = f"""
+    func.func public @kernel(%x: memref<{columns}x{rows}xf32>, %b: memref<{rows}xf32>,
+                             %z: memref<{rows}x{columns}xf32>, %y: memref<{rows}x{columns}xf32>) {{
+      affine.parallel (%i) = (0) to ({rows}) {{
+        %c = affine.load %b[%i] : memref<{rows}xf32>
+        affine.for %j = 0 to {columns} {{
+          %a = affine.load %x[%j, %i] : memref<{columns}x{rows}xf32>
+          %d = arith.addf %a, %c : f32
+          %e = affine.load %z[%i, %j] : memref<{rows}x{columns}xf32>
+          %f = arith.mulf %d, %e : f32
+          affine.store %f, %y[%i, %j] : memref<{rows}x{columns}xf32>
+        }}
+      }}
+      func.return
+    }}"""
+    kernel(text, "affine-vectorize", [x, b, z, y])
+    np.testing.assert_array_equal(y, (x.T + b[:, None]) * z)
+    assert untouched(whole)

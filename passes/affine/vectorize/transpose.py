@@ -1,0 +1,191 @@
+"""Loops that read along one dimension and write along another: squares of elements turned in registers.
+
+before:
+    affine.for %i = 0 to 64 {
+      affine.for %j = 0 to 56 {
+        %a = affine.load %x[%j, %i] : memref<56x64xf32>
+        affine.store %a, %y[%i, %j] : memref<64x56xf32>
+
+after, for 8 × 8 elements at a time:
+    affine.for %ti = 0 to 8 {
+      affine.for %tj = 0 to 7 {
+        %c0 = affine.vector_load %x[%tj * 8, %ti * 8] : memref<56x64xf32>, vector<8xf32>
+        ... 7 more, 24 shuffles
+        affine.vector_store %r0, %y[%ti * 8, %tj * 8] : memref<64x56xf32>, vector<8xf32>
+        ... 7 more
+
+What does not divide is covered by squares that overlap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType, IntegerAttr, VectorType, i64
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.rewriter import InsertPoint
+
+from ....compiler.machine import Machine
+from ....dialects import affine, vector
+from .analysis import NotVectorizable, Plan, analyse, buffer_of, step_of
+from .emit import Round
+
+# (first, second) of each pair of the masks that interleave two vectors: single elements, pairs, halves
+LOW = {
+    4: ([0, 4, 1, 5], [0, 1, 4, 5]),
+    8: ([0, 8, 1, 9, 4, 12, 5, 13], [0, 1, 8, 9, 4, 5, 12, 13], [0, 1, 2, 3, 8, 9, 10, 11]),
+}
+HIGH = {
+    4: ([2, 6, 3, 7], [2, 3, 6, 7]),
+    8: ([2, 10, 3, 11, 6, 14, 7, 15], [2, 3, 10, 11, 6, 7, 14, 15], [4, 5, 6, 7, 12, 13, 14, 15]),
+}
+
+
+def transpose_nest(loop: affine.ForOp, machine: Machine) -> bool:
+    """Rewrites `loop` and the loop around it if together they are a transposition; says whether."""
+    outer = loop.parent_op()
+    side = 8 if machine.vector_bytes >= 32 else 4
+    if not isinstance(outer, affine.ForOp | affine.ParallelOp):
+        return False
+    bounds = constant_range(outer)
+    around = [op for op in outer.body.block.ops if op is not loop and not isinstance(op, affine.YieldOp)]
+    if bounds is None or outer.results or any(not isinstance(op, affine.LoadOp) for op in around):
+        return False
+    stored = {buffer_of(op.memref) for op in loop.body.block.ops if isinstance(op, affine.StoreOp)}
+    if any(isinstance(op, affine.LoadOp) and buffer_of(op.memref) in stored for op in around):
+        return False
+    try:
+        plan = analyse(loop, gathers=True)
+        turned = [op for op, step in plan.steps.items() if step not in (0, 1)]
+        if not turned or not fits(plan, turned, outer.body.block.args[0]):
+            return False
+    except NotVectorizable:
+        return False
+    if plan.trips < side or bounds[1] < side or constant_range(loop) is None:
+        return False
+    _Transposition(plan, outer, bounds, turned, side).write()
+    return True
+
+
+def constant_range(loop: affine.ForOp | affine.ParallelOp) -> tuple[int, int] | None:
+    """First value and number of rounds of a loop over one dimension with constant bounds and step 1."""
+    if isinstance(loop, affine.ParallelOp):
+        found = loop.constant_bounds()
+        if found is None or len(loop.steps) != 1 or loop.steps.data[0].value.data != 1:
+            return None
+        return found[0][0], found[1][0] - found[0][0]
+    found = loop.constant_bounds()
+    return (found[0], found[1] - found[0]) if found is not None and found[2] == 1 else None
+
+
+def fits(plan: Plan, turned: Sequence[Operation], outer: SSAValue) -> bool:
+    """Whether the uneven loads are contiguous along the outer loop, of 4-byte elements, and all may run twice."""
+    if plan.reductions or not plan.idempotent or plan.element_bytes != 4:
+        return False
+    return all(
+        isinstance(op, affine.LoadOp) and step_of(op.memref, op.map.data, tuple(op.indices), outer) == 1
+        for op in turned
+    )
+
+
+class _Transposition:
+    def __init__(
+        self,
+        plan: Plan,
+        outer: affine.ForOp | affine.ParallelOp,
+        bounds: tuple[int, int],
+        turned: Sequence[Operation],
+        side: int,
+    ):
+        self.plan = plan
+        self.outer = outer
+        self.bounds = bounds
+        self.turned = turned
+        self.side = side
+
+    def write(self) -> None:
+        """Replaces the nest."""
+        inner_range = constant_range(self.plan.loop)
+        assert inner_range is not None
+        outside, inside = Block(arg_types=[IndexType()]), Block(arg_types=[IndexType()])
+        body = Builder(InsertPoint.at_end(inside))
+        row = self.start(body, outside.args[0], *self.bounds)
+        column = self.start(body, inside.args[0], *inner_range)
+        self.square(body, row, column)
+        body.insert(affine.YieldOp.get())
+        outside.add_op(affine.ForOp.of(0, -(-inner_range[1] // self.side), inside))
+        outside.add_op(affine.YieldOp.get())
+        tiles = -(-self.bounds[1] // self.side)
+        new: Operation
+        if isinstance(self.outer, affine.ParallelOp):
+            new = affine.ParallelOp.of([0], [tiles], Region(outside))
+        else:
+            new = affine.ForOp.of(0, tiles, outside)
+        for op in new.walk():
+            op.location = self.plan.loop.location
+        Builder(InsertPoint.before(self.outer)).insert(new)
+        self.outer.detach()
+        self.outer.erase()
+
+    def start(self, builder: Builder, tile: SSAValue, first: int, count: int) -> SSAValue:
+        """Where a tile of `side` begins; the last one ends with the last element."""
+        expr = AffineExpr.dimension(0)
+        if count % self.side == 0:
+            expr = expr * self.side + first
+        else:
+            expr = (expr * (count - self.side)) // (-(-count // self.side) - 1 or 1) + first
+        return builder.insert(affine.ApplyOp([tile], AffineMapAttr(AffineMap(1, 0, (expr,))))).result
+
+    def square(self, builder: Builder, row: SSAValue, column: SSAValue) -> None:
+        """The turned loads of one square, then the loop's body once per row."""
+        columns = [self.offset(builder, column, number) for number in range(self.side)]
+        rows = [self.offset(builder, row, number) for number in range(self.side)]
+        loaded = {op: self.turn(builder, [self.load(builder, op, row, c) for c in columns]) for op in self.turned}
+        variable = self.outer.body.block.args[0]
+        for number, index in enumerate(rows):
+            once = Round(self.plan, builder, column, self.side, None)
+            once.widener.values[variable] = index
+            for op in self.outer.body.block.ops:
+                if isinstance(op, affine.LoadOp):
+                    once.widener.widen(op)
+            once.given = {op: vectors[number] for op, vectors in loaded.items()}
+            once.run(())
+
+    def offset(self, builder: Builder, index: SSAValue, by: int) -> SSAValue:
+        if not by:
+            return index
+        amount = builder.insert(arith.ConstantOp(IntegerAttr(by, IndexType()))).result
+        expr = AffineExpr.dimension(0) + AffineExpr.dimension(1)
+        return builder.insert(affine.ApplyOp([index, amount], AffineMapAttr(AffineMap(2, 0, (expr,))))).result
+
+    def load(self, builder: Builder, op: Operation, row: SSAValue, column: SSAValue) -> SSAValue:
+        """A vector along the outer loop."""
+        assert isinstance(op, affine.LoadOp)
+        changed = {self.outer.body.block.args[0]: row, self.plan.index: column}
+        operands = [changed.get(operand, operand) for operand in op.indices]
+        type_ = VectorType(op.result.type, [self.side])
+        return builder.insert(affine.VectorLoadOp(op.memref, operands, op.map, type_)).result  # pyright: ignore[reportArgumentType]
+
+    def turn(self, builder: Builder, vectors: list[SSAValue]) -> list[SSAValue]:
+        """Element j of result i is element i of vector j: interleaved by ones, twos, and halves."""
+        for stage, (low, high) in enumerate(zip(LOW[self.side], HIGH[self.side], strict=True)):
+            apart = 1 << stage
+            turned = list(vectors)
+            for first in range(self.side):
+                if first & apart:
+                    continue
+                a, b = vectors[first], vectors[first | apart]
+                turned[first], turned[first | apart] = (shuffle(builder, a, b, mask) for mask in (low, high))
+            vectors = turned
+        order = (0, 2, 1, 3, 4, 6, 5, 7)[: self.side]  # the stages leave bits 0 and 1 of the position exchanged
+        return [vectors[position] for position in order]
+
+
+def shuffle(builder: Builder, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> SSAValue:
+    """`vector.shuffle`."""
+    assert isinstance(a.type, VectorType)
+    numbers = DenseArrayBase.from_list(i64, list(mask))
+    return builder.insert(vector.ShuffleOp(a, b, numbers, result_type=a.type)).result
