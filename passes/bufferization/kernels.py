@@ -14,7 +14,10 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.diagnostics import LaminaError
-from ...dialects.memref import AllocaOp
+from ...dialects.memref import AllocaOp, StoreOp
+from ...dialects.scf import ForOp
+from ...dialects.scf import YieldOp as ScfYieldOp
+from ...dialects.tensor import ExtractOp, InsertOp
 from .emit import Emitter, copy_generic
 from .groups import BlockPlan, Group, destinations
 from .layout import ALIGNMENT, SCRATCH, STACK_LIMIT, byte_size, memref_type
@@ -121,7 +124,55 @@ class KernelEmitter(Emitter):
         self.insert(copy_generic(source, target), at)
 
     def other(self, op: Operation, plan: BlockPlan) -> None:
-        raise LaminaError("this operation on tensors cannot be bufferized inside a kernel", where=op)
+        if not isinstance(op, ForOp):
+            raise LaminaError("this operation on tensors cannot be bufferized inside a kernel", where=op)
+        homes: list[SSAValue] = []
+        for init, result in zip(op.iter_args, op.results, strict=True):
+            if not isinstance(result.type, TensorType):
+                raise LaminaError("a loop over tensors that carries a scalar cannot be bufferized", where=op)
+            home = self.home(plan, result, op)
+            if init not in plan.undefined:
+                self.copy(self.buffer(init, op), home, op)
+            homes.append(home)
+        self._loop(op, homes)
+
+    def _loop(self, op: ForOp, homes: Sequence[SSAValue]) -> None:
+        """A loop nest whose tensors live in `homes` and are changed one element at a time."""
+        block = op.body.block
+        carried = list(block.args[1:])
+        self.buffers.update(zip(carried, homes, strict=True))
+        latest = set(carried)
+        for inner in list(block.ops):
+            match inner:
+                case ExtractOp():
+                    self._require(inner, inner.tensor in latest or self.buffers.get(inner.tensor) not in homes)
+                    self._extract(inner)
+                case InsertOp():
+                    self._require(inner, inner.dest in latest)
+                    buffer = self.buffers[inner.result] = self.buffers[inner.dest]
+                    self.insert(StoreOp.get(inner.scalar, buffer, inner.indices), inner)
+                    self.dead.append(inner)
+                    latest = latest - {inner.dest} | {inner.result}
+                case ForOp() if inner.iter_args:
+                    self._require(inner, all(v in latest for v in inner.iter_args))
+                    self._loop(inner, [self.buffers[v] for v in inner.iter_args])
+                    latest = latest - set(inner.iter_args) | set(inner.results)
+                case ScfYieldOp():
+                    self._require(inner, [self.buffers.get(v) for v in inner.operands] == list(homes))
+                    inner.operands = []
+                case _:
+                    self._require(inner, not any(isinstance(v.type, TensorType) for v in inner.operands))
+        self.stale += carried
+        self.buffers.update(zip(op.results, homes, strict=True))
+        loop = ForOp(op.lb, op.ub, op.step, [], op.detach_region(op.body))
+        loop.location = op.location
+        Rewriter.insert_op(loop, InsertPoint.before(op))
+        self.dead.append(op)
+
+    @staticmethod
+    def _require(op: Operation, possible: bool) -> None:
+        if not possible:
+            raise LaminaError("only element by element may a loop in a kernel change tensors, in place", where=op)
 
     def _set_type(self) -> None:
         if self.scratch:

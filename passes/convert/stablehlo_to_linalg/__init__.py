@@ -20,10 +20,10 @@ from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from ....compiler.conversion import convert
-from . import contractions, control, elementwise, indexing, movement, reductions
+from . import contractions, control, elementwise, indexing, movement, reductions, sorting
 from .rules import RULES, UNSIGNED
 
-CHAPTERS = (elementwise, movement, reductions, contractions, indexing, control)
+CHAPTERS = (elementwise, movement, reductions, contractions, indexing, sorting, control)
 
 
 @dataclass(frozen=True)

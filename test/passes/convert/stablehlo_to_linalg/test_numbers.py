@@ -346,6 +346,13 @@ PROGRAMS = {
     "dynamic_update_slice": """func.func public @main(%x: tensor<6x4xf32>, %u: tensor<2x3xf32>, %i: tensor<i32>, %j: tensor<i32>) -> tensor<6x4xf32> {
       %0 = stablehlo.dynamic_update_slice %x, %u, %i, %j : (tensor<6x4xf32>, tensor<2x3xf32>, tensor<i32>, tensor<i32>) -> tensor<6x4xf32>
       func.return %0 : tensor<6x4xf32> }""",
+    "sort": """func.func public @main(%x: tensor<3x9xi32>, %y: tensor<3x9xf32>) -> (tensor<3x9xi32>, tensor<3x9xf32>) {
+      %0:2 = "stablehlo.sort"(%x, %y) <{dimension = 1 : i64, is_stable = true}> ({
+        ^bb0(%a: tensor<i32>, %b: tensor<i32>, %c: tensor<f32>, %d: tensor<f32>):
+          %v = stablehlo.compare GT, %a, %b : (tensor<i32>, tensor<i32>) -> tensor<i1>
+          stablehlo.return %v : tensor<i1>
+      }) : (tensor<3x9xi32>, tensor<3x9xf32>) -> (tensor<3x9xi32>, tensor<3x9xf32>)
+      func.return %0#0, %0#1 : tensor<3x9xi32>, tensor<3x9xf32> }""",
     "if": """func.func public @main(%p: tensor<i1>, %x: tensor<3xf32>) -> tensor<3xf32> {
       %0 = "stablehlo.if"(%p) ({
         %1 = stablehlo.negate %x : tensor<3xf32>
