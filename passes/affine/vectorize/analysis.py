@@ -233,6 +233,7 @@ def cost_of(op: Operation) -> int:
 
 def check_dependences(plan: Plan, loaded: list[affine.LoadOp | memref.LoadOp], stored: list[affine.StoreOp]) -> None:
     """Raises NotVectorizable where a round may read or overwrite what another one writes."""
+    checked = False  # asked once: the answer is for the whole loop
     for store in stored:
         for other in (*loaded, *stored):
             if other is store or buffer_of(other.memref) is not buffer_of(store.memref):
@@ -243,8 +244,10 @@ def check_dependences(plan: Plan, loaded: list[affine.LoadOp | memref.LoadOp], s
                 and other.map == store.map
                 and tuple(other.indices) == tuple(store.indices)
             )
-            if not same and carries_dependence(plan.loop):
-                raise NotVectorizable("a round may touch what another one writes")
+            if not same and not checked:
+                if carries_dependence(plan.loop):
+                    raise NotVectorizable("a round may touch what another one writes")
+                checked = True
             if not isinstance(other, affine.StoreOp):
                 plan.idempotent = False
 
