@@ -29,6 +29,7 @@ class Machine:
     l2_bytes: int
     l3_bytes: int
     cache_line: int = 64
+    scratch_registers: int = 1  # vector registers that a register tile leaves to the code generator
 
     def lanes(self, element_bytes: int) -> int:
         """How many elements of `element_bytes` one register holds."""

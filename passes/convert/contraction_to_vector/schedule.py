@@ -62,7 +62,8 @@ def ceil_div(a: int, b: int) -> int:
 
 def max_rows(machine: Machine, vectors: int) -> int:
     """The rows of a tile `vectors` registers wide that leave room for a row of B and a broadcast of A."""
-    return max(1, min(12, (machine.vector_registers - vectors - 1) // vectors - (vectors == 1)))
+    free = machine.vector_registers - vectors - machine.scratch_registers
+    return max(1, min(12, free // vectors))
 
 
 def tile_cycles(machine: Machine, rows: int, vectors: int) -> float:
