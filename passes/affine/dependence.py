@@ -67,13 +67,33 @@ def may_depend(first: MemoryAccess, second: MemoryAccess, relations: Sequence[Re
         left, right = flat_subscript(first), flat_subscript(second)
     if left is None or right is None:
         return True
+    pairs = [(a, b) for a, b in zip(left, right, strict=True) if a is not None and b is not None]
+    if any(_never_meet(a, b) for a, b in pairs):
+        return False
     system = _System()
     for relation in relations:
         system.relate(relation)
-    for one, other in zip(left, right, strict=True):
-        if one is not None and other is not None:
-            system.equate(one, other)
+    for one, other in pairs:
+        system.equate(one, other)
     return system.feasible()
+
+
+def _never_meet(left: Linear, right: Linear) -> bool:
+    """Whether bounds alone keep two subscripts apart: the cheap case, as of the parts of a concatenation."""
+    one, other = _interval(left), _interval(right)
+    return one is not None and other is not None and (one[1] < other[0] or other[1] < one[0])
+
+
+def _interval(form: Linear) -> tuple[int, int] | None:
+    """The least and greatest value; None when a variable's range is not known."""
+    low = high = form.constant
+    for value, coefficient in form.terms.items():
+        known = variable_range(value)
+        if known is None or not known.count:
+            return None
+        ends = coefficient * known.lower, coefficient * (known.lower + (known.count - 1) * known.step)
+        low, high = low + min(ends), high + max(ends)
+    return low, high
 
 
 def _single(variable: SSAValue) -> bool:
@@ -177,7 +197,7 @@ def _has_solution(rows: Iterable[Row]) -> bool:
         current = [row for row in current if row[0]]
         if not current or len(current) > SIZE_LIMIT:
             return True
-        names = {name for terms, _ in current for name in terms}
+        names = {name: None for terms, _ in current for name in terms}  # in order, each once
 
         def growth(name: object, rows: list[Row] = current) -> int:
             up = sum(1 for terms, _ in rows if terms.get(name, 0) > 0)

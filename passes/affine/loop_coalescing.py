@@ -87,7 +87,7 @@ def coalesce(outer: ForOp, inner: ForOp, views: Views) -> ForOp | None:
 
 def _pairs(outer: SSAValue, inner: SSAValue, columns: int) -> list[_Pair] | None:
     """The accesses that know the variables; None when one of them does not walk contiguously."""
-    users = {use.operation for use in (*outer.uses, *inner.uses)}
+    users = {use.operation: None for use in (*outer.uses, *inner.uses)}  # in order, each once
     pairs: list[_Pair] = []
     for op in users:
         if not isinstance(op, LoadOp | StoreOp) or (isinstance(op, StoreOp) and op.value in (outer, inner)):
