@@ -19,6 +19,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -90,8 +91,8 @@ def _blocks(module: ModuleOp) -> list[Block]:
     """The blocks of functions and of control flow, not those of structured ops."""
     found: list[Block] = []
     for op in module.walk():
-        if not isinstance(op, GenericOp):
-            found += [block for region in op.regions for block in region.blocks if op is not module]
+        if isinstance(op, FuncOp) or op.name.startswith("scf."):
+            found += [block for region in op.regions for block in region.blocks]
     return found
 
 
@@ -219,6 +220,8 @@ def _size(op: GenericOp) -> int:
 
 def _reads_little(producer: GenericOp) -> bool:
     """Whether a producer is nearly free of memory traffic: worth computing for each of its consumers."""
+    if any(isinstance(inner, ExtractOp) for inner in producer.body.block.ops):
+        return False
     written = prod(loop_ranges(producer))
     read = sum(prod(v.type.get_shape()) for v in producer.inputs if isinstance(v.type, TensorType))
     return 8 * read <= written and cost(producer) <= 8

@@ -44,6 +44,7 @@ class Group:
     members: list[Operation] = field(default_factory=list[Operation])
     rows: tuple[int, ...] | None = None  # sizes of the leading parallel loops that all members share
     contraction: bool = False
+    accumulates: bool = False  # begun by a reduction whose elementwise readers may become its epilogue
     depends: int = -1  # the highest number of a group that anything here may depend on
 
 
@@ -124,6 +125,7 @@ def _begin(plan: Plan, op: Operation) -> Group:
     group = Group(len(plan.groups))
     group.members.append(op)
     group.contraction = isinstance(op, GenericOp) and is_tiled_contraction(op)
+    group.accumulates = group.contraction or (isinstance(op, GenericOp) and is_windowed_reduction(op))
     group.rows = None if group.contraction else row_sizes(op)
     plan.groups.append(group)
     plan.group_of[op] = group
@@ -137,8 +139,10 @@ def _home(plan: Plan, op: Operation, used: list[SSAValue], depends: dict[SSAValu
         group = found[number]
         ours = [v for v in used if plan.group_of.get(_owner(v)) is group]
         others = [v for v in used if plan.group_of.get(_owner(v)) is not group]
-        if _is_epilogue(group, op, ours) or _packs_for(group, op, ours):
-            group.contraction = True
+        if _packs_for(group, op, ours):
+            group.contraction = group.accumulates = True
+        elif _is_epilogue(group, op, ours):
+            pass
         elif all(depends.get(v, -1) < number for v in others) and (rows := _shared_rows(group, op, ours)) is not None:
             group.rows = rows
         else:
@@ -155,6 +159,16 @@ def is_tiled_contraction(op: GenericOp) -> bool:
     return found is not None and bool(found.n) and "parallel" in op.iterators
 
 
+def is_windowed_reduction(op: GenericOp) -> bool:
+    """Whether a generic reduces over windows (pooling, depthwise convolution) and writes in the order of its loops."""
+    return (
+        "reduction" in op.iterators
+        and len(op.outputs) == 1
+        and not all(_is_plain(m) for m in op.maps)
+        and all(isinstance(e, AffineDimExpr) and e.position == i for i, e in enumerate(op.maps[-1].results))
+    )
+
+
 def is_elementwise(op: Operation) -> bool:
     """A parallel generic whose results are written in the order of its loops."""
     return (
@@ -165,8 +179,8 @@ def is_elementwise(op: Operation) -> bool:
 
 
 def _is_epilogue(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
-    """An elementwise op on the contraction's own domain and the only user of what it reads from it."""
-    if not group.contraction or not isinstance(op, GenericOp) or not is_elementwise(op) or len(ours) != 1:
+    """An elementwise op on the reduction's own domain and the only user of what it reads from it."""
+    if not group.accumulates or not isinstance(op, GenericOp) or not is_elementwise(op) or len(ours) != 1:
         return False
     [value] = ours
     if value.owner is not group.members[-1] or any(use.operation is not op for use in value.uses):

@@ -105,7 +105,7 @@ class _Outliner:
         for block in region.blocks:
             plan = plan_groups(block)
             for op in block.ops:
-                if op not in plan.group_of:
+                if op not in plan.group_of and op.name.startswith("scf."):
                     for inner in op.regions:
                         self.region(inner)
             self.block(block, plan)
@@ -149,7 +149,7 @@ class _Outliner:
         body = _Body(Block(), location)
         for op in group.members:
             body.take(op)
-        if group.contraction:
+        if group.accumulates:
             _accumulate_in_place(body.block, set(escaping))
         inputs = list(body.arguments)
         types = [cast("TensorType[Attribute]", r.type) for r in escaping]
