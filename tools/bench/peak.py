@@ -13,7 +13,7 @@ from ...backends.cpu.emit import object_code, optimise
 from ...backends.cpu.jit import link
 from ...compiler.machine import Machine
 
-ROUNDS = 200_000
+ROUNDS = 4_000_000  # some milliseconds, beside which starting a thread is nothing
 CHAINS = 12  # independent sums: more than the latency of the multiply-add times its ports
 
 
@@ -52,7 +52,7 @@ class Peak:
         self._run: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._library["lamina_peak"])
         self.operations = 2 * ROUNDS * CHAINS * self.machine.lanes(4)
 
-    def measure(self, threads: int = 1, repeats: int = 5) -> float:
+    def measure(self, threads: int = 1, repeats: int = 6) -> float:
         """GFLOP/s of `threads` threads at once, the best of `repeats`."""
         data = [np.zeros(CHAINS * 64, np.float32) for _ in range(threads)]
         best = float("inf")
