@@ -257,6 +257,8 @@ def check_epilogue(contraction: Contraction, op: linalg.GenericOp) -> None:
     rank = len(contraction.op.maps[2].results)
     if any(kind != "parallel" for kind in op.iterators) or len(op.iterators) != rank:
         raise Unsupported("the epilogue is not elementwise")
+    if any(inner.regions for inner in op.body.block.ops):
+        raise Unsupported("the epilogue has control flow inside")
     shape = memref_shape(contraction.c.value)
     for value, map in zip(op.outputs, op.maps[len(op.inputs) :], strict=True):
         if map != AffineMap.identity(rank) or memref_shape(value) != shape:
