@@ -1,0 +1,41 @@
+// RUN: lamina-opt %s -p convert-stablehlo-to-linalg | filecheck %s
+
+// Signs move from types into ops.
+// CHECK-LABEL: func.func @unsigned
+// CHECK-SAME: (%x: tensor<4xi8>, %y: tensor<4xi8>) -> tensor<4xi8>
+// CHECK: arith.maxui %{{.*}}, %{{.*}} : i8
+func.func @unsigned(%x: tensor<4xui8>, %y: tensor<4xui8>) -> tensor<4xui8> {
+  %0 = stablehlo.maximum %x, %y : tensor<4xui8>
+  func.return %0 : tensor<4xui8>
+}
+
+// A matrix product: loops m, n, k, sums from zero.
+// CHECK-LABEL: func.func @dot
+// CHECK: %[[ZERO:.*]] = linalg.fill
+// CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<2x3xf32>, tensor<5x3xf32>) outs(%[[ZERO]] : tensor<2x5xf32>)
+// CHECK: arith.mulf
+// CHECK: arith.addf
+func.func @dot(%x: tensor<2x3xf32>, %w: tensor<5x3xf32>) -> tensor<2x5xf32> {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1] : (tensor<2x3xf32>, tensor<5x3xf32>) -> tensor<2x5xf32>
+  func.return %0 : tensor<2x5xf32>
+}
+
+// A slice is read in place where MLIR's rules allow, through a view of rows where they do not.
+// CHECK-LABEL: func.func @slices
+// CHECK: affine_map<(d0, d1) -> (d0, (d1 + 3))>
+// CHECK: tensor.expand_shape %x {{.*}} : tensor<2x6xf32> into tensor<2x2x3xf32>
+// CHECK: affine_map<(d0, d1) -> (d0, 0, d1)>
+func.func @slices(%x: tensor<2x6xf32>) -> (tensor<2x2xf32>, tensor<2x3xf32>) {
+  %0 = stablehlo.slice %x [0:2, 3:5] : (tensor<2x6xf32>) -> tensor<2x2xf32>
+  %1 = stablehlo.slice %x [0:2, 0:3] : (tensor<2x6xf32>) -> tensor<2x3xf32>
+  func.return %0, %1 : tensor<2x2xf32>, tensor<2x3xf32>
+}
+
+// Nothing is computed for tensors without elements.
+// CHECK-LABEL: func.func @nothing
+// CHECK-NOT: linalg.generic
+// CHECK: func.return
+func.func @nothing(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
+  %0 = stablehlo.exponential %x : tensor<0x4xf32>
+  func.return %0 : tensor<0x4xf32>
+}
