@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpTraits, Region, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def, var_operand_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -88,8 +88,12 @@ class ForOp(affine.ForOp):
     def constant_bounds(self) -> tuple[int, int, int] | None:
         """Lower bound, upper bound and step when the bounds are constants."""
         lower, upper = self.lowerBoundMap.data, self.upperBoundMap.data
-        if self.lowerBoundOperands or self.upperBoundOperands:
+        if len(self.operands) != len(self.results):  # more than what is carried: a bound has operands
             return None
+        first, last = lower.results[0], upper.results[0]
+        single = len(lower.results) == len(upper.results) == 1
+        if single and isinstance(first, AffineConstantExpr) and isinstance(last, AffineConstantExpr):
+            return first.value, last.value, self.step.value.data
         return max(lower.eval((), ())), min(upper.eval((), ())), self.step.value.data
 
     @property

@@ -277,12 +277,16 @@ def is_permutable(band: Sequence[ForOp]) -> bool:
     return True
 
 
-def fusion_orders(first: ForOp, second: ForOp) -> tuple[bool, bool]:
+def fusion_orders(
+    first: ForOp, second: ForOp, left: Sequence[MemoryAccess], right: Sequence[MemoryAccess]
+) -> tuple[bool, bool]:
     """What fusing two loops, `second` after `first`, would meet: (a dependence turned round, one carried).
 
+    `left` and `right` are the accesses of their bodies.
     The first forbids the fusion, the second makes the fused loop sequential.
     """
-    left, right = accesses(first.body.block.ops), accesses(second.body.block.ops)
+    written = {a.root for a in (*left, *right) if a.writes}
+    left, right = ([a for a in side if a.root in written] for side in (left, right))
     outer = [Relation(v, v, Order.SAME) for v in loop_variables(first)]
     found: list[bool] = []
     for order in (Order.AFTER, Order.BEFORE):

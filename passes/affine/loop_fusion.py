@@ -71,9 +71,10 @@ def try_fuse(first: ForOp, second: ForOp) -> ForOp | None:
     bounds = first.constant_bounds()
     if bounds is None or bounds != second.constant_bounds():
         return None
-    if not _share_memory(first, second):
+    left, right = accesses(first.body.block.ops), accesses(second.body.block.ops)
+    if {a.root for a in left}.isdisjoint(a.root for a in right):
         return None
-    turned, carried = fusion_orders(first, second)
+    turned, carried = fusion_orders(first, second, left, right)
     if turned or (carried and (is_parallel(first) or is_parallel(second))):
         return None
     moved = _plan_moves(first, second)
@@ -98,11 +99,6 @@ def _insert(op: Operation, anchor: Operation, *, before: bool) -> None:
         block.insert_op_after(op, anchor)
 
 
-def _share_memory(first: ForOp, second: ForOp) -> bool:
-    left = {a.root for a in accesses([first])}
-    return any(a.root in left for a in accesses([second]))
-
-
 def _plan_moves(first: ForOp, second: ForOp) -> tuple[list[Operation], list[Operation]] | None:
     """Which ops between the loops go before the first, which after the second; None when one can do neither."""
     between: list[Operation] = []
@@ -111,6 +107,10 @@ def _plan_moves(first: ForOp, second: ForOp) -> tuple[list[Operation], list[Oper
         assert op is not None
         between.append(op)
         op = op.next_op
+    if any(second.is_ancestor(use.operation) for result in first.results for use in result.uses):
+        return None
+    if not between:
+        return [], []
     before: list[Operation] = []
     after: list[Operation] = []
     for op in between:
@@ -119,7 +119,7 @@ def _plan_moves(first: ForOp, second: ForOp) -> tuple[list[Operation], list[Oper
         else:
             after.append(op)
     needed = {operand.owner for inner in second.walk() for operand in inner.operands}
-    if first in needed or any(op in needed for op in after):
+    if any(op in needed for op in after):
         return None
     touched = accesses([second])
     for op in after:
