@@ -31,7 +31,9 @@ from .pipeline import KERNEL_PHASES
 from .workers import parallel_map, usable_cores
 
 ENTRY = "lamina_main"
-MAIN_PHASE = Phase("llvm", "calls of kernels in order", ("convert-parallel-to-runtime", "convert-scf-to-cf", "convert-to-llvm"))
+MAIN_PHASE = Phase(
+    "llvm", "calls of kernels in order", ("convert-parallel-to-runtime", "convert-scf-to-cf", "convert-to-llvm")
+)
 
 
 @dataclass

@@ -73,7 +73,7 @@ def for_(*operands: Array, regions: Sequence[Region], call: Call) -> list[Array]
     high = min(apply_map(op.upperBoundMap.data, operands[lows : lows + highs]))
     carried = list(operands[lows + highs :])
     for i in range(low, high, op.step.value.data):
-        carried = regions[0](np.int64(i), *carried)
+        carried = regions[0](np.asarray(i, np.int64), *carried)
     return carried
 
 
@@ -87,7 +87,7 @@ def parallel(*operands: Array, regions: Sequence[Region], call: Call) -> tuple[(
     highs = _grouped(apply_map(upper, operands[split:]), op.upperBoundsGroups.get_values(), min)
     steps = [step.value.data for step in op.steps]
     for point in product(*map(range, lows, highs, steps)):
-        regions[0](*(np.int64(i) for i in point))
+        regions[0](*(np.asarray(i, np.int64) for i in point))
     return ()
 
 

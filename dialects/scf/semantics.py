@@ -18,7 +18,7 @@ def for_(low: Array, high: Array, step: Array, *carried: Array, regions: Sequenc
     """Iterations in order; the values carried are what the last one yields."""
     values = list(carried)
     for i in range(int(low), int(high), int(step)):
-        values = regions[0](np.int64(i), *values)
+        values = regions[0](np.asarray(i, np.int64), *values)
     return values
 
 
@@ -29,7 +29,7 @@ def parallel(*operands: Array, regions: Sequence[Region], call: Call) -> tuple[(
     bounds = [int(v) for v in operands]
     lows, highs, steps = (bounds[k * rank : (k + 1) * rank] for k in range(3))
     for point in product(*map(range, lows, highs, steps)):
-        regions[0](*(np.int64(i) for i in point))
+        regions[0](*(np.asarray(i, np.int64) for i in point))
     return ()
 
 

@@ -106,6 +106,7 @@ def step(*, result: Spec) -> Array:
 @semantics("vector.bitcast")
 def bitcast(source: Array, *, result: Spec) -> Array:
     """The same bits as another element type."""
+    assert result.dtype is not None
     return np.ascontiguousarray(source).view(result.dtype)
 
 

@@ -70,6 +70,7 @@ def measure(name: str, threads: int, args: argparse.Namespace) -> dict[str, Any]
     """Both systems on one model: medians in ms, the median of the rounds' ratios, the largest error."""
     context = mp.get_context("spawn")
     pipes: dict[str, Connection] = {}
+    compile_s = 0.0
     workers: list[Any] = []
     shapes = parse_shapes(args.shape)
     for system in SYSTEMS:
@@ -103,7 +104,7 @@ def measure(name: str, threads: int, args: argparse.Namespace) -> dict[str, Any]
         "ratio": statistics.median(ratios),
         "spread": max(ratios) - min(ratios),
         "error": error,
-        "compile_s": compile_s,  # pyright: ignore[reportPossiblyUnbound]
+        "compile_s": compile_s,
     }
 
 
