@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.diagnostics import LaminaError
@@ -158,15 +158,7 @@ class Emitter(ABC):
             source = self.buffer(op.source, op)
             assert op.result is not None
             target = self.home(plan, op.result, op)
-            pack = PackOp(
-                source,
-                target,
-                op.positions,
-                op.tiles,
-                padding_value=op.padding_value,
-                outer_dims_perm=op.permutation,
-            )
-            self._replace(op, pack)
+            self._packing(op, source, target)
             return
         inputs = [self.buffer(v, op) if isinstance(v.type, TensorType) else v for v in op.inputs]
         outputs = [self.home(plan, result, op) for result in op.results]
@@ -178,6 +170,24 @@ class Emitter(ABC):
             op,
             GenericOp.of(inputs, outputs, op.maps, list(op.iterator_types), op.detach_region(op.body)),
         )
+
+    def _packing(self, op: PackOp, source: SSAValue, target: SSAValue) -> None:
+        """`linalg.pack` is an op on tensors; on buffers it is a fill, where panels are not whole, and a copy."""
+        assert isinstance(source.type, MemRefType)
+        rank = len(source.type.get_shape())
+        dims = [AffineExpr.dimension(i) for i in range(rank)]
+        tiles = dict(zip(op.positions, op.tiles, strict=True))
+        outer = [dims[d] // tiles[d] if d in tiles else dims[d] for d in op.permutation]
+        inner = [dims[d] % tile for d, tile in tiles.items()]
+        if op.padding_value is not None:
+            fill = FillOp(op.padding_value, target)
+            fill.location = op.location
+            Rewriter.insert_op(fill, InsertPoint.before(op))
+        element = source.type.element_type
+        body = Block(arg_types=[element, element])
+        body.add_op(LinalgYieldOp(body.args[0]))
+        maps = [AffineMap.identity(rank), AffineMap(rank, 0, (*outer, *inner))]
+        self._replace(op, GenericOp.of([source], [target], maps, ["parallel"] * rank, Region(body)))
 
     def _replace(self, old: Operation, new: Operation) -> None:
         Rewriter.insert_op(new, InsertPoint.before(old))

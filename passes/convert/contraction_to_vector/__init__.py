@@ -71,8 +71,8 @@ class ConvertContractionToVector(ModulePass):
         schedule = Schedule.parse(given) if given else choose(problem_of(contraction, lanes, overlap), machine)
         function.attributes["lamina.schedule"] = StringAttr(str(schedule))
         old = list(function.body.block.ops)
-        for pack in kernel.packs:
-            lower_pack(pack, machine)
+        for packing in kernel.packings:
+            lower_pack(packing, machine)
         emit(kernel, schedule, lanes, overlap, machine.cores)
         location = contraction.op.location
         for new in function.body.block.ops:
@@ -117,7 +117,8 @@ def problem_of(contraction: Contraction, lanes: int, overlap: bool) -> Problem:
 
 def erase(kernel: Kernel) -> None:
     """Removes the structured ops, which the tiles replace."""
-    for op in (*reversed(kernel.epilogue), kernel.contraction.op, kernel.fill, *kernel.packs):
+    packings = [op for packing in kernel.packings for op in (packing.op, packing.fill)]
+    for op in (*reversed(kernel.epilogue), kernel.contraction.op, kernel.fill, *packings):
         if op is not None:
             op.detach()
             op.erase()

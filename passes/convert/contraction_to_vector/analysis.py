@@ -14,6 +14,7 @@ from xdsl.traits import ConstantLike
 
 from ....dialects import linalg
 from ....dialects.affine.linear_forms import Linear, access, linear_form, memref_shape, row_major_strides
+from .packing import Packing, packing_of
 
 
 class Unsupported(Exception):
@@ -86,7 +87,7 @@ class Kernel:
     """A contraction kernel: packings of B, the value that sums begin with, the contraction, what is done with sums."""
 
     function: func.FuncOp
-    packs: tuple[linalg.PackOp, ...]
+    packings: tuple[Packing, ...]
     fill: linalg.FillOp | None
     contraction: Contraction
     epilogue: tuple[linalg.GenericOp, ...]
@@ -95,16 +96,17 @@ class Kernel:
 def analyse(function: func.FuncOp) -> Kernel:
     """The kernel in `function`. Raises Unsupported when it is not one."""
     block = function.body.block
-    packs: list[linalg.PackOp] = []
+    packings: list[Packing] = []
     fills: list[linalg.FillOp] = []
     contraction: Contraction | None = None
     epilogue: list[linalg.GenericOp] = []
     for op in block.ops:
         match op:
-            case linalg.PackOp() if contraction is None:
-                packs.append(op)
             case linalg.FillOp() if contraction is None:
                 fills.append(op)
+            case linalg.GenericOp() if contraction is None and (packing := packing_of(op, fills)):
+                packings.append(packing)
+                fills = [fill for fill in fills if fill is not packing.fill]
             case linalg.GenericOp() if contraction is None:
                 contraction = analyse_contraction(op)
             case linalg.GenericOp():
@@ -122,7 +124,7 @@ def analyse(function: func.FuncOp) -> Kernel:
         raise Unsupported("it fills an array other than the sums")
     for generic in epilogue:
         check_epilogue(contraction, generic)
-    return Kernel(function, tuple(packs), own[0] if own else None, contraction, tuple(epilogue))
+    return Kernel(function, tuple(packings), own[0] if own else None, contraction, tuple(epilogue))
 
 
 def analyse_contraction(op: linalg.GenericOp) -> Contraction:

@@ -10,31 +10,32 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from ....compiler.machine import Machine
-from ....dialects import linalg, vector
+from ....dialects import vector
 from ....dialects.affine.linear_forms import memref_shape, row_major_strides
 from .analysis import Unsupported
 from .loops import D, Loops
+from .packing import Packing
 from .schedule import SMALL
 from .spot import zero
 
 
-def lower_pack(op: linalg.PackOp, machine: Machine) -> None:
-    """Writes the loops of `op` before it: over the outer dimensions of the panels, then one panel's lanes.
+def lower_pack(packing: Packing, machine: Machine) -> None:
+    """Writes the loops of a packing before it: over the outer dimensions of the panels, then one panel's lanes.
 
     The lanes are a vector where the source is contiguous along them, else a loop.
     """
-    source, dest = memref_shape(op.source), memref_shape(op.dest)
-    if source is None or dest is None or len(op.tiles) != 1:
-        raise Unsupported("a pack of other than one dimension of static buffers")
-    (position,), (lanes,) = op.positions, op.tiles
-    code = Loops(InsertPoint.before(op))
-    from_, to = code.flat(op.source), code.flat(op.dest)
+    source, dest = memref_shape(packing.source), memref_shape(packing.dest)
+    if source is None or dest is None:
+        raise Unsupported("a packing of buffers that are not static")
+    position, lanes = packing.position, packing.lanes
+    code = Loops(InsertPoint.before(packing.op))
+    from_, to = code.flat(packing.source), code.flat(packing.dest)
     from_strides, to_strides = row_major_strides(source), row_major_strides(dest)
-    outer = list(op.permutation)  # outer dimension i of dest is dimension outer[i] of source
+    outer = list(packing.permutation)  # outer dimension i of dest is dimension outer[i] of source
     tiled = outer.index(position)
     inner = [i for i in range(len(outer)) if i != tiled]
     whole, rest = divmod(source[position], lanes)
-    element = op.dest.type
+    element = packing.dest.type
     assert isinstance(element, MemRefType)
 
     def copy(panel: int | None, valid: int) -> None:
@@ -54,13 +55,13 @@ def lower_pack(op: linalg.PackOp, machine: Machine) -> None:
             if from_strides[position] == 1:
                 type_ = VectorType(element.element_type, [lanes])
                 mask = code(vector.ConstantMaskOp(valid, lanes)).result if valid < lanes else None
-                padding = op.padding_value or zero(code, element.element_type)
+                padding = packing.padding or zero(code, element.element_type)
                 otherwise = code(vector.BroadcastOp(padding, type_)).vector if mask else None
                 value = code.load_vector(type_, from_, read, *indices, mask=mask, otherwise=otherwise)
                 code.store_vector(value, to, write, *indices)
                 return
             for lane in range(lanes):
-                value = op.padding_value or zero(code, element.element_type)
+                value = packing.padding or zero(code, element.element_type)
                 if lane < valid:
                     value = code.load(from_, read + lane * from_strides[position], *indices)
                 code.store(value, to, write + lane, *indices)

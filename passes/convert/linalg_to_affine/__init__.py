@@ -29,10 +29,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ....dialects.linalg import FillOp, GenericOp, PackOp
+from ....dialects.linalg import FillOp, GenericOp
 from ....dialects.memref import AllocaOp, SubviewOp
 from .nests import lower_fill, lower_generic
-from .packs import lower_pack
 from .schedule import UNROLL_LIMIT
 
 
@@ -54,8 +53,6 @@ class ConvertLinalgToAffine(ModulePass):
             match op:
                 case GenericOp():
                     lower_generic(op, self.unroll)
-                case PackOp():
-                    lower_pack(op)
                 case _:
                     pass
         for op in list(function.walk()):  # after the generics, which take over the fills they start from

@@ -7,7 +7,12 @@
 // CHECK: vector.fma
 func.func private @packed(%q: memref<40x4x32xf32>, %k: memref<40x4x32xf32>, %y: memref<4x40x40xf32>, %s: memref<4x3x32x16xf32>) attributes {lamina.kernel = "contraction"} {
   %zero = arith.constant 0.0 : f32
-  linalg.pack %k padding_value(%zero : f32) outer_dims_perm = [1, 0, 2] inner_dims_pos = [0] inner_tiles = [16] into %s : memref<40x4x32xf32>, memref<4x3x32x16xf32>
+  linalg.fill ins(%zero : f32) outs(%s : memref<4x3x32x16xf32>)
+  linalg.generic {indexing_maps = [affine_map<(n, h, k) -> (n, h, k)>, affine_map<(n, h, k) -> (h, n floordiv 16, k, n mod 16)>], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%k : memref<40x4x32xf32>) outs(%s : memref<4x3x32x16xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  }
   linalg.fill ins(%zero : f32) outs(%y : memref<4x40x40xf32>)
   linalg.generic {indexing_maps = [affine_map<(h, m, n, k) -> (m, h, k)>, affine_map<(h, m, n, k) -> (h, n floordiv 16, k, n mod 16)>, affine_map<(h, m, n, k) -> (h, m, n)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
       ins(%q, %s : memref<40x4x32xf32>, memref<4x3x32x16xf32>) outs(%y : memref<4x40x40xf32>) {
