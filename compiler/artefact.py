@@ -77,6 +77,8 @@ class Artefact:
                 if file.read(8) != MAGIC:
                     raise LaminaError("not a lamina artefact, or one of another version", where=name)
                 (length,) = struct.unpack("<Q", file.read(8))
+                if length > size:
+                    raise LaminaError("damaged artefact: its header is longer than the file", where=name)
                 header: Mapping[str, Any] = json.loads(file.read(length))
                 offset = 16 + length
                 objects: list[bytes] = []

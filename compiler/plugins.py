@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -165,13 +166,14 @@ def _scan() -> list[PluginPoint]:
     except (OSError, ValueError, KeyError, TypeError):
         pass  # no usable file: scan
     points = _scan_metadata()
+    temporary = path.with_suffix(f".{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_suffix(f".{os.getpid()}")
         temporary.write_text(json.dumps({"state": state, "points": [astuple(point) for point in points]}))
         temporary.replace(path)
-    except OSError:
-        pass  # a cache that cannot be written costs time, nothing else
+    except OSError:  # a cache that cannot be written costs time, nothing else
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
     return points
 
 

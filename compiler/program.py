@@ -5,7 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, ModuleOp, ShapedType, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    ModuleOp,
+    ShapedType,
+    StringAttr,
+    UnrankedTensorType,
+)
 from xdsl.ir import Attribute, Operation
 
 from .context import LaminaContext
@@ -67,8 +75,13 @@ def signature_of(module: ModuleOp) -> Signature:
 def _specs(attrs: Attribute | None, types: tuple[Attribute, ...], word: str) -> tuple[TensorSpec, ...]:
     specs: list[TensorSpec] = []
     for i, type_ in enumerate(types):
-        if not isinstance(type_, ShapedType):
+        if not isinstance(type_, ShapedType | UnrankedTensorType):
             raise LaminaError(f"{word} {i} of @main is {type_}, expected a tensor")
+        if isinstance(type_, UnrankedTensorType):
+            if word == "input":
+                raise LaminaError(f"input {i} of @main has no known rank", hint="give the model's inputs a shape")
+            specs.append(TensorSpec(f"{word}{i}", ("...",), dtype_of(type_.element_type).name))  # told after lowering
+            continue
         told: dict[str, Attribute] = {}
         if isinstance(attrs, ArrayAttr):
             entry = attrs.data[i]

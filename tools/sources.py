@@ -17,6 +17,7 @@ from ..compiler.machine import Machine
 from ..compiler.parsing import parse_module
 from ..compiler.printing import resource_keys
 from ..compiler.program import Program
+from ..compiler.verifier import verify
 from ..passes import all_passes
 from . import light_models
 from .registry import registry
@@ -81,6 +82,7 @@ def _from_text(path: Path) -> Program:
     except (OSError, UnicodeDecodeError) as error:
         raise LaminaError(f"cannot read: {error}", where=str(path)) from error
     program = Program(parse_module(text, str(path), context), context)
+    verify(program.module)
     store = program.module.attributes.get(WEIGHTS_ATTRIBUTE)
     if isinstance(store, StringAttr):
         name = Path(store.data)
