@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Protocol
 
 from ..compiler.artefact import Artefact
@@ -32,6 +33,14 @@ class Executable(Protocol):
 
 
 @dataclass(frozen=True)
+class Source:
+    """Where a program came from: its file, and the sizes given to its symbolic dimensions."""
+
+    path: Path
+    shapes: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Options:
     """How to compile. `threads` None means every core; `on_level(level, program, seconds)` watches the descent."""
 
@@ -39,7 +48,7 @@ class Options:
     cache: bool = True
     verify_each: bool = False
     on_level: Callable[[str, Program, float], None] | None = None
-    debug: dict[str, str] = field(default_factory=dict[str, str])
+    source: Source | None = None
 
 
 class Target(Protocol):
@@ -49,6 +58,10 @@ class Target(Protocol):
 
     def compile(self, program: Program, options: Options) -> Executable:
         """Takes a program, at whatever level it stands, down to something callable; `program` is left unchanged."""
+        ...
+
+    def recall(self, source: Source, options: Options) -> Executable | None:
+        """What was compiled from this source before, if that is known without reading it."""
         ...
 
     def lower(self, program: Program, to: str, options: Options) -> Program:

@@ -5,6 +5,7 @@ Their weights are `ConstantOfShape` nodes, which hides indexing errors; `randomi
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,11 +33,12 @@ SCHEME = "onnx:"
 
 def path_of(name: str) -> Path:
     """Where the light model `name` lies. Raises LaminaError for an unknown name."""
-    import onnx
-
     if name not in NAMES:
         raise LaminaError(f"unknown light model '{name}'", hint=f"one of {', '.join(NAMES)}")
-    return Path(onnx.__file__).parent / "backend" / "test" / "data" / "light" / f"light_{name}.onnx"
+    spec = find_spec("onnx")  # found, not imported: that takes a third of a second
+    if spec is None or spec.origin is None:
+        raise LaminaError("the package 'onnx' is not installed")
+    return Path(spec.origin).parent / "backend" / "test" / "data" / "light" / f"light_{name}.onnx"
 
 
 def expected_output(model: Path) -> Array | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr
 
+from ..backends import Source
 from ..compiler.artefact import written_whole
 from ..compiler.context import LaminaContext
 from ..compiler.diagnostics import LaminaError
@@ -53,6 +54,14 @@ def read_program(model: str | os.PathLike[str] | Program | ModelProto) -> Progra
         case suffix:
             kind = f"files of kind '{suffix}'" if suffix else "files without a suffix"
             raise LaminaError(f"{kind} are not programs", where=str(path), hint="expected .onnx or .mlir")
+
+
+def source_of(model: str | os.PathLike[str] | Program | ModelProto, shapes: Mapping[str, int]) -> Source | None:
+    """The file that an ONNX model comes from; None for anything else."""
+    if not isinstance(model, str | os.PathLike):
+        return None
+    path = resolve(model)
+    return Source(path, shapes) if path.suffix == ".onnx" else None
 
 
 def resolve(model: str | os.PathLike[str]) -> Path:

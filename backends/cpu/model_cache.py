@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from ...compiler.artefact import Artefact
+import numpy as np
+
+from ...compiler.artefact import Artefact, written_whole
 from ...compiler.diagnostics import LaminaError
 from ...compiler.printing import resource_keys
 from ...compiler.program import Program
+from .. import Source
 from .emit import llvm_version
 from .kernel_cache import CacheWarning, cache_folder, compiler_fingerprint
 
 LIMIT_BYTES = 8 << 30
+
+
+def _identity(file: str) -> list[int]:
+    """Changes when the file is written to or replaced."""
+    status = os.stat(file)
+    return [status.st_ino, status.st_size, status.st_mtime_ns]
 
 
 class ModelCache:
@@ -53,11 +63,34 @@ class ModelCache:
         except (LaminaError, OSError) as error:
             warnings.warn(f"the model is not cached: {error}", CacheWarning, stacklevel=2)
 
+    def recall(self, source: Source, target: str) -> Artefact | None:
+        """What was compiled from the same files before, found without reading them; None when one has changed."""
+        try:
+            told = json.loads(self._note(source, target).read_text())
+            unchanged = all(_identity(file) == identity for file, identity in told["files"].items())
+        except (OSError, ValueError, KeyError):
+            return None
+        return self.get(told["key"]) if unchanged else None
+
+    def remember(self, source: Source, target: str, key: str, program: Program) -> None:
+        """Notes that the files behind `program` compile to the artefact under `key`."""
+        weights = program.context.weights
+        mapped = (weights.get(name) for name in weights)
+        files = {str(source.path), *(str(a.filename) for a in mapped if isinstance(a, np.memmap) and a.filename)}
+        note = json.dumps({"key": key, "files": {file: _identity(file) for file in sorted(files)}})
+        with suppress(LaminaError), written_whole(self._note(source, target)) as file:
+            file.write(note.encode())
+
+    def _note(self, source: Source, target: str) -> Path:
+        shapes = sorted(source.shapes.items())
+        told = f"{source.path.resolve()}|{shapes}|{target}|{compiler_fingerprint()}|{llvm_version()}"
+        return self.folder / f"{hashlib.sha256(told.encode()).hexdigest()}.json"
+
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}.lamx"
 
     def _trim(self) -> None:
-        entries = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in self.folder.glob("*.lamx"))
+        entries = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in self.folder.iterdir())
         excess = sum(size for _, size, _ in entries) - self.limit_bytes
         for _, size, path in entries:
             if excess > 0:

@@ -13,7 +13,7 @@ from ...compiler.machine import Machine
 from ...compiler.program import Program
 from ...compiler.signature import Array
 from ...passes import all_passes
-from .. import Options
+from .. import Options, Source
 from .build import BuiltModel, build, build_whole
 from .emit import feature_string
 from .jit import NativeModel
@@ -55,12 +55,25 @@ class CpuTarget:
         if not options.cache:
             return NativeExecutable(self.compile_artefact(program, options), self.machine, options.threads)
         cache = ModelCache()
-        key = cache.key(program, f"{self.machine!r}|{PHASES!r}")
+        key = cache.key(program, self._identity)
         artefact = cache.get(key)
         if artefact is None:
             artefact = self.compile_artefact(program, options)
             cache.put(key, artefact)
+        if options.source is not None:
+            cache.remember(options.source, self._identity, key, program)
         return NativeExecutable(artefact, self.machine, options.threads)
+
+    def recall(self, source: Source, options: Options) -> NativeExecutable | None:
+        """The machine code of this source from the cache, if it is there and the files have not changed."""
+        if not options.cache:
+            return None
+        artefact = ModelCache().recall(source, self._identity)
+        return None if artefact is None else NativeExecutable(artefact, self.machine, options.threads)
+
+    @property
+    def _identity(self) -> str:
+        return f"{self.machine!r}|{PHASES!r}"
 
     def compile_artefact(self, program: Program, options: Options) -> Artefact:
         """The code and constants of a program; works for other machines than this one too."""

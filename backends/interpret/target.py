@@ -11,7 +11,7 @@ from ...compiler.interpreter import Interpreter
 from ...compiler.program import Program
 from ...compiler.signature import Array
 from ...passes import all_passes
-from .. import Options
+from .. import Options, Source
 from .pipeline import PHASES
 
 
@@ -32,6 +32,9 @@ class InterpretTarget:
     def compile(self, program: Program, options: Options) -> InterpretedProgram:
         """Takes ONNX to the hub; anything lower is interpreted where it stands."""
         return InterpretedProgram(self.lower(program, "stablehlo", options))
+
+    def recall(self, source: Source, options: Options) -> None:
+        """Nothing is kept between processes."""
 
     def load(self, artefact: Artefact, threads: int | None = None) -> InterpretedProgram:
         """Machine code is not interpreted: always a LaminaError."""
