@@ -26,6 +26,7 @@ from ...compiler.signature import Array
 from ...compiler.weights import WeightStore
 from ...passes import all_passes
 from .emit import llvm_version, module_text, object_code, optimise
+from .jit import aligned_bytes
 from .kernel_cache import KernelCache, compiler_fingerprint
 from .pipeline import KERNEL_PHASES
 from .workers import parallel_map, usable_cores
@@ -271,7 +272,7 @@ def constant_parts(module: ModuleOp) -> list[tuple[str, int, int]]:
 def constants_section(parts: Sequence[tuple[str, int, int]], weights: WeightStore) -> Array:
     """The bytes that the code's constants pointer points to. Raises LaminaError where a weight does not fit."""
     size = max((offset + nbytes for _, offset, nbytes in parts), default=0)
-    section: Array = np.zeros(size, np.uint8)
+    section = aligned_bytes(size)  # as the code wants it: copying it again would take as long as filling it
     for key, offset, nbytes in parts:
         array = weights.get(key)
         if array.nbytes != nbytes:

@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
-from ...dialects.llvm.text import print_module
 
 if TYPE_CHECKING:
     from llvmlite.binding import ModuleRef, TargetMachine
@@ -55,6 +54,8 @@ def target_machine(machine: Machine) -> TargetMachine:
 
 def module_text(module: ModuleOp, machine: Machine) -> str:
     """LLVM IR of a module of the llvm dialect, for `machine`."""
+    from ...dialects.llvm.text import print_module  # heavy, and not needed to load what is cached
+
     layout = str(target_machine(machine).target_data)
     return print_module(module, triple=machine.triple, data_layout=layout)
 
