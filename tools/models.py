@@ -1,3 +1,5 @@
+# pyright: reportMissingImports=false, reportUntypedBaseClass=false
+# PyTorch and transformers are an extra: they make test models and are not needed to type-check the rest.
 """Exports the PyTorch models of the test-suite: `python -m lamina.tools.models OUT_DIR [NAME ...]`.
 
 Random seeded weights, float32, static shapes. Each model is written by both exporters of `torch.onnx`

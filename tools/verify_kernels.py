@@ -45,7 +45,9 @@ def find_kernel_culprit(program: Program, limit: float, say: Callable[[str], Non
                 apply(buffers.module, name, program.context)
     for op in list(buffers.module.ops):
         if isinstance(op, FuncOp) and op.sym_name.data in cases:
-            culprit = _check(ModuleOp([op.clone()]), cases[op.sym_name.data], program.context, limit)
+            kernel = op.clone()
+            kernel.properties["sym_visibility"] = StringAttr("public")
+            culprit = _check(ModuleOp([kernel]), cases[op.sym_name.data], program.context, limit)
             if culprit:
                 return culprit
             say(f"ok    @{op.sym_name.data}, every pass of the kernel phases")
@@ -107,7 +109,7 @@ def _check(module: ModuleOp, case: Case, context: LaminaContext, limit: float) -
         rest = state.clone()
         for name in required[sum(name in REQUIRED for name in done) :]:
             apply(rest, name, context)
-        return case.judge(lambda arrays: run_native(rest, arrays, context), scratch, limit)
+        return case.judge(lambda arrays: run_native(rest, case.name, arrays, context), scratch, limit)
 
     bare = finished(module, [])
     if not bare.good:
@@ -150,14 +152,9 @@ def discard(_: object) -> None:
     """A kernel writes its arguments; it returns nothing."""
 
 
-def run_native(module: ModuleOp, arrays: Sequence[Array], context: LaminaContext) -> None:
-    """Compiles the one kernel of an llvm-level module without any cache and runs it on `arrays`, which it changes."""
+def run_native(module: ModuleOp, symbol: str, arrays: Sequence[Array], context: LaminaContext) -> None:
+    """Compiles the kernel `symbol` of an llvm-level module without any cache and runs it on `arrays`, in place."""
     machine = context.machine
-    symbol = next(
-        name.data
-        for op in module.ops
-        if is_kernel(op) and isinstance(name := op.properties.get("sym_name"), StringAttr)
-    )
     threads = pool(2, machine)
     library = link([object_code(optimise(module_text(module, machine), machine), machine), threads.object], [symbol])
     pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
