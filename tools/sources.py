@@ -131,4 +131,5 @@ def with_shapes(program: Program, shapes: Mapping[str, int]) -> Program:
     bound = program.clone()
     bind = all_passes()["onnx-bind-shapes"]()
     bind(shapes=tuple(f"{k}={v}" for k, v in shapes.items())).apply(bound.context, bound.module)  # pyright: ignore
+    all_passes()["onnx-infer-shapes"]()().apply(bound.context, bound.module)
     return bound

@@ -1,0 +1,65 @@
+"""The Python interface: symbolic shapes, saving and loading, ONNX's backend interface."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import lamina
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAMINA_CACHE", str(tmp_path / "cache"))
+
+
+def model():
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 5]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Softmax", ["x"], ["y"])], "g", values[:1], values[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def softmax(x):
+    e = np.exp(x)
+    return e / e.sum(1, keepdims=True)
+
+
+def test_each_shape_is_compiled_on_first_use():
+    compiled = lamina.compile(model())
+    assert compiled.signature.symbols == ("N",)
+    for n in (1, 3, 1, 0):
+        x = np.random.default_rng(n).standard_normal((n, 5)).astype(np.float32)
+        np.testing.assert_allclose(compiled(x)[0], softmax(x), rtol=1e-5)
+    with pytest.raises(lamina.LaminaError, match="symbolic dimensions"):
+        compiled.save("never.lamx")
+
+
+def test_saved_and_loaded(tmp_path):
+    compiled = lamina.compile(model(), shapes={"N": 4})
+    assert str(compiled.signature) == "(x: float32[4, 5]) -> (y: float32[4, 5])"
+    compiled.save(tmp_path / "m.lamx")
+    loaded = lamina.load(tmp_path / "m.lamx")
+    x = np.random.default_rng(0).standard_normal((4, 5)).astype(np.float32)
+    assert np.array_equal(loaded(x=x)[0], compiled(x)[0])
+
+
+def test_onnx_backend():
+    assert lamina.onnx_backend.supports_device("CPU") and not lamina.onnx_backend.supports_device("TPU")
+    x = np.ones((2, 5), np.float32)
+    np.testing.assert_allclose(lamina.onnx_backend.run_model(model(), [x])[0], softmax(x), rtol=1e-5)
+
+
+def test_a_file_compiled_before_is_not_read_again(tmp_path, monkeypatch):
+    import onnx
+
+    path = tmp_path / "m.onnx"
+    fixed = model()
+    fixed.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
+    onnx.save(fixed, path)
+    x = np.ones((2, 5), np.float32)
+    first = lamina.compile(path)(x)[0]
+    with monkeypatch.context() as patch:
+        patch.setattr("lamina.tools.api.read_program", lambda model: pytest.fail("it was read"))
+        assert np.array_equal(lamina.compile(path)(x)[0], first)
+    fixed.graph.node[0].op_type = "LogSoftmax"
+    onnx.save(fixed, path)
+    np.testing.assert_allclose(lamina.compile(path)(x)[0], np.log(softmax(x)), rtol=1e-5)
