@@ -98,10 +98,7 @@ def _generic(op: GenericOp, operands: Sequence[Array], regions: Sequence[Region]
     results: list[Array] = []
     maps = op.maps[len(op.inputs) :]
     for value, old, out, map_ in zip(values, outputs, operands[len(op.inputs) :], maps, strict=True):
-        result = np.array(out)
-        target = _writable(result, map_, ranges)
-        target[...] = np.broadcast_to(np.asarray(value).astype(old.dtype, copy=False), target.shape)
-        results.append(result)
+        results.append(_written(out, map_, ranges, np.asarray(value).astype(old.dtype, copy=False)))
     return results
 
 
@@ -113,9 +110,17 @@ def _body(region: Region, args: Sequence[Array], grids: list[Array]) -> list[Arr
         _GRIDS.pop()
 
 
-def _writable(array: Array, map_: Any, ranges: Sequence[int]) -> Array:
-    seen = view(array, map_, ranges)
-    return np.lib.stride_tricks.as_strided(array, seen.shape, seen.strides)
+def _written(out: Array, map_: Any, ranges: Sequence[int], value: Array) -> Array:
+    """A copy of `out` with `value` written through the map: by strides where the map is linear, else by position."""
+    result = np.array(out)
+    seen = view(result, map_, ranges)
+    if np.may_share_memory(seen, result):
+        target = np.lib.stride_tricks.as_strided(result, seen.shape, seen.strides)
+        target[...] = np.broadcast_to(value, target.shape)
+    else:
+        positions = view(np.arange(result.size).reshape(result.shape), map_, ranges)
+        result.reshape(-1)[positions] = np.broadcast_to(value, positions.shape)
+    return result
 
 
 _ASSOCIATIVE: dict[str, Any] = {
