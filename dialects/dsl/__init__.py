@@ -1,0 +1,1 @@
+"""dsl: programs written as text, with index notation. See `language/tree.py` for what the language is."""
