@@ -43,12 +43,14 @@ def level_of(program: Program) -> str:
         return "buffers"
     if dialects & {"linalg", "tensor", "arith", "math"}:
         return "linalg" if any("lamina.kernel" in op.attributes for op in program.module.ops) else "linalg-open"
-    return "onnx" if "onnx" in dialects else "stablehlo"
+    return "onnx" if "onnx" in dialects else "dsl" if "dsl" in dialects else "stablehlo"
 
 
 def remaining(phases: Sequence[Phase], level: str) -> Sequence[Phase]:
     """The phases below `level`. A hand-written linalg module (`linalg-open`) starts with the linalg phase itself."""
     levels = ["onnx", *(phase.level for phase in phases)]
+    if level == "dsl":  # beside onnx: both come to the hub by the first phase
+        return phases
     if level == "linalg-open":
         return phases[levels.index("linalg") - 1 :]
     if level not in levels:

@@ -191,7 +191,7 @@ class _RegionCall:
         finally:
             self.interpreter.lifted = before
         shape = np.broadcast_shapes(*(arg.shape for arg in args))
-        return [np.broadcast_to(result, shape) for result in results]
+        return [np.broadcast_to(result, np.broadcast_shapes(shape, result.shape)) for result in results]
 
 
 def argument_names(function: FuncOp) -> list[str]:

@@ -16,6 +16,7 @@ from ..compiler.semantics import MODULES
 # level -> dialects that enter there. "lamina" paths are relative to this package, others are xDSL's.
 LEVELS: dict[str, dict[str, str]] = {
     "source": {"builtin": "xdsl.dialects.builtin:Builtin", "func": "xdsl.dialects.func:Func"},
+    "dsl": {"dsl": ".dsl:DSL"},
     "onnx": {"onnx": ".onnx:ONNX"},
     "stablehlo": {
         "stablehlo": ".stablehlo:StableHLO",
@@ -37,6 +38,7 @@ LEVELS: dict[str, dict[str, str]] = {
 
 # dialect -> the module whose import declares what its ops mean
 SEMANTICS: dict[str, str] = {
+    "dsl": ".dsl.semantics",
     "stablehlo": ".stablehlo.semantics",
     "chlo": ".stablehlo.semantics",
     "check": ".stablehlo.semantics",
