@@ -80,23 +80,32 @@ class WeightStore:
 
     def load(self, path: Path) -> None:
         """Takes in every array of a safetensors file, memory-mapped. Raises LaminaError for a damaged one."""
-        try:
-            size = os.path.getsize(path)
-            with open(path, "rb") as file:
-                (length,) = struct.unpack("<Q", file.read(8))
-                header = json.loads(file.read(length))
-            for key, entry in header.items():
-                if key == "__metadata__":
-                    continue
-                begin, end = (8 + length + o for o in entry["data_offsets"])
-                dtype, shape = _dtype(entry["dtype"]), tuple(entry["shape"])
-                if end > size or end - begin != dtype.itemsize * int(np.prod(shape)):
-                    raise LaminaError(f"array '{key}' does not fit the file", where=str(path))
-                self._arrays[key] = np.memmap(path, dtype, "r", begin, shape) if end > begin else np.zeros(shape, dtype)
-        except OSError as error:
-            raise LaminaError(f"cannot read the weights: {error.strerror}", where=str(path)) from error
-        except (ValueError, KeyError, TypeError, struct.error) as error:
-            raise LaminaError(f"damaged weights file: {error}", where=str(path)) from error
+        self._arrays |= mapped_arrays(path)
+
+
+def mapped_arrays(path: Path) -> dict[str, Array]:
+    """Every array of a safetensors file by its key, memory-mapped. Raises LaminaError for a damaged one."""
+    arrays: dict[str, Array] = {}
+    try:
+        size = os.path.getsize(path)
+        with open(path, "rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            if length > size:
+                raise LaminaError("damaged weights file: the header is longer than the file", where=str(path))
+            header = json.loads(file.read(length))
+        for key, entry in header.items():
+            if key == "__metadata__":
+                continue
+            begin, end = (8 + length + o for o in entry["data_offsets"])
+            dtype, shape = _dtype(entry["dtype"]), tuple(entry["shape"])
+            if end > size or end - begin != dtype.itemsize * int(np.prod(shape)):
+                raise LaminaError(f"array '{key}' does not fit the file", where=str(path))
+            arrays[key] = np.memmap(path, dtype, "r", begin, shape) if end > begin else np.zeros(shape, dtype)
+    except OSError as error:
+        raise LaminaError(f"cannot read the weights: {error.strerror}", where=str(path)) from error
+    except (ValueError, KeyError, TypeError, AttributeError, struct.error, StopIteration) as error:
+        raise LaminaError(f"damaged weights file: {error}", where=str(path)) from error
+    return arrays
 
 
 # The dtype names of the safetensors format.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...compiler.confined import file_below
 from ...compiler.diagnostics import LaminaError
 from ...compiler.weights import Array
 from .types import element_type, numpy_dtype
@@ -106,7 +106,7 @@ def _from_fields(tensor: TensorProto, dims: tuple[int, ...], where: str) -> Arra
 def _external(tensor: TensorProto, dims: tuple[int, ...], base: Path | None, file: str, where: str) -> Array:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
-    path = Path(file) if location == SELF and base else _external_path(location, base, where)
+    path = Path(file) if location == SELF and base else file_below(location, base, f"external data '{location}'", "model", where)
     expected = _byte_count(tensor.data_type, dims)
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", expected))
@@ -125,24 +125,3 @@ def _external(tensor: TensorProto, dims: tuple[int, ...], base: Path | None, fil
     if tensor.data_type in _PACKED_BITS:
         return _unpack(np.memmap(path, np.uint8, "r", offset, (length,)), tensor.data_type, dims)
     return np.memmap(path, numpy_dtype(tensor.data_type), "r", offset, dims)
-
-
-def _external_path(location: str, base: Path | None, where: str) -> Path:
-    """The file of external data: below the model's folder, also after links are followed."""
-    if base is None:
-        raise LaminaError(
-            f"external data '{location}' of a model that is not a file",
-            where=where,
-            hint="give the path of the model",
-        )
-    relative = Path(location.replace("\\", "/"))
-    if not location or relative.is_absolute() or location[1:2] == ":" or ".." in relative.parts:
-        raise LaminaError(f"external data '{location}' must lie below the model's folder", where=where)
-    path, root = base / relative, Path(os.path.realpath(base))
-    if not path.exists():
-        raise LaminaError(f"external data '{path}' does not exist", where=where)
-    if not Path(os.path.realpath(path)).is_relative_to(root):
-        raise LaminaError(f"external data '{location}' is a link that leaves the model's folder", where=where)
-    if not path.is_file():
-        raise LaminaError(f"external data '{path}' is not a file", where=where)
-    return path
