@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 
 from xdsl.context import Context
 from xdsl.ir import Dialect, Operation
+from xdsl.passes import ModulePass
 
 from .diagnostics import DiagnosticEngine, LaminaError
 from .machine import Machine
@@ -22,18 +24,21 @@ class OpenDialect(Dialect, ABC):
 
 class LaminaContext(Context):
     """xDSL's context with what a pass of ours may ask: `weights` (bytes behind resource handles),
-    `machine`, and `diagnostics` to say what is no error (`ctx.diagnostics.emit("remark", ...)`).
+    `machine`, `diagnostics` to say what is no error (`ctx.diagnostics.emit("remark", ...)`), and `passes`, those
+    known by name, for a frontend whose programs hold programs of another one.
     """
 
     weights: WeightStore
     machine: Machine
     diagnostics: DiagnosticEngine
+    passes: Mapping[str, Callable[[], type[ModulePass]]]
 
     def __init__(self, *, allow_unregistered: bool = False, machine: Machine | None = None):
         super().__init__(allow_unregistered)
         self.weights = WeightStore()
         self.diagnostics = DiagnosticEngine()
         self.machine = machine or Machine.preset("x86-64-avx2")
+        self.passes = {}
 
     def _get_known_op(self, name: str) -> type[Operation] | None:
         op = super()._get_known_op(name)
@@ -43,11 +48,18 @@ class LaminaContext(Context):
                 self._loaded_ops[name] = op
         return op
 
+    def find_pass(self, name: str) -> type[ModulePass]:
+        """The pass called `name`. Raises LaminaError in a context that was made without passes."""
+        if name not in self.passes:
+            raise LaminaError(f"this context does not know the pass '{name}'", hint="make it with lamina's tools")
+        return self.passes[name]()
+
     def clone(self) -> LaminaContext:
         """A context with the same dialects; weights and machine are shared, not copied."""
         other = LaminaContext(allow_unregistered=self.allow_unregistered, machine=self.machine)
         other.weights = self.weights
         other.diagnostics = self.diagnostics
+        other.passes = self.passes
         other._loaded_dialects = self._loaded_dialects.copy()
         other._loaded_ops = self._loaded_ops.copy()
         other._loaded_attrs = self._loaded_attrs.copy()

@@ -50,10 +50,11 @@ class Registry:
         object.__setattr__(self, "all_passes", flat)
 
     def context(self) -> LaminaContext:
-        """A fresh context that knows every dialect, none of them loaded."""
+        """A fresh context that knows every dialect and pass, none of them loaded."""
         ctx = LaminaContext()
         for name, load in self.dialects.items():
             ctx.register_dialect(name, load)
+        ctx.passes = self.all_passes
         return ctx
 
 

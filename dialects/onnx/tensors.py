@@ -106,7 +106,11 @@ def _from_fields(tensor: TensorProto, dims: tuple[int, ...], where: str) -> Arra
 def _external(tensor: TensorProto, dims: tuple[int, ...], base: Path | None, file: str, where: str) -> Array:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
-    path = Path(file) if location == SELF and base else file_below(location, base, f"external data '{location}'", "model", where)
+    path = (
+        Path(file)
+        if location == SELF and base
+        else file_below(location, base, f"external data '{location}'", "model", where)
+    )
     expected = _byte_count(tensor.data_type, dims)
     try:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", expected))
