@@ -13,7 +13,11 @@ PASSES: dict[str, dict[str, str]] = {
         "canonicalize": ".builtin.canonicalize:Canonicalize",
         "cse": ".builtin.cse:CommonSubexpressionElimination",
         "dce": ".builtin.dce:DeadCodeElimination",
+        "inline": ".builtin.inline:Inline",
         "symbol-dce": ".builtin.symbol_dce:SymbolDeadCodeElimination",
+    },
+    "dsl: index notation": {
+        "convert-dsl-to-stablehlo": ".convert.dsl_to_stablehlo:ConvertDslToStablehlo",
     },
     "onnx: the graph as imported": {
         "onnx-bind-shapes": ".onnx.bind_shapes:BindShapes",

@@ -11,13 +11,14 @@ from ...compiler.descent import Phase
 MODULE_PHASES = (
     Phase(
         "stablehlo",
-        "the ONNX graph becomes hub operators",
-        ("onnx-infer-shapes", "convert-onnx-to-stablehlo"),
+        "index notation and the ONNX graph become hub operators",
+        ("convert-dsl-to-stablehlo", "onnx-infer-shapes", "convert-onnx-to-stablehlo"),
     ),
     Phase(
         "stablehlo-canonical",
         "algebra, constants and layout are settled",
         (
+            "inline",
             "stablehlo-inline-composites",
             "canonicalize",
             "cse",

@@ -5,5 +5,9 @@ from __future__ import annotations
 from ...compiler.descent import Phase
 
 PHASES = (
-    Phase("stablehlo", "the ONNX graph becomes hub operators", ("onnx-infer-shapes", "convert-onnx-to-stablehlo")),
+    Phase(
+        "stablehlo",
+        "index notation and the ONNX graph become hub operators",
+        ("convert-dsl-to-stablehlo", "onnx-infer-shapes", "convert-onnx-to-stablehlo"),
+    ),
 )

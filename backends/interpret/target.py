@@ -25,12 +25,12 @@ class InterpretTarget:
     def lower(self, program: Program, to: str, options: Options) -> Program:
         """Down to the hub, the level this target interprets."""
         lowered = program.clone()
-        if level_of(lowered) == "onnx":
+        if level_of(lowered) in ("dsl", "onnx"):
             descend(lowered, PHASES, all_passes(), on_level=options.on_level)
         return lowered
 
     def compile(self, program: Program, options: Options) -> InterpretedProgram:
-        """Takes ONNX to the hub; anything lower is interpreted where it stands."""
+        """Takes index notation and ONNX to the hub; anything lower is interpreted where it stands."""
         return InterpretedProgram(self.lower(program, "stablehlo", options))
 
     def recall(self, source: Source, options: Options) -> None:

@@ -26,21 +26,26 @@ class SymbolDeadCodeElimination(ModulePass):
     name = "symbol-dce"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        symbols: dict[str, Operation] = {}
-        live: list[Operation] = []
-        for inner in op.ops:
-            name = inner.get_attr_or_prop("sym_name")
-            if isinstance(name, StringAttr) and _is_private(inner):
-                symbols[name.data] = inner
-            else:
-                live.append(inner)
-        while live:
-            for name in _references(live.pop()):
-                if (referred := symbols.pop(name, None)) is not None:
-                    live.append(referred)
-        for dead in symbols.values():
-            dead.detach()
-            dead.erase()
+        drop_dead_symbols(op)
+
+
+def drop_dead_symbols(module: ModuleOp) -> None:
+    """Erases the private symbols of `module` that nothing live refers to."""
+    symbols: dict[str, Operation] = {}
+    live: list[Operation] = []
+    for inner in module.ops:
+        name = inner.get_attr_or_prop("sym_name")
+        if isinstance(name, StringAttr) and _is_private(inner):
+            symbols[name.data] = inner
+        else:
+            live.append(inner)
+    while live:
+        for name in _references(live.pop()):
+            if (referred := symbols.pop(name, None)) is not None:
+                live.append(referred)
+    for dead in symbols.values():
+        dead.detach()
+        dead.erase()
 
 
 def _is_private(op: Operation) -> bool:

@@ -14,13 +14,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ...compiler.context import lamina_context
 from ...compiler.weights import WeightStore
+from ...dialects.onnx import OnnxOp
 from ...dialects.onnx.attributes import import_type
 from ...dialects.onnx.inference import infer_value_types
 from ...dialects.onnx.save import save_skeleton
@@ -35,8 +36,13 @@ class InferShapes(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         weights = lamina_context(ctx).weights
         for function in op.ops:
-            if isinstance(function, FuncOp) and function.body.blocks:
+            if isinstance(function, FuncOp) and function.body.blocks and _is_graph(function):
                 _infer(op, function, weights)
+
+
+def _is_graph(function: FuncOp) -> bool:
+    """Whether a function is one of ONNX operators, and not of another level."""
+    return all(isinstance(op, OnnxOp | ReturnOp) for op in function.body.block.ops)
 
 
 def _infer(module: ModuleOp, function: FuncOp, weights: WeightStore) -> None:

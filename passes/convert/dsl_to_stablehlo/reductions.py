@@ -1,0 +1,157 @@
+"""Reductions: a product becomes a contraction, windows a reduce_window, anything else the elements and a reduce.
+
+Before:
+    %m = dsl.reduce max [8] { ^bb0(%j: tensor<i64>): %a = dsl.access %x[%i, %j] : tensor<4x8xf32>; dsl.yield %a ... }
+After:
+    %m = stablehlo.reduce(%x init: %lowest) applies stablehlo.maximum across dimensions = [1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from xdsl.dialects.builtin import AnyFloat, ComplexType, TensorType, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ....compiler.dtypes import dtype_of
+from ....dialects import stablehlo as hlo
+from ....dialects.dsl import ARG_KINDS, ReduceKind, ReduceOp
+from ....dialects.dsl.neutral import neutral
+from ....dialects.stablehlo.shapes import scalar
+from .builder import element_of
+from .contractions import Factor, contract
+from .forms import Index, Linear
+from .lifting import Lifted, Lifter, lifts
+from .products import Product, narrow, product_of
+
+COMBINERS = {
+    ReduceKind.SUM: "add",
+    ReduceKind.PROD: "multiply",
+    ReduceKind.MAX: "maximum",
+    ReduceKind.MIN: "minimum",
+    ReduceKind.ANY: "or",
+    ReduceKind.ALL: "and",
+}
+
+
+@lifts(ReduceOp)
+def reduce(lifter: Lifter, op: ReduceOp) -> list[Lifted]:
+    """What the elements combine to, for all indices around."""
+    kind, value, b = op.kind.data, op.yielded[0], lifter.b
+    indices = lifter.bind(op)
+    if 0 in op.sizes:
+        dtype = dtype_of(op.result.type)
+        return [Lifted(b.constant(np.zeros((), dtype) if kind in ARG_KINDS else neutral(kind, dtype)))]
+    if kind in ARG_KINDS:
+        return [_place(lifter, kind, _guarded(lifter, kind, value, op.guard), indices[0])]
+    if kind is not ReduceKind.SUM:
+        return [_combined(lifter, kind, value, op.guard, indices)]
+    product = product_of(lifter, value, indices)
+    if not product.inner:  # the elements are all the same, but for the guard
+        product = Product([value])
+    if len(product.inner) == 1 or (total := _contracted(lifter, product.inner, op.guard, indices)) is None:
+        if len(product.inner) > 1:
+            product = Product([value])
+        total = _combined(lifter, kind, product.inner[0], op.guard, indices)
+    return [product.around(lifter, total)]
+
+
+def _contracted(
+    lifter: Lifter, values: Sequence[SSAValue], guard: SSAValue | None, indices: Sequence[Index]
+) -> Lifted | None:
+    """The sum of the product of several values; None where the guard cannot go to the factors."""
+    element = element_of(values[0])
+    narrowed = [narrow(value) for value in values]
+    if len(values) != 2 or element_of(narrowed[0]) != element_of(narrowed[1]):
+        narrowed = values
+    factors = [Factor(lifter.lift(value), element) for value in narrowed]
+    if guard is not None:
+        where = lifter.lift(guard)
+        masked = [set(where.axes) <= set(factor.lifted.axes) for factor in factors]
+        # a zero does not undo an infinity: of floats every factor must be zero where the guard is false
+        if not (all(masked) if isinstance(element, AnyFloat | ComplexType) else any(masked)):
+            return None
+        for i, factor in enumerate(factors):
+            if masked[i]:
+                zero = Lifted(lifter.b.constant(neutral(ReduceKind.SUM, dtype_of(factor.lifted.element))))
+                factors[i] = Factor(lifter.select(where, factor.lifted, zero), element)
+    present = {axis for factor in factors for axis in factor.lifted.axes}
+    total = contract(lifter, factors, [index for index in indices if index in present])
+    return times(lifter, total, prod(index.size for index in indices if index not in present))
+
+
+def _combined(
+    lifter: Lifter, kind: ReduceKind, value: SSAValue, guard: SSAValue | None, indices: Sequence[Index]
+) -> Lifted:
+    """All elements, then one reduction."""
+    b = lifter.b
+    elements = _guarded(lifter, kind, value, guard)
+    missing = [index for index in indices if index not in elements.axes]
+    count = prod(index.size for index in missing)
+    dtype = dtype_of(elements.element)
+    if kind is ReduceKind.PROD or (kind is ReduceKind.SUM and int(np.asarray(count).astype(dtype)) != count):
+        axes = (*elements.axes, *missing)
+        elements, count = Lifted(lifter.expand(elements, axes), axes), 1
+    dims = [d for d, index in enumerate(elements.axes) if index in indices]
+    kept = tuple(index for index in elements.axes if index not in indices)
+    total = Lifted(b.reduce(COMBINERS[kind], elements.value, b.constant(neutral(kind, dtype)), dims), kept)
+    return times(lifter, total, count) if kind is ReduceKind.SUM else total
+
+
+def _guarded(lifter: Lifter, kind: ReduceKind, value: SSAValue, guard: SSAValue | None) -> Lifted:
+    """The elements, neutral where the guard is false."""
+    elements = lifter.lift(value)
+    if guard is None:
+        return elements
+    fill = Lifted(lifter.b.constant(neutral(kind, dtype_of(elements.element))))
+    return lifter.select(lifter.lift(guard), elements, fill)
+
+
+def times(lifter: Lifter, lifted: Lifted, count: int) -> Lifted:
+    """`count` times the elements."""
+    if count == 1:
+        return lifted
+    factor = np.asarray(count).astype(dtype_of(lifted.element))
+    return lifter.binary(hlo.MultiplyOp, lifted, Lifted(lifter.b.constant(factor)))
+
+
+def _place(lifter: Lifter, kind: ReduceKind, elements: Lifted, index: Index) -> Lifted:
+    """The first place of the extreme, a NaN being one: a reduction of pairs."""
+    b = lifter.b
+    if index not in elements.axes:
+        return Lifted(b.constant(np.int64(0)))
+    dim = elements.axes.index(index)
+    places = lifter.expand(lifter.linear(Linear({index: 1})), elements.axes)
+    starts = [b.constant(neutral(kind, dtype_of(elements.element))), b.constant(np.int64(np.iinfo(np.int64).max))]
+    body = _first_of_pairs(elements.element, "GT" if kind is ReduceKind.ARGMAX else "LT")
+    pairs = hlo.ReduceOp([elements.value, places], starts, dimensions=[dim], body=body)
+    b.insert(pairs)
+    kept = tuple(each for each in elements.axes if each is not index)
+    return Lifted(pairs.results[1], kept)
+
+
+def _first_of_pairs(element: Attribute, direction: str) -> Region:
+    """((a, i), (b, j)) -> the pair that comes first: NaN before numbers, then by `direction`, then the lower place."""
+    types = [scalar(element), TensorType(i64, [])]
+    block = Block(arg_types=[*types, *types])
+    a, i, b, j = block.args
+
+    def compare(left: SSAValue, right: SSAValue, how: str) -> SSAValue:
+        op = hlo.CompareOp(left, right, comparison_direction=how)
+        block.add_op(op)
+        return op.results[0]
+
+    def made(op: Operation) -> SSAValue:
+        block.add_op(op)
+        return op.results[0]
+
+    better, equal = compare(a, b, direction), compare(a, b, "EQ")
+    if isinstance(element, AnyFloat):
+        left, right = compare(a, a, "NE"), compare(b, b, "NE")
+        better = made(hlo.OrOp(better, made(hlo.AndOp(left, made(hlo.NotOp(right))))))
+        equal = made(hlo.OrOp(equal, made(hlo.AndOp(left, right))))
+    first = made(hlo.OrOp(better, made(hlo.AndOp(equal, compare(i, j, "LT")))))
+    block.add_op(hlo.ReturnOp([made(hlo.SelectOp(first, a, b)), made(hlo.SelectOp(first, i, j))]))
+    return Region(block)
