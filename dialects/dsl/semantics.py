@@ -112,7 +112,8 @@ def access(source: Array, *rest: Array) -> Array:
         within = within & (subscript >= 0) & (subscript < size)
     if not source.size:
         element = np.zeros((), source.dtype)
-        return np.broadcast_to(element if outside is None else outside, within.shape)
+        element = element if outside is None else outside
+        return np.broadcast_to(element, np.broadcast_shapes(within.shape, element.shape))
     clamped = tuple(np.clip(s, 0, size - 1) for s, size in zip(subscripts, source.shape, strict=True))
     found = np.asarray(source[clamped])
     return found if outside is None else np.where(within, found, outside)

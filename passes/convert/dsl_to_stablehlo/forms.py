@@ -29,7 +29,7 @@ class Index:
     """One axis of what is being computed; `order` says how far outside it was bound (lowest first)."""
 
     size: int
-    order: int
+    order: float
 
 
 Symbol = Index | SSAValue

@@ -6,9 +6,10 @@ from what is yielded to what it needs, so that a sum can look at its body before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from math import prod
 from typing import Any
 
@@ -62,6 +63,28 @@ def lifts(*ops: type[Operation]) -> Callable[[Rule], Rule]:
     return register
 
 
+@dataclass(frozen=True)
+class Window:
+    """`place` and `tap` that occur only together, as `stride * place + step * tap`; `index` stands for that sum.
+
+    `index` counts from `low`, the least value of the sum.
+    """
+
+    place: Index
+    tap: Index
+    stride: int
+    step: int
+    index: Index
+    low: int
+
+    def rewritten(self, form: Linear) -> Linear:
+        """`form` with the sum as one index, where it has it."""
+        if form.terms.get(self.place) != self.stride or form.terms.get(self.tap) != self.step:
+            return form
+        rest = {symbol: c for symbol, c in form.terms.items() if symbol not in (self.place, self.tap)}
+        return Linear({**rest, self.index: 1}, form.constant + self.low)
+
+
 class Lifter:
     """Lifts what is inside one op of index notation; `b` is where the ops made go."""
 
@@ -74,7 +97,16 @@ class Lifter:
         self._inside: dict[SSAValue, bool] = {}
         self._depends: dict[SSAValue, frozenset[Index]] = {}
         self._bound: dict[IndexedOp, tuple[Index, ...]] = {}
-        self._count = 0
+        self._windows: tuple[Window, ...] = ()
+        self._numbers = count(1)
+
+    def fork(self, *, bound: Mapping[SSAValue, Linear] | None = None, windows: Sequence[Window] = ()) -> Lifter:
+        """A lifter for the same body to which some indices are made of others, or windows are indices of their own."""
+        other = Lifter(self.root, self.b)
+        other.forms.bound = {**self.forms.bound, **(bound or {})}
+        other.mask, other._bound, other._numbers = self.mask, dict(self._bound), self._numbers
+        other._windows = (*self._windows, *windows)
+        return other
 
     # indices
 
@@ -88,8 +120,7 @@ class Lifter:
 
     def index(self, size: int) -> Index:
         """A new index, further inside than those there are."""
-        self._count += 1
-        return Index(size, self._count)
+        return Index(size, next(self._numbers))
 
     def is_inside(self, value: SSAValue) -> bool:
         """Whether `value` is made inside the op that is lifted."""
@@ -101,7 +132,11 @@ class Lifter:
 
     def form(self, value: SSAValue) -> Form | None:
         """What `value` is as a function of the indices, if it does not depend on data."""
-        return self.forms.of(value)
+        form = self.forms.of(value)
+        if isinstance(form, Linear):
+            for window in self._windows:
+                form = window.rewritten(form)
+        return form
 
     def depends(self, value: SSAValue) -> frozenset[Index]:
         """The indices that `value` may depend on."""

@@ -22,9 +22,12 @@ from ....dialects.dsl.neutral import neutral
 from ....dialects.stablehlo.shapes import scalar
 from .builder import element_of
 from .contractions import Factor, contract
+from .convolutions import convolve
 from .forms import Index, Linear
 from .lifting import Lifted, Lifter, lifts
 from .products import Product, narrow, product_of
+from .splitting import with_blocks
+from .windows import reduce_windows
 
 COMBINERS = {
     ReduceKind.SUM: "add",
@@ -51,7 +54,12 @@ def reduce(lifter: Lifter, op: ReduceOp) -> list[Lifted]:
     product = product_of(lifter, value, indices)
     if not product.inner:  # the elements are all the same, but for the guard
         product = Product([value])
-    if len(product.inner) == 1 or (total := _contracted(lifter, product.inner, op.guard, indices)) is None:
+    inner = product.inner
+
+    def contracted(lifter: Lifter) -> Lifted | None:
+        return _contracted(lifter, inner, op.guard, indices)
+
+    if len(inner) == 1 or (total := with_blocks(lifter, inner, indices, contracted)) is None:
         if len(product.inner) > 1:
             product = Product([value])
         total = _combined(lifter, kind, product.inner[0], op.guard, indices)
@@ -62,6 +70,8 @@ def _contracted(
     lifter: Lifter, values: Sequence[SSAValue], guard: SSAValue | None, indices: Sequence[Index]
 ) -> Lifted | None:
     """The sum of the product of several values; None where the guard cannot go to the factors."""
+    if len(values) == 2 and guard is None and (total := convolve(lifter, values, indices)) is not None:
+        return total
     element = element_of(values[0])
     narrowed = [narrow(value) for value in values]
     if len(values) != 2 or element_of(narrowed[0]) != element_of(narrowed[1]):
@@ -87,10 +97,18 @@ def _combined(
 ) -> Lifted:
     """All elements, then one reduction."""
     b = lifter.b
-    elements = _guarded(lifter, kind, value, guard)
+    dtype = dtype_of(element_of(value))
+    if guard is None:
+        windows = reduce_windows(lifter, COMBINERS[kind], value, indices, neutral(kind, dtype))
+        if windows is not None:
+            taken = lifter.depends(value).difference(windows.axes)
+            indices, elements = [index for index in indices if index not in taken], windows
+        else:
+            elements = lifter.lift(value)
+    else:
+        elements = _guarded(lifter, kind, value, guard)
     missing = [index for index in indices if index not in elements.axes]
     count = prod(index.size for index in missing)
-    dtype = dtype_of(elements.element)
     if kind is ReduceKind.PROD or (kind is ReduceKind.SUM and int(np.asarray(count).astype(dtype)) != count):
         axes = (*elements.axes, *missing)
         elements, count = Lifted(lifter.expand(elements, axes), axes), 1
