@@ -1,7 +1,9 @@
 """The `.lamx` file: one relocatable artefact that holds code, constants, signature and manifest.
 
-Layout: the magic, the length of a JSON header (8 bytes, little endian), the header, then the sections named in
-it at 4096-byte aligned offsets. Constants are memory-mapped on load, so that processes share them.
+Layout: the magic, where the header begins and its length (8 bytes each, little endian), the constants, the objects,
+all at 4096-byte aligned offsets, and a JSON header that names them. What takes longest to write comes first, so that
+it can be written while the code is still being compiled. Constants are memory-mapped on load, so that processes
+share them.
 """
 
 from __future__ import annotations
@@ -21,17 +23,19 @@ import numpy as np
 
 from .diagnostics import LaminaError
 from .signature import Array, Signature
+from .weights import Section
 
-MAGIC = b"LAMX0001"
+MAGIC = b"LAMX0002"
 PAGE = 4096
+_WHERE = struct.Struct("<8sQQ")  # magic, offset and length of the header
 
 
 @dataclass
 class Artefact:
     """A compiled model before it is loaded into a process.
 
-    `constants` is a flat uint8 array (often a memory map) that the code addresses; `arena_bytes` the scratch each
-    call needs; `manifest` facts for people: target, compiler version, kernels with their origins.
+    `constants` are the bytes that the code addresses: a flat uint8 array (often a memory map), or weights yet to be
+    laid out; `arena_bytes` the scratch that each call needs; `manifest` facts for people: target, compiler version, kernels with their origins.
     """
 
     target: str
@@ -40,14 +44,19 @@ class Artefact:
     features: str
     signature: Signature
     objects: list[bytes]
-    constants: Array
+    constants: Array | Section
     arena_bytes: int
     entry: str = "lamina_main"
     manifest: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the artefact; the file appears whole or not at all. Raises LaminaError when it cannot be written."""
-        sections = [*self.objects, self.constants.data]
+        with written_whole(path) as file:
+            write_constants(file, self.constants)
+            self.write_rest(file)
+
+    def write_rest(self, file: BinaryIO) -> None:
+        """Writes all but the constants, which are there already."""
         header: dict[str, Any] = {
             "target": self.target,
             "triple": self.triple,
@@ -57,15 +66,20 @@ class Artefact:
             "arena_bytes": self.arena_bytes,
             "entry": self.entry,
             "manifest": self.manifest,
-            "sizes": [memoryview(s).nbytes for s in sections],
+            "sizes": [self.constants.nbytes, *map(len, self.objects)],
             "digest": _digest(self.objects),
         }
         text = json.dumps(header).encode()
-        with written_whole(path) as file:
-            file.write(MAGIC + struct.pack("<Q", len(text)) + text)
-            for section in sections:
-                file.write(b"\0" * (-file.tell() % PAGE))
-                file.write(section)
+        offset = PAGE + self.constants.nbytes
+        for data in self.objects:
+            offset += -offset % PAGE
+            file.seek(offset)
+            file.write(data)
+            offset += len(data)
+        file.seek(offset)
+        file.write(text)
+        file.seek(0)
+        file.write(_WHERE.pack(MAGIC, offset, len(text)))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Artefact:
@@ -74,28 +88,27 @@ class Artefact:
         try:
             size = os.path.getsize(path)
             with open(path, "rb") as file:
-                if file.read(8) != MAGIC:
+                start = file.read(_WHERE.size)
+                magic, where, length = _WHERE.unpack(start.ljust(_WHERE.size, b"\0"))
+                if magic != MAGIC:
                     raise LaminaError("not a lamina artefact, or one of another version", where=name)
-                (length,) = struct.unpack("<Q", file.read(8))
-                if length > size:
-                    raise LaminaError("damaged artefact: its header is longer than the file", where=name)
+                if where + length > size:
+                    raise LaminaError(f"the file is cut short: {size} bytes, {where + length} expected", where=name)
+                file.seek(where)
                 header: Mapping[str, Any] = json.loads(file.read(length))
-                offset = 16 + length
+                nbytes, *sizes = header["sizes"]
+                if PAGE + nbytes > where:
+                    raise LaminaError("damaged artefact: its constants overlap its header", where=name)
                 objects: list[bytes] = []
-                for nbytes in header["sizes"]:
+                offset = PAGE + nbytes
+                for code_bytes in sizes:
                     offset += -offset % PAGE
-                    if offset + nbytes > size:
-                        raise LaminaError(
-                            f"the file is cut short: {size} bytes, {offset + nbytes} expected", where=name
-                        )
                     file.seek(offset)
-                    if len(objects) < len(header["sizes"]) - 1:
-                        objects.append(file.read(nbytes))
-                        offset += nbytes
+                    objects.append(file.read(code_bytes))
+                    offset += code_bytes
             if _digest(objects) != header["digest"]:
                 raise LaminaError("damaged artefact: the code is not what was written", where=name)
-            nbytes = header["sizes"][-1]
-            constants: Array = np.memmap(path, np.uint8, "r", offset, (nbytes,)) if nbytes else np.zeros(0, np.uint8)
+            constants: Array = np.memmap(path, np.uint8, "r", PAGE, (nbytes,)) if nbytes else np.zeros(0, np.uint8)
             return Artefact(
                 target=header["target"],
                 triple=header["triple"],
@@ -112,6 +125,14 @@ class Artefact:
             raise LaminaError(f"cannot read: {error.strerror}", where=name) from error
         except (ValueError, KeyError, struct.error) as error:
             raise LaminaError(f"damaged artefact: {error}", where=name) from error
+
+
+def write_constants(file: BinaryIO, constants: Array | Section) -> None:
+    """Writes the constants where they belong in an artefact's file."""
+    file.seek(PAGE)
+    for block in constants.blocks() if isinstance(constants, Section) else (constants,):
+        file.write(block.data)
+    file.flush()
 
 
 def _digest(objects: Sequence[bytes]) -> str:

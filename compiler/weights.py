@@ -7,7 +7,9 @@ import json
 import mmap
 import os
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,32 @@ from .diagnostics import LaminaError
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+BLOCK_BYTES = 4 << 20
+"""How much of an array is made or copied at a time: what stays in the cache of a core."""
+
+
+@dataclass(frozen=True, eq=False)
+class Deferred:
+    """An array that is made where it is wanted: `rows(a, b)` gives its part `[a:b]` along the first axis.
+
+    A packed weight goes straight into the file it is kept in, without ever being whole in memory.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    rows: Callable[[int, int], Array]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole array."""
+        return prod(self.shape) * self.dtype.itemsize
+
+
 class WeightStore:
     """Arrays by key. Arrays are shared, never copied: memory-mapped files and zero-stride splats stay as they are."""
 
     def __init__(self) -> None:
-        self._arrays: dict[str, Array] = {}
+        self._arrays: dict[str, Array | Deferred] = {}
 
     def __contains__(self, key: str) -> bool:
         return key in self._arrays
@@ -32,10 +55,35 @@ class WeightStore:
         return iter(self._arrays)
 
     def get(self, key: str) -> Array:
-        """The array behind `key`. Raises KeyError when there is none."""
-        return self._arrays[key]
+        """The array behind `key`, made now if it was deferred. Raises KeyError when there is none."""
+        array = self._arrays[key]
+        if isinstance(array, Deferred):
+            array = self._arrays[key] = array.rows(0, array.shape[0])
+        return array
 
-    def add(self, array: Array, name: str = "weight") -> str:
+    def nbytes(self, key: str) -> int:
+        """Bytes of the array behind `key`."""
+        return self._arrays[key].nbytes
+
+    def blocks(self, key: str) -> Iterator[Array]:
+        """The elements behind `key` as contiguous arrays, in order; a deferred array is not kept."""
+        array = self._arrays[key]
+        if not array.nbytes:
+            return
+        if isinstance(array, np.ndarray) and (array.ndim == 0 or array.flags.c_contiguous):
+            yield np.ascontiguousarray(array)
+            return
+        step = max(1, BLOCK_BYTES * array.shape[0] // array.nbytes)
+        for start in range(0, array.shape[0], step):
+            stop = min(start + step, array.shape[0])
+            part = array.rows(start, stop) if isinstance(array, Deferred) else array[start:stop]
+            yield np.ascontiguousarray(part)
+
+    def mapped_files(self) -> set[str]:
+        """The files that arrays are mapped from."""
+        return {str(a.filename) for a in self._arrays.values() if isinstance(a, np.memmap) and a.filename}
+
+    def add(self, array: Array | Deferred, name: str = "weight") -> str:
         """Takes `array` in under a fresh key made from `name`; the same object twice gives the same key."""
         known = self._arrays.get(name)
         if known is array:
@@ -51,7 +99,7 @@ class WeightStore:
 
     def digest(self, key: str) -> str:
         """What changes when the array does: its dtype, shape and bytes, or for a mapped one, the file's identity."""
-        array = self._arrays[key]
+        array = self.get(key)
         told = f"{array.dtype}{array.shape}{array.strides}"
         if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.filename is not None:
             file = os.stat(array.filename)
@@ -73,8 +121,9 @@ class WeightStore:
         try:
             with open(path, "wb") as file:
                 file.write(struct.pack("<Q", len(text)) + text)
-                for _, array in chosen:
-                    np.ascontiguousarray(array).tofile(file)
+                for key, _ in chosen:
+                    for block in self.blocks(key):
+                        block.tofile(file)
         except OSError as error:
             raise LaminaError(f"cannot write: {error.strerror}", where=str(path)) from error
 
@@ -106,6 +155,38 @@ def mapped_arrays(path: Path) -> dict[str, Array]:
     except (ValueError, KeyError, TypeError, AttributeError, struct.error, StopIteration) as error:
         raise LaminaError(f"damaged weights file: {error}", where=str(path)) from error
     return arrays
+
+
+@dataclass(frozen=True)
+class Section:
+    """Weights laid out in one stretch of memory, made where it is wanted: (key, offset, bytes) in rising order."""
+
+    parts: Sequence[tuple[str, int, int]]
+    weights: WeightStore
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole stretch."""
+        return max((offset + nbytes for _, offset, nbytes in self.parts), default=0)
+
+    def blocks(self) -> Iterator[Array]:
+        """The bytes, in order, a block at a time. Raises LaminaError where a weight does not fit its place."""
+        here = 0
+        for key, offset, nbytes in self.parts:
+            if (found := self.weights.nbytes(key)) != nbytes:
+                raise LaminaError(f"weight '{key}' has {found} bytes, its place {nbytes}")
+            if offset > here:
+                yield np.zeros(offset - here, np.uint8)
+            for block in self.weights.blocks(key):
+                yield block.reshape(-1).view(np.uint8)
+            here = offset + nbytes
+
+    def write(self, memory: Array) -> None:
+        """Fills `memory`, as many bytes."""
+        here = 0
+        for block in self.blocks():
+            memory[here : here + block.nbytes] = block
+            here += block.nbytes
 
 
 # The dtype names of the safetensors format.

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation, Region
@@ -22,11 +21,8 @@ from ...compiler.context import LaminaContext
 from ...compiler.descent import Phase, descend
 from ...compiler.diagnostics import LaminaError, describe_location
 from ...compiler.program import SIGNATURE, Program, main_function
-from ...compiler.signature import Array
-from ...compiler.weights import WeightStore
 from ...passes import all_passes
 from .emit import llvm_version, module_text, object_code, optimise
-from .jit import aligned_bytes
 from .kernel_cache import KernelCache, compiler_fingerprint
 from .pipeline import KERNEL_PHASES
 from .workers import parallel_map, usable_cores
@@ -52,17 +48,12 @@ class Kernel:
 
 @dataclass
 class BuiltModel:
-    """Machine code of a model. `constants` says what lies where in the constants section."""
+    """Machine code of a model."""
 
     objects: list[bytes]
     arena_bytes: int
-    constants: list[tuple[str, int, int]]  # weight key, offset, bytes
     kernels: list[Kernel] = field(default_factory=list[Kernel])
     entry: str = ENTRY
-
-    def constants_array(self, weights: WeightStore) -> Array:
-        """The constants section: every weight at its offset."""
-        return constants_section(self.constants, weights)
 
 
 @dataclass
@@ -116,7 +107,6 @@ def build(
     return BuiltModel(
         objects=[objects[i] for i in range(len(parts))],
         arena_bytes=arena_bytes(module),
-        constants=constant_parts(module),
         kernels=kernels,
     )
 
@@ -131,7 +121,6 @@ def build_whole(
     return BuiltModel(
         objects=[object_code(optimise(text, context.machine), context.machine)],
         arena_bytes=arena_bytes(module),
-        constants=constant_parts(module),
     )
 
 
@@ -267,16 +256,3 @@ def constant_parts(module: ModuleOp) -> list[tuple[str, int, int]]:
         told: dict[str, Any] = dict(entry.data)
         parts.append((told["key"].data, told["offset"].value.data, told["bytes"].value.data))
     return parts
-
-
-def constants_section(parts: Sequence[tuple[str, int, int]], weights: WeightStore) -> Array:
-    """The bytes that the code's constants pointer points to. Raises LaminaError where a weight does not fit."""
-    size = max((offset + nbytes for _, offset, nbytes in parts), default=0)
-    section = aligned_bytes(size)  # as the code wants it: copying it again would take as long as filling it
-    for key, offset, nbytes in parts:
-        array = weights.get(key)
-        if array.nbytes != nbytes:
-            raise LaminaError(f"weight '{key}' has {array.nbytes} bytes, its place {nbytes}")
-        if nbytes:
-            np.copyto(section[offset : offset + nbytes].view(array.dtype).reshape(array.shape), array)
-    return section

@@ -17,6 +17,7 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dtype_named
 from ...compiler.machine import Machine
 from ...compiler.signature import Array, Signature
+from ...compiler.weights import Section
 from .emit import llvm, object_code, optimise, with_target
 from .runtime import pool_ir
 
@@ -104,6 +105,19 @@ def _address(array: Array) -> int:
     return array.__array_interface__["data"][0]
 
 
+def _placed(constants: Array | Section) -> Array:
+    """The constants where the code can address them: where they are, if that is on a cache line."""
+    if isinstance(constants, Section):
+        memory = aligned_bytes(constants.nbytes)
+        constants.write(memory)
+        return memory
+    if constants.nbytes and _address(constants) % ALIGNMENT:
+        memory = aligned_bytes(constants.nbytes)
+        memory[:] = constants
+        return memory
+    return constants
+
+
 class NativeModel:
     """A compiled model in this process. Calls are re-entrant: each takes an arena of its own from a free list."""
 
@@ -111,7 +125,7 @@ class NativeModel:
         self,
         objects: Sequence[bytes],
         signature: Signature,
-        constants: Array,
+        constants: Array | Section,
         arena_bytes: int,
         machine: Machine,
         *,
@@ -125,10 +139,7 @@ class NativeModel:
         self._pool = pool(self._threads, machine)
         self._library = link([*objects, self._pool.object], [entry])
         self._entry = _ENTRY(self._library[entry])
-        self._constants = constants
-        if constants.nbytes and _address(constants) % ALIGNMENT:
-            self._constants = aligned_bytes(constants.nbytes)
-            self._constants[:] = constants
+        self._constants = _placed(constants)
         self._arenas: list[Array] = []
         self._outputs = [(tuple(int(d) for d in s.shape), dtype_named(s.dtype)) for s in signature.outputs]
         self._input_array = _POINTER * max(1, len(signature.inputs))

@@ -6,20 +6,23 @@ import hashlib
 import json
 import os
 import warnings
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 
-import numpy as np
-
-from ...compiler.artefact import Artefact, written_whole
+from ...compiler.artefact import Artefact, write_constants, written_whole
 from ...compiler.diagnostics import LaminaError
 from ...compiler.printing import resource_keys
 from ...compiler.program import Program
+from ...compiler.weights import Section
 from .. import Source
 from .emit import llvm_version
 from .kernel_cache import CacheWarning, cache_folder, compiler_fingerprint
+from .workers import alongside
 
 LIMIT_BYTES = 8 << 30
+WORTH_A_PROCESS = 16 << 20  # bytes of constants that take longer to write than a process to start
 
 
 def _identity(file: str) -> list[int]:
@@ -54,14 +57,28 @@ class ModelCache:
             os.utime(path)  # recently used: the last to be dropped
         return found
 
-    def put(self, key: str, artefact: Artefact) -> None:
-        """Keeps an artefact; a failure to write is a warning."""
+    def put(self, key: str, constants: Section, build: Callable[[], Artefact]) -> Artefact:
+        """Keeps the artefact that `build` makes, and gives it back with its constants mapped from the file.
+
+        Large `constants` are written while `build` runs. A failure to write is a warning.
+        """
+        large = constants.nbytes >= WORTH_A_PROCESS
+        began, made = False, None
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            artefact.save(self._path(key))
+            with written_whole(self._path(key)) as file:
+                write = partial(write_constants, file, constants)
+                with alongside(write, "write the constants") if large else nullcontext(write()):
+                    began = True
+                    made = build()
+                made.write_rest(file)
             self._trim()
         except (LaminaError, OSError) as error:
+            if began and made is None:
+                raise  # the program's fault, not the disk's
             warnings.warn(f"the model is not cached: {error}", CacheWarning, stacklevel=2)
+            return made or build()
+        return self.get(key) or made
 
     def recall(self, source: Source, target: str) -> Artefact | None:
         """What was compiled from the same files before, found without reading them; None when one has changed."""
@@ -75,8 +92,7 @@ class ModelCache:
     def remember(self, source: Source, target: str, key: str, program: Program) -> None:
         """Notes that the files behind `program` compile to the artefact under `key`."""
         weights = program.context.weights
-        mapped = (weights.get(name) for name in weights)
-        files = {str(source.path), *(str(a.filename) for a in mapped if isinstance(a, np.memmap) and a.filename)}
+        files = {str(source.path), *weights.mapped_files()}
         note = json.dumps({"key": key, "files": {file: _identity(file) for file in sorted(files)}})
         with suppress(LaminaError), written_whole(self._note(source, target)) as file:
             file.write(note.encode())

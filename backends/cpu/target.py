@@ -12,9 +12,10 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.program import Program
 from ...compiler.signature import Array
+from ...compiler.weights import Section
 from ...passes import all_passes
 from .. import Options, Source
-from .build import BuiltModel, build, build_whole
+from .build import BuiltModel, build, build_whole, constant_parts
 from .emit import feature_string
 from .jit import NativeModel
 from .kernel_cache import KernelCache
@@ -58,8 +59,8 @@ class CpuTarget:
         key = cache.key(program, self._identity)
         artefact = cache.get(key)
         if artefact is None:
-            artefact = self.compile_artefact(program, options)
-            cache.put(key, artefact)
+            lowered = self.buffers(program, options)
+            artefact = cache.put(key, self._constants(lowered), lambda: self._artefact(lowered, options))
         if options.source is not None:
             cache.remember(options.source, self._identity, key, program)
         return NativeExecutable(artefact, self.machine, options.threads)
@@ -77,7 +78,10 @@ class CpuTarget:
 
     def compile_artefact(self, program: Program, options: Options) -> Artefact:
         """The code and constants of a program; works for other machines than this one too."""
-        lowered, built = self.build(program, options)
+        return self._artefact(self.buffers(program, options), options)
+
+    def _artefact(self, lowered: Program, options: Options) -> Artefact:
+        built = self.build(lowered, options)
         machine = self.machine
         return Artefact(
             target=f"cpu:{self.detail}" if self.detail else "cpu",
@@ -86,7 +90,7 @@ class CpuTarget:
             features=feature_string(machine),
             signature=lowered.signature,
             objects=built.objects,
-            constants=built.constants_array(lowered.context.weights),
+            constants=self._constants(lowered),
             arena_bytes=built.arena_bytes,
             entry=built.entry,
             manifest={
@@ -98,12 +102,21 @@ class CpuTarget:
             },
         )
 
-    def build(self, program: Program, options: Options) -> tuple[Program, BuiltModel]:
-        """The program on the level of buffers, and its objects."""
+    @staticmethod
+    def _constants(lowered: Program) -> Section:
+        return Section(constant_parts(lowered.module), lowered.context.weights)
+
+    def buffers(self, program: Program, options: Options) -> Program:
+        """A copy of `program` on the level of buffers, or where it stands if that is lower."""
         lowered = self._copy(program)
         below = remaining(PHASES, level_of(lowered))
         self._descend(lowered, [phase for phase in below if phase in MODULE_PHASES], options)
         lowered.record_signature()
+        return lowered
+
+    def build(self, lowered: Program, options: Options) -> BuiltModel:
+        """The objects of a program on the level of buffers or below; the program is left unchanged."""
+        below = remaining(PHASES, level_of(lowered))
         cache = KernelCache() if options.cache else None
         start = time.perf_counter()
         if KERNEL_PHASES[0] in below:
@@ -112,7 +125,7 @@ class CpuTarget:
             built = build_whole(lowered.module, lowered.context, below, verify_each=options.verify_each)
         if options.on_level is not None:
             options.on_level("machine code", lowered, time.perf_counter() - start)
-        return lowered, built
+        return built
 
     def load(self, artefact: Artefact, threads: int | None = None) -> NativeExecutable:
         """Makes a saved artefact callable. Raises LaminaError when this machine cannot run it."""

@@ -10,8 +10,8 @@ import signal
 import struct
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 from ...compiler.diagnostics import LaminaError
@@ -49,23 +49,7 @@ def parallel_map(
             break  # the pipe is full: the rest is done here at the end
         sent += 1
     os.close(queue_write)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    children: dict[int, int] = {}
-    gc.collect()
-    gc.freeze()
-    try:
-        for _ in range(jobs):
-            read, write = os.pipe()
-            pid = os.fork()
-            if pid == 0:
-                os.close(read)
-                _serve(work, queue_read, write)
-            os.close(write)
-            children[read] = pid
-    finally:
-        gc.unfreeze()
-        os.close(queue_read)
+    children = _fork(work, queue_read, jobs)
     missing = set(range(count))
     try:
         for i, payload in _collect(list(children)):
@@ -82,6 +66,56 @@ def parallel_map(
             f"the compiler process died ({', '.join(statuses)}) while compiling {names[first]}",
             hint="LAMINA_JOBS=1 compiles in this process",
         )
+
+
+@contextmanager
+def alongside(work: Callable[[], None], name: str) -> Generator[None]:
+    """Does `work` in a forked copy of this process while the body runs; ends when both are done.
+
+    Raises the LaminaError that `work` raised, or one that names the work if its process died.
+    """
+    if not hasattr(os, "fork"):
+        work()
+        yield
+        return
+    queue_read, queue_write = os.pipe()
+    os.write(queue_write, _NUMBER.pack(0))
+    os.close(queue_write)
+
+    def serve(_: int) -> bytes:
+        work()
+        return b""
+
+    children = _fork(serve, queue_read, 1)
+    try:
+        yield
+        done = list(_collect(list(children)))
+    finally:
+        statuses = _reap(children)
+    if not done:
+        raise LaminaError(f"the process died ({', '.join(statuses)}) that was to {name}")
+
+
+def _fork(work: Callable[[int], bytes], queue: int, jobs: int) -> dict[int, int]:
+    """Starts `jobs` copies that take numbers from `queue`; the pipe of each with its process."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    children: dict[int, int] = {}
+    gc.collect()
+    gc.freeze()
+    try:
+        for _ in range(jobs):
+            read, write = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                os.close(read)
+                _serve(work, queue, write)
+            os.close(write)
+            children[read] = pid
+    finally:
+        gc.unfreeze()
+        os.close(queue)
+    return children
 
 
 def _serve(work: Callable[[int], bytes], queue: int, out: int) -> NoReturn:

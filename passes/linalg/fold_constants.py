@@ -5,7 +5,8 @@ before: %w = arith.constant dense_resource<w> : tensor<64x100xf32>
 after:  %p = arith.constant dense_resource<w_packed> : tensor<7x64x16xf32>
 
 Evaluated by the reference semantics. Results much larger than their operands (a broadcast written out) are left to
-be computed at run time; views of constants become constants that share their bytes.
+be computed at run time; views of constants become constants that share their bytes. Large packings are deferred: the
+weight store makes them when the constants are written, without a copy in between.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.context import lamina_context
 from ...compiler.interpreter import Interpreter
-from ...compiler.weights import Array, WeightStore
+from ...compiler.weights import BLOCK_BYTES, Array, Deferred, WeightStore
 from ...dialects.arith.semantics import attribute_array
 from ...dialects.linalg import FillOp, GenericOp, PackOp
+from ...dialects.linalg.semantics import packed
 from ...dialects.stablehlo.constants import constant_attr
 from ...dialects.tensor import CollapseShapeOp, ConcatOp, EmptyOp, ExpandShapeOp, ExtractSliceOp, InsertSliceOp, PadOp
 from .grouping import operands_of
@@ -79,10 +81,14 @@ class _Folder:
         written = sum(_elements(result.type) for result in op.results)
         if not read or written > max(GROWTH * read, ALWAYS) or len(used) != len(set(op.operands)):
             return
-        results = self._evaluate(op, [arrays[v] for v in op.operands])
+        results = self._results(op, [arrays[v] for v in op.operands])
         for result, array in zip(op.results, results, strict=True):
             name = f"{key}_packed" if isinstance(op, PackOp) else key
-            constant = arith.ConstantOp(cast(Any, constant_attr(array, self.weights, name)), result.type)
+            if isinstance(array, Deferred):
+                attr = DenseResourceAttr.from_params(self.weights.add(array, name), cast(Any, result.type))
+            else:
+                attr = constant_attr(array, self.weights, name)
+            constant = arith.ConstantOp(cast(Any, attr), result.type)
             constant.location = op.location
             constant.result.name_hint = result.name_hint
             Rewriter.insert_op(constant, InsertPoint.before(op))
@@ -105,10 +111,26 @@ class _Folder:
         spec = self.interpreter.spec(op.results[0].type)
         return np.broadcast_to(np.asarray(value).astype(spec.dtype), spec.shape or ())
 
-    def _evaluate(self, op: Operation, operands: Sequence[Array]) -> Sequence[Array]:
+    def _results(self, op: Operation, operands: Sequence[Array]) -> Sequence[Array | Deferred]:
+        if isinstance(op, PackOp) and operands[0].nbytes >= BLOCK_BYTES:
+            return [_deferred(op, operands[0], operands[2] if op.padding_value else None)]
         if isinstance(op, CollapseShapeOp | ExpandShapeOp):
-            return [operands[0].reshape(op.result.type.get_shape())]
+            return [operands[0].reshape(cast(Any, op.result.type).get_shape())]
         return self.interpreter.evaluate(op, operands)
+
+
+def _deferred(op: PackOp, source: Array, padding: Array | None) -> Deferred:
+    """The packing of `source`, by rows of its outermost dimension of tiles."""
+    outermost = op.permutation[0]
+    tile = dict(zip(op.positions, op.tiles, strict=True)).get(outermost, 1)
+    before = (slice(None),) * outermost
+    positions, tiles, permutation = op.positions, op.tiles, op.permutation  # not the op: it is about to be erased
+
+    def rows(start: int, stop: int) -> Array:
+        part = source[(*before, slice(start * tile, stop * tile))]
+        return packed(part, positions, tiles, permutation, padding)
+
+    return Deferred(cast(Any, op.result.type).get_shape(), source.dtype, rows)
 
 
 def _elements(type_: Any) -> int:

@@ -6,6 +6,7 @@ import pytest
 from lamina.compiler.artefact import Artefact, written_whole
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.signature import Signature, TensorSpec
+from lamina.compiler.weights import BLOCK_BYTES, Deferred, Section, WeightStore
 
 
 def artefact() -> Artefact:
@@ -19,7 +20,7 @@ def test_round_trip(tmp_path):
     artefact().save(path)
     back = Artefact.load(path)
     assert back.objects == [b"one", b"second object"] and back.signature == artefact().signature
-    assert np.array_equal(back.constants, artefact().constants)
+    assert isinstance(back.constants, np.ndarray) and np.array_equal(back.constants, np.arange(5000, dtype=np.uint8))
     assert os.listdir(tmp_path) == ["m.lamx"]
 
 
@@ -42,3 +43,31 @@ def test_nothing_is_left_of_a_failed_write(tmp_path):
 def test_a_directory_that_is_not_there(tmp_path):
     with pytest.raises(LaminaError, match="cannot write: No such file or directory"):
         artefact().save(tmp_path / "none" / "m.lamx")
+
+
+def test_constants_laid_out_block_by_block(tmp_path):
+    weights = WeightStore()
+    big = np.arange(3 * BLOCK_BYTES // 4, dtype=np.float32).reshape(3, -1)
+    made = []
+
+    def rows(start, stop):
+        made.append((start, stop))
+        return big[start:stop] + 1
+
+    keys = [weights.add(big.T, "turned"), weights.add(Deferred(big.shape, big.dtype, rows), "later")]
+    section = Section([(keys[0], 64, big.nbytes), (keys[1], 64 + big.nbytes, big.nbytes)], weights)
+    written = artefact()
+    written.constants = section
+    written.save(tmp_path / "m.lamx")
+    back = Artefact.load(tmp_path / "m.lamx")
+    assert back.objects == written.objects
+    assert bytes(back.constants) == b"\0" * 64 + big.T.tobytes() + (big + 1).tobytes()
+    assert made == [(0, 1), (1, 2), (2, 3)]
+    assert np.array_equal(weights.get(keys[1]), big + 1)
+
+
+def test_a_weight_of_another_size_than_its_place():
+    weights = WeightStore()
+    key = weights.add(np.zeros(3, np.float32), "w")
+    with pytest.raises(LaminaError, match="weight 'w' has 12 bytes, its place 16"):
+        list(Section([(key, 0, 16)], weights).blocks())

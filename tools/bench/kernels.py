@@ -34,7 +34,9 @@ def main(args: argparse.Namespace) -> int:
     """Prints the kernels by their share of the time."""
     target = CpuTarget()
     program = with_shapes(read_program(args.model), parse_shapes(args.shape))
-    lowered, built = target.build(program, Options(threads=args.threads))
+    options = Options(threads=args.threads)
+    lowered = target.buffers(program, options)
+    built = target.build(lowered, options)
     functions = {op.sym_name.data: op for op in lowered.module.ops if isinstance(op, FuncOp)}
     threads = pool(args.threads, target.machine)
     library: Any = link([*built.objects, threads.object], [kernel.symbol for kernel in built.kernels])
