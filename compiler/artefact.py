@@ -35,7 +35,8 @@ class Artefact:
     """A compiled model before it is loaded into a process.
 
     `constants` are the bytes that the code addresses: a flat uint8 array (often a memory map), or weights yet to be
-    laid out; `arena_bytes` the scratch that each call needs; `manifest` facts for people: target, compiler version, kernels with their origins.
+    laid out; `arena_bytes` the scratch that each call needs; `manifest` facts for people: target, compiler version,
+    kernels with their origins.
     """
 
     target: str

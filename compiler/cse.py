@@ -120,10 +120,20 @@ class _Walk:
         self.changed = True
 
 
-def _key(op: Operation) -> Key | None:
-    """What must be equal for two ops to compute the same; None for an op that is not compared."""
+def structure_key(op: Operation) -> Key | None:
+    """What must be equal for two ops to compute the same from equal operands; None for an op that is not compared."""
+    numbers: dict[SSAValue, int] = {operand: i for i, operand in enumerate(op.operands)}
+    return _key(op, numbers)
+
+
+def _key(op: Operation, given: dict[SSAValue, int] | None = None) -> Key | None:
+    """What must be equal for two ops to compute the same; None for an op that is not compared.
+
+    Operands in `given` count by their number instead of by what they are.
+    """
+    outside = given or {}
     if not op.regions:
-        return _op_key(op, {})
+        return _op_key(op, outside)
     numbers: dict[SSAValue, int] = {}
     body: list[Key] = []
     for region in op.regions:
@@ -132,7 +142,7 @@ def _key(op: Operation) -> Key | None:
             return None
         if first is not None and not _number(first, numbers, body):
             return None
-    return (_op_key(op, {}), tuple(body))
+    return (_op_key(op, outside), tuple(body))
 
 
 def _number(block: Block, numbers: dict[SSAValue, int], body: list[Key]) -> bool:

@@ -29,11 +29,13 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-fold-constants": ".stablehlo.fold_constants:FoldConstants",
         "stablehlo-simplify": ".stablehlo.simplify:Simplify",
         "stablehlo-propagate-layout": ".stablehlo.propagate_layout:PropagateLayout",
+        "stablehlo-outline-repeats": ".stablehlo.outline_repeats:OutlineRepeats",
         "convert-stablehlo-to-linalg": ".convert.stablehlo_to_linalg:ConvertStablehloToLinalg",
     },
     "linalg: structured ops on tensors": {
         "linalg-fuse-elementwise": ".linalg.fuse_elementwise:FuseElementwise",
         "linalg-pack-contractions": ".linalg.pack_contractions:PackContractions",
+        "linalg-hoist-constants": ".linalg.hoist_constants:HoistConstants",
         "linalg-fold-constants": ".linalg.fold_constants:FoldConstants",
         "linalg-outline-kernels": ".linalg.outline_kernels:OutlineKernels",
         "linalg-deduplicate-kernels": ".linalg.deduplicate_kernels:DeduplicateKernels",

@@ -29,6 +29,7 @@ MODULE_PHASES = (
             "stablehlo-fold-constants",  # and transposed weights
             "cse",
             "dce",
+            "stablehlo-outline-repeats",  # equal layers go down to kernels once
         ),
     ),
     Phase(
@@ -40,9 +41,11 @@ MODULE_PHASES = (
             "cse",
             "linalg-fuse-elementwise",
             "linalg-pack-contractions",
+            "linalg-hoist-constants",
             "linalg-fold-constants",
             "linalg-outline-kernels",
             "linalg-deduplicate-kernels",
+            "inline",
         ),
     ),
     Phase(

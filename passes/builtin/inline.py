@@ -77,12 +77,13 @@ def inline_calls(roots: list[Operation], functions: Mapping[str, FuncOp]) -> int
 
 
 def is_inlinable(function: FuncOp) -> bool:
-    """Whether calls of `function` can be replaced: it is private and its body is one block that returns."""
+    """Whether calls of `function` can be replaced: it is private, no kernel, and its body is one block that returns."""
     visibility = function.sym_visibility
     block = function.body.first_block
     return (
         isinstance(visibility, StringAttr)
         and visibility.data == "private"
+        and "lamina.kernel" not in function.attributes
         and block is not None
         and block.next_block is None
         and isinstance(block.last_op, ReturnOp)

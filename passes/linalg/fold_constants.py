@@ -36,7 +36,7 @@ from .grouping import operands_of
 GROWTH = 4  # a result may have so many times the elements of its operands
 ALWAYS = 64  # or so many in any case
 
-_FOLDED = (GenericOp, PackOp, ConcatOp, PadOp, ExtractSliceOp, InsertSliceOp, CollapseShapeOp, ExpandShapeOp)
+FOLDED = (GenericOp, PackOp, ConcatOp, PadOp, ExtractSliceOp, InsertSliceOp, CollapseShapeOp, ExpandShapeOp)
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class FoldConstants(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         folder = _Folder(lamina_context(ctx).weights)
         for inner in list(op.walk()):
-            if isinstance(inner, _FOLDED) and not isinstance(inner.parent_op(), GenericOp):
+            if isinstance(inner, FOLDED) and not isinstance(inner.parent_op(), GenericOp):
                 folder.fold(inner)
 
 
@@ -78,8 +78,7 @@ class _Folder:
                 case _:
                     return
             arrays[value] = array
-        written = sum(_elements(result.type) for result in op.results)
-        if not read or written > max(GROWTH * read, ALWAYS) or len(used) != len(set(op.operands)):
+        if not read or grows(op) or len(used) != len(set(op.operands)):
             return
         results = self._results(op, [arrays[v] for v in op.operands])
         for result, array in zip(op.results, results, strict=True):
@@ -131,6 +130,13 @@ def _deferred(op: PackOp, source: Array, padding: Array | None) -> Deferred:
         return packed(part, positions, tiles, permutation, padding)
 
     return Deferred(cast(Any, op.result.type).get_shape(), source.dtype, rows)
+
+
+def grows(op: Operation) -> bool:
+    """Whether an op writes so much more than it reads that it is better left to run time."""
+    read = sum(_elements(v.type) for v in operands_of(op) if not isinstance(v.owner, EmptyOp | FillOp))
+    written = sum(_elements(result.type) for result in op.results)
+    return written > max(GROWTH * read, ALWAYS)
 
 
 def _elements(type_: Any) -> int:

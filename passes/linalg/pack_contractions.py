@@ -39,6 +39,7 @@ from ...dialects.linalg import GenericOp, PackOp
 from ...dialects.linalg.contraction import Contraction, match_contraction
 from ...dialects.linalg.views import loop_ranges
 from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp
+from .hoist_constants import is_constant_argument
 from .reshapes import collapse
 
 FEWEST_COLUMNS = 4
@@ -91,7 +92,7 @@ def is_constant(value: SSAValue) -> bool:
     """Whether the value is a constant, perhaps seen with another shape."""
     while isinstance(value.owner, CollapseShapeOp | ExpandShapeOp):
         value = value.owner.src
-    return isinstance(value.owner, arith.ConstantOp)
+    return isinstance(value.owner, arith.ConstantOp) or is_constant_argument(value)
 
 
 def _lanes(machine: Machine, element_bytes: int, rows: int, columns: int) -> int:
