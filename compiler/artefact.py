@@ -79,6 +79,7 @@ class Artefact:
             offset += len(data)
         file.seek(offset)
         file.write(text)
+        file.truncate()
         file.seek(0)
         file.write(_WHERE.pack(MAGIC, offset, len(text)))
 
@@ -126,6 +127,15 @@ class Artefact:
             raise LaminaError(f"cannot read: {error.strerror}", where=name) from error
         except (ValueError, KeyError, struct.error) as error:
             raise LaminaError(f"damaged artefact: {error}", where=name) from error
+
+
+def make_room(file: BinaryIO, nbytes: int) -> None:
+    """Fills the place of the constants with zeros: writing over pages that are there takes a tenth of the time."""
+    block = bytes(1 << 20)
+    file.seek(PAGE)
+    for _ in range(0, nbytes, len(block)):
+        file.write(block)
+    file.flush()
 
 
 def write_constants(file: BinaryIO, constants: Array | Section) -> None:

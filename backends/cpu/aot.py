@@ -22,9 +22,8 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.program import Program
 from ...compiler.signature import Signature, TensorSpec
-from ...compiler.weights import Section
 from .. import Options
-from .build import ENTRY, arena_bytes, constant_parts, load_passes, lowered_text, split
+from .build import ENTRY, arena_bytes, constants_of, load_passes, lowered_text, split
 from .emit import assembly, llvm, object_code, optimise, with_target
 from .pipeline import KERNEL_PHASES
 from .runtime import pool_ir
@@ -82,7 +81,7 @@ def write_native(program: Program, output: Path, detail: str, options: Options) 
             data = _shared_library(object_code(module, target.machine))
         case _:
             data = object_code(module, target.machine)
-    weights = Section(constant_parts(lowered.module), lowered.context.weights)
+    weights = constants_of(lowered)
     header = _header(name, arguments, arena_bytes(lowered.module), weights.nbytes, output.name)
     with written_whole(output) as file:
         file.write(data)

@@ -21,6 +21,7 @@ from ...compiler.context import LaminaContext
 from ...compiler.descent import Phase, descend
 from ...compiler.diagnostics import LaminaError, describe_location
 from ...compiler.program import SIGNATURE, Program, main_function
+from ...compiler.weights import Section
 from ...passes import all_passes
 from .emit import llvm_version, module_text, object_code, optimise
 from .kernel_cache import KernelCache, compiler_fingerprint
@@ -247,12 +248,12 @@ def arena_bytes(module: ModuleOp) -> int:
     return value.value.data if isinstance(value, IntegerAttr) else 0
 
 
-def constant_parts(module: ModuleOp) -> list[tuple[str, int, int]]:
-    """`lamina.constants` as (weight key, offset, bytes)."""
-    listed = module.attributes.get("lamina.constants")
+def constants_of(program: Program) -> Section:
+    """The constants of a program on the level of buffers or below, laid out as `lamina.constants` says."""
+    listed = program.module.attributes.get("lamina.constants")
     parts: list[tuple[str, int, int]] = []
     for entry in listed if isinstance(listed, ArrayAttr) else ():
         assert isinstance(entry, DictionaryAttr)
         told: dict[str, Any] = dict(entry.data)
         parts.append((told["key"].data, told["offset"].value.data, told["bytes"].value.data))
-    return parts
+    return Section(parts, program.context.weights)

@@ -7,19 +7,24 @@ import json
 import os
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
-from ...compiler.artefact import Artefact, write_constants, written_whole
+from ...compiler.artefact import Artefact, make_room, write_constants, written_whole
 from ...compiler.diagnostics import LaminaError
 from ...compiler.printing import resource_keys
 from ...compiler.program import Program
-from ...compiler.weights import Section
 from .. import Source
+from .build import constants_of
 from .emit import llvm_version
 from .kernel_cache import CacheWarning, cache_folder, compiler_fingerprint
 from .workers import alongside
+
+_T = TypeVar("_T")
+_Lower = Callable[[], Program]
+_Build = Callable[[Program], Artefact]
 
 LIMIT_BYTES = 8 << 30
 WORTH_A_PROCESS = 16 << 20  # bytes of constants that take longer to write than a process to start
@@ -29,6 +34,28 @@ def _identity(file: str) -> list[int]:
     """Changes when the file is written to or replaced."""
     status = os.stat(file)
     return [status.st_ino, status.st_size, status.st_mtime_ns]
+
+
+class _Refused(Exception):
+    """What is wrong with the program, and not with the cache."""
+
+    def __init__(self, error: LaminaError):
+        super().__init__(str(error))
+        self.error = error
+
+
+def _of_the_program(step: Callable[[], _T]) -> _T:
+    try:
+        return step()
+    except LaminaError as error:
+        raise _Refused(error) from error
+
+
+def _beside(nbytes: int, work: Callable[[], None], name: str, *, needed: bool = True) -> AbstractContextManager[None]:
+    """Writes so many bytes while something else is done, or first if they are few."""
+    if nbytes >= WORTH_A_PROCESS:
+        return alongside(work, name, needed=needed)
+    return nullcontext(work() if needed else None)
 
 
 class ModelCache:
@@ -57,27 +84,29 @@ class ModelCache:
             os.utime(path)  # recently used: the last to be dropped
         return found
 
-    def put(self, key: str, constants: Section, build: Callable[[], Artefact]) -> Artefact:
-        """Keeps the artefact that `build` makes, and gives it back with its constants mapped from the file.
+    def make(self, key: str, program: Program, lower: _Lower, build: _Build) -> Artefact:
+        """Compiles in two steps and keeps the artefact; gives it back with its constants mapped from the file.
 
-        Large `constants` are written while `build` runs. A failure to write is a warning.
+        Room for about as many bytes of constants as the program has is made while `lower` runs; they are written
+        while `build` does. A failure to write is a warning.
         """
-        large = constants.nbytes >= WORTH_A_PROCESS
-        began, made = False, None
+        lowered, made = None, None
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with written_whole(self._path(key)) as file:
-                write = partial(write_constants, file, constants)
-                with alongside(write, "write the constants") if large else nullcontext(write()):
-                    began = True
-                    made = build()
+                expected = sum(map(program.context.weights.nbytes, set(resource_keys(program.module))))
+                with _beside(expected, partial(make_room, file, expected), "make room", needed=False):
+                    lowered = _of_the_program(lower)
+                constants = constants_of(lowered)
+                with _beside(constants.nbytes, partial(write_constants, file, constants), "write the constants"):
+                    made = _of_the_program(partial(build, lowered))
                 made.write_rest(file)
             self._trim()
+        except _Refused as refused:
+            raise refused.error from None
         except (LaminaError, OSError) as error:
-            if began and made is None:
-                raise  # the program's fault, not the disk's
             warnings.warn(f"the model is not cached: {error}", CacheWarning, stacklevel=2)
-            return made or build()
+            return made or build(lowered or lower())
         return self.get(key) or made
 
     def recall(self, source: Source, target: str) -> Artefact | None:

@@ -12,10 +12,9 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.program import Program
 from ...compiler.signature import Array
-from ...compiler.weights import Section
 from ...passes import all_passes
 from .. import Options, Source
-from .build import BuiltModel, build, build_whole, constant_parts
+from .build import BuiltModel, build, build_whole, constants_of
 from .emit import feature_string
 from .jit import NativeModel
 from .kernel_cache import KernelCache
@@ -59,8 +58,9 @@ class CpuTarget:
         key = cache.key(program, self._identity)
         artefact = cache.get(key)
         if artefact is None:
-            lowered = self.buffers(program, options)
-            artefact = cache.put(key, self._constants(lowered), lambda: self._artefact(lowered, options))
+            artefact = cache.make(
+                key, program, lambda: self.buffers(program, options), lambda lowered: self._artefact(lowered, options)
+            )
         if options.source is not None:
             cache.remember(options.source, self._identity, key, program)
         return NativeExecutable(artefact, self.machine, options.threads)
@@ -90,7 +90,7 @@ class CpuTarget:
             features=feature_string(machine),
             signature=lowered.signature,
             objects=built.objects,
-            constants=self._constants(lowered),
+            constants=constants_of(lowered),
             arena_bytes=built.arena_bytes,
             entry=built.entry,
             manifest={
@@ -101,10 +101,6 @@ class CpuTarget:
                 ],
             },
         )
-
-    @staticmethod
-    def _constants(lowered: Program) -> Section:
-        return Section(constant_parts(lowered.module), lowered.context.weights)
 
     def buffers(self, program: Program, options: Options) -> Program:
         """A copy of `program` on the level of buffers, or where it stands if that is lower."""

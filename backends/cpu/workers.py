@@ -69,13 +69,15 @@ def parallel_map(
 
 
 @contextmanager
-def alongside(work: Callable[[], None], name: str) -> Generator[None]:
-    """Does `work` in a forked copy of this process while the body runs; ends when both are done.
+def alongside(work: Callable[[], None], name: str, *, needed: bool = True) -> Generator[None]:
+    """Does `work`, which `name` names, in a forked copy of this process while the body runs; ends when both are done.
 
+    Work that is not `needed` is stopped at the end of the body, however far it got and however it went.
     Raises the LaminaError that `work` raised, or one that names the work if its process died.
     """
     if not hasattr(os, "fork"):
-        work()
+        if needed:
+            work()
         yield
         return
     queue_read, queue_write = os.pipe()
@@ -89,10 +91,10 @@ def alongside(work: Callable[[], None], name: str) -> Generator[None]:
     children = _fork(serve, queue_read, 1)
     try:
         yield
-        done = list(_collect(list(children)))
+        done = list(_collect(list(children))) if needed else []
     finally:
         statuses = _reap(children)
-    if not done:
+    if needed and not done:
         raise LaminaError(f"the process died ({', '.join(statuses)}) that was to {name}")
 
 
@@ -101,7 +103,6 @@ def _fork(work: Callable[[int], bytes], queue: int, jobs: int) -> dict[int, int]
     sys.stdout.flush()
     sys.stderr.flush()
     children: dict[int, int] = {}
-    gc.collect()
     gc.freeze()
     try:
         for _ in range(jobs):

@@ -129,6 +129,7 @@ def _deferred(op: PackOp, source: Array, padding: Array | None) -> Deferred:
         part = source[(*before, slice(start * tile, stop * tile))]
         return packed(part, positions, tiles, permutation, padding)
 
+    assert op.result is not None
     return Deferred(cast(Any, op.result.type).get_shape(), source.dtype, rows)
 
 
