@@ -1,0 +1,74 @@
+// RUN: lamina-opt %s --split-input-file -p stablehlo-outline-repeats{ops=6} | filecheck %s
+
+// An op of its own, then three layers that are equal but for their weights: those are arguments, the last ones. The
+// constant that all share is inside, with what is spread out from it.
+
+// CHECK-LABEL: func.func public @main
+// CHECK:         %x = stablehlo.add %a, %b
+// CHECK-NEXT:    %0 = func.call @repeat_0(%x, %b, %w0)
+// CHECK-NEXT:    %1 = func.call @repeat_0(%0, %b, %w1)
+// CHECK-NEXT:    %2 = func.call @repeat_0(%1, %b, %w2)
+// CHECK-NEXT:    func.return %2
+// CHECK:       func.func private @repeat_0(%x: tensor<4xf32>, %b: tensor<4xf32>, %w0: tensor<4xf32>) -> tensor<4xf32>
+// CHECK-SAME:  lamina.constant_args = 1 : i64
+// CHECK-NEXT:    %two = stablehlo.constant
+// CHECK-NEXT:    %s = stablehlo.broadcast_in_dim %two
+// CHECK-NEXT:    %0 = stablehlo.multiply %x, %w0
+// CHECK-NEXT:    %1 = stablehlo.multiply %0, %s
+// CHECK-NEXT:    %2 = stablehlo.subtract %1, %b
+// CHECK-NEXT:    %3 = stablehlo.tanh %2
+// CHECK-NEXT:    func.return %3
+func.func public @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %two = stablehlo.constant dense<2.0> : tensor<f32>
+  %w0 = stablehlo.constant dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %w1 = stablehlo.constant dense<[5.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %w2 = stablehlo.constant dense<[6.0, 2.0, 3.0, 4.0]> : tensor<4xf32>
+  %s = stablehlo.broadcast_in_dim %two, dims = [] : (tensor<f32>) -> tensor<4xf32>
+  %x = stablehlo.add %a, %b : tensor<4xf32>
+  %0 = stablehlo.multiply %x, %w0 : tensor<4xf32>
+  %1 = stablehlo.multiply %0, %s : tensor<4xf32>
+  %2 = stablehlo.subtract %1, %b : tensor<4xf32>
+  %3 = stablehlo.tanh %2 : tensor<4xf32>
+  %4 = stablehlo.multiply %3, %w1 : tensor<4xf32>
+  %5 = stablehlo.multiply %4, %s : tensor<4xf32>
+  %6 = stablehlo.subtract %5, %b : tensor<4xf32>
+  %7 = stablehlo.tanh %6 : tensor<4xf32>
+  %8 = stablehlo.multiply %7, %w2 : tensor<4xf32>
+  %9 = stablehlo.multiply %8, %s : tensor<4xf32>
+  %10 = stablehlo.subtract %9, %b : tensor<4xf32>
+  %11 = stablehlo.tanh %10 : tensor<4xf32>
+  func.return %11 : tensor<4xf32>
+}
+
+// -----
+
+// Two layers are too few, and so are copies that are wired differently.
+
+// CHECK-LABEL: func.func public @two
+// CHECK-NOT:     func.call
+func.func public @two(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.multiply %a, %b : tensor<4xf32>
+  %1 = stablehlo.subtract %0, %b : tensor<4xf32>
+  %2 = stablehlo.tanh %1 : tensor<4xf32>
+  %3 = stablehlo.multiply %2, %b : tensor<4xf32>
+  %4 = stablehlo.subtract %3, %b : tensor<4xf32>
+  %5 = stablehlo.tanh %4 : tensor<4xf32>
+  func.return %5 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func public @wired_differently
+// CHECK-NOT:     func.call
+func.func public @wired_differently(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.multiply %a, %b : tensor<4xf32>
+  %1 = stablehlo.subtract %0, %b : tensor<4xf32>
+  %2 = stablehlo.tanh %1 : tensor<4xf32>
+  %3 = stablehlo.multiply %2, %b : tensor<4xf32>
+  %4 = stablehlo.subtract %b, %3 : tensor<4xf32>
+  %5 = stablehlo.tanh %4 : tensor<4xf32>
+  %6 = stablehlo.multiply %5, %b : tensor<4xf32>
+  %7 = stablehlo.subtract %6, %b : tensor<4xf32>
+  %8 = stablehlo.tanh %7 : tensor<4xf32>
+  func.return %8 : tensor<4xf32>
+}
