@@ -1,0 +1,72 @@
+"""Names: what each stands for where it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from ..language.tree import Identifier
+from .values import AnyValue
+
+
+@dataclass(eq=False)
+class Entry:
+    """One name. `kind` is let, var, parameter, dim, index, loop, const, param, model or function.
+
+    `value` of a `var` is what it holds at this point of the walk; everything else is defined once.
+    """
+
+    name: str
+    value: AnyValue
+    kind: str
+    where: Identifier | None = None
+    used: bool = False
+
+
+class Scope:
+    """Names of a block, then those of the blocks around it.
+
+    `index` is what `check/index.py` keeps of the index notation that this scope is inside of, None outside of any.
+    """
+
+    def __init__(self, parent: Scope | None = None, index: Any = None):
+        self.parent = parent
+        self.entries: dict[str, Entry] = {}
+        self.index: Any = index if index is not None or parent is None else parent.index
+
+    def child(self, index: Any = None) -> Scope:
+        """A scope inside this one."""
+        return Scope(self, index)
+
+    def find(self, name: str) -> Entry | None:
+        """The nearest entry of this name."""
+        scope: Scope | None = self
+        while scope is not None:
+            entry = scope.entries.get(name)
+            if entry is not None:
+                return entry
+            scope = scope.parent
+        return None
+
+    def define(self, name: str | Identifier, value: AnyValue, kind: str, *, used: bool = False) -> Entry:
+        """Makes a new entry in this scope; one of the same name is shadowed."""
+        where = name if isinstance(name, Identifier) else None
+        text = name if isinstance(name, str) else name.text
+        entry = Entry(text, value, kind, where, used or text.startswith("_"))
+        self.entries[text] = entry
+        return entry
+
+    def all_names(self) -> Iterator[str]:
+        """Every name that can be used here."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield from scope.entries
+            scope = scope.parent
+
+
+def similar(name: str, names: Iterator[str] | list[str] | set[str]) -> str:
+    """A hint if one of the names is nearly this one, else ''."""
+    close = get_close_matches(name, set(names), 1, 0.7)
+    return f"did you mean '{close[0]}'?" if close else ""
