@@ -1,15 +1,75 @@
-"""To come: built-in functions."""
+"""Built-in functions: what the language can do without a library, and the hub and ONNX by name.
+
+`find` is where names end that nothing else defines; `call` types the call of one and, in instance mode, emits it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ...language import tree
+from .arguments import Reader
+from .builder import Builder
+from .failure import Failure, Undetermined
+from .hub_ops import call_op, operations
+from .onnx_ops import call_operator, operator_names
+from .table import TABLE, Builtin
+
+for _theme in (
+    "elementwise",
+    "reductions",
+    "constructors",
+    "movement",
+    "views",
+    "order",
+    "indexing",
+    "contraction",
+    "complex_numbers",
+):
+    import_module(f".{_theme}", __name__)  # puts its functions into the table
+
+if TYPE_CHECKING:
+    from ..elaborator import Elaborator
+
+NAMESPACES = ("stablehlo", "chlo", "onnx")
+
+__all__ = ["NAMESPACES", "TABLE", "Builtin", "call", "find", "is_builtin", "operations", "operator_names"]
+
+
+def find(name: str) -> Builtin | None:
+    """The built-in function called `name`."""
+    return TABLE.get(name)
 
 
 def is_builtin(name: str) -> bool:
-    """Whether a call of `name` is one of a built-in function, hub op or ONNX operator."""
-    return False
+    """Whether a call of `name` is one of a built-in function, hub op or ONNX operator (which may not exist)."""
+    return name in TABLE or (name.partition(".")[0] in NAMESPACES and "." in name)
 
 
-def call(elaborator: Any, node: Any, scope: Any) -> Any:
-    """The call of a built-in function."""
-    raise NotImplementedError
+def call(elaborator: Elaborator, node: tree.Call, scope: Any) -> Any:
+    """The call of a built-in function, a hub op or an ONNX operator: its value, or an erroneous one."""
+    name = node.function.text
+    b = Builder(elaborator, node, name)
+    try:
+        if node.dims:
+            raise Failure("E553", f"{name} has no dimensions to give in brackets", node.dims[0])
+        match name.partition(".")[0]:
+            case "stablehlo" | "chlo":
+                return call_op(b, scope)
+            case "onnx":
+                return call_operator(b, scope)
+            case _:
+                return _call(b, TABLE[name], scope)
+    except Undetermined:
+        return elaborator.unknown(node)
+    except Failure as failure:
+        return elaborator.error(failure.code, failure.message, failure.where, hint=failure.hint)
+
+
+def _call(b: Builder, function: Builtin, scope: Any) -> Any:
+    reader = Reader(b, scope)
+    positional, named = reader.bind(function, b.node.arguments)
+    if reader.unknown or reader.undetermined:
+        raise Undetermined
+    return function.meaning(b, *positional, **named)
