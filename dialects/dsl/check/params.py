@@ -8,6 +8,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,53 @@ from ....compiler.diagnostics import LaminaError
 from ....compiler.weights import Array, mapped_arrays
 from ..language import tree
 from .builtins.failure import Failure
+from .types import TensorType, dtype_name, is_dtype, is_unknown, numpy_dtype
+from .values import Value
+
+if TYPE_CHECKING:
+    from .elaborator import Elaborator
+    from .scope import Scope
+
+
+def param(e: Elaborator, node: tree.Param, scope: Scope, folder: Path | None) -> Value:
+    """The value of a param, in instance mode a constant; a name in its type that nothing defines is bound by the file.
+
+    The type of the array must be the declared one; `folder` is that of the program, None where it is only a text.
+    """
+    try:
+        declared = node.type
+        if declared is not None and not isinstance(declared, tree.TensorType):
+            raise Failure("E724", "a param is a tensor, not a tuple", declared)
+        dtype = declared.dtype.text if declared is not None and is_dtype(declared.dtype.text) else None
+        array = param_array(node, folder, None if dtype is None else numpy_dtype(dtype))
+        kind = TensorType(_name_of(array, node), array.shape)
+        if declared is not None:
+            _bind_names(declared, array, scope)
+            wanted = e.type(declared, scope)
+            if wanted != kind and not is_unknown(wanted):
+                raise Failure("E724", f"'{node.path.value}' holds {kind}, declared is {wanted}", declared)
+    except Failure as failure:
+        return e.error(failure.code, failure.message, failure.where, hint=failure.hint)
+    return e.emit(lambda: e.constant(array, node.name.text), kind, node)
+
+
+def _name_of(array: Array, node: tree.Param) -> str:
+    try:
+        return dtype_name(array.dtype)
+    except KeyError:
+        hint = "say which in the type of the param" if array.dtype.type is np.void else ""
+        message = f"'{node.path.value}' holds {array.dtype}, which the language has no name for"
+        raise Failure("E724", message, node.path, hint) from None
+
+
+def _bind_names(declared: tree.TensorType, array: Array, scope: Scope) -> None:
+    """Dimensions that are names of nothing yet become those of the array: `param w: f32[K, N] from …`."""
+    if len(declared.dims) != array.ndim:
+        return
+    for dim, size in zip(declared.dims, array.shape, strict=True):
+        if isinstance(dim, tree.Name) and scope.find(dim.text) is None:
+            where = tree.Identifier(span=dim.span, text=dim.text)
+            scope.define(where, Value(TensorType("i64"), const=size, weak=True, node=dim), "dim", used=True)
 
 
 def param_array(param: tree.Param, base: Path | None, dtype: np.dtype[np.generic] | None) -> Array:
