@@ -35,8 +35,8 @@ class Inline(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = functions_of(op)
-        if inline_calls(list(functions.values()), functions):
-            drop_dead_symbols(op)
+        inline_calls(list(functions.values()), functions)
+        drop_dead_symbols(op)
 
 
 def functions_of(module: ModuleOp) -> dict[str, FuncOp]:

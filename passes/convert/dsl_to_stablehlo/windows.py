@@ -104,11 +104,9 @@ def _read_plain(lifter: Lifter, op: AccessOp, windows: Sequence[Window], padding
         before, after = -low, high - size + 1
         if (before > 0 or after > 0) and not pads_itself:
             return None
-        first, last = max(low, 0), min(high, size - 1)
-        if -window.stride < after < 0 and low <= 0:
-            last, after = size - 1, 0  # what the last stride leaves over needs no slice
-        if after <= before < after + window.stride and before > 0:
-            after = before  # as a person would have padded
+        first, last, most = max(low, 0), min(high, size - 1), after + window.stride - 1
+        if low <= 0 <= most:  # what the last stride leaves over needs no slice, and may be padding
+            last, after = size - 1, before if max(after, 1) <= before <= most else after  # as a person would pad
         if first > last:
             return None
         index = lifter.index(last - first + 1)
