@@ -34,7 +34,9 @@ class Builder(Expressions):
     def model(self, span: Span, name: Identifier, path: tree.String) -> tree.Model:
         return tree.Model(span=span, name=name, path=path)
 
-    def test(self, span: Span, name: tree.String, body: tree.Block) -> tree.Test:
+    def test(self, span: Span, name: tree.String, body: tree.Block) -> tree.Test | tree.Hole:
+        if name.span.start == name.span.end:  # put in by the recovery
+            return tree.Hole(span=span)
         return tree.Test(span=span, name=name, body=body)
 
     def function(
@@ -123,7 +125,7 @@ class Builder(Expressions):
         values: list[Expression],
     ) -> tree.Statement:
         if type is not None and len(targets) > 1:
-            self.wrong("E003", "a type can be given when one name is defined, here are several", type)
+            self.wrong("E013", "a type can be given when one name is defined, here are several", type)
         return tree.Let(span=span, keyword=keyword, targets=tuple(targets), type=type, value=self.one(values))
 
     def let(
@@ -176,7 +178,7 @@ class Builder(Expressions):
         if guard is None and all(is_binder(item) for item in items):
             return self._define(span, "", target, items, type, value)
         if type is not None:
-            self.wrong("E003", "an update keeps the type of what it changes: leave the type out", type)
+            self.wrong("E013", "an update keeps the type of what it changes: leave the type out", type)
         return self._update(span, target, items, "=", value, guard)
 
     def update(self, span: Span, *tokens: Token) -> Token:
@@ -194,7 +196,7 @@ class Builder(Expressions):
         if operator.text not in _UPDATES:
             hint = "add the negated value" if operator.text == "-=" else ""
             message = f"elements cannot be updated by `{operator.text}`, only by `=`, `+=`, `*=`, `max=` and `min=`"
-            return self.wrong("E004", message, operator.span(self._file), hint)
+            return self.wrong("E014", message, operator.span(self._file), hint)
         return self._update(span, target, items, operator.text, value, guard)
 
     def _update(
@@ -221,7 +223,7 @@ class Builder(Expressions):
             arguments = tuple(tree.Argument(span=each.span, name=None, value=each) for each in (name, value))
             changed = tree.Call(span=span, function=function, arguments=arguments)
         else:
-            return self.wrong("E004", f"there is no update by `{operator.text}`", operator.span(self._file))
+            return self.wrong("E014", f"there is no update by `{operator.text}`", operator.span(self._file))
         return tree.Let(span=span, keyword="", targets=(target,), type=None, value=changed)
 
     def return_(self, span: Span, values: list[Expression]) -> tree.Return:
@@ -238,7 +240,9 @@ class Builder(Expressions):
     ) -> tree.For:
         return tree.For(span=span, index=index, start=start, stop=stop, step=step, body=body)
 
-    def while_(self, span: Span, condition: Expression, body: tree.Block) -> tree.While:
+    def while_(self, span: Span, condition: Expression, body: tree.Block) -> tree.While | tree.Hole:
+        if isinstance(condition, tree.Bool) and condition.span.start == condition.span.end:  # put in by the recovery
+            return tree.Hole(span=span)
         return tree.While(span=span, condition=condition, body=body)
 
     def if_(self, span: Span, condition: Expression, then: tree.Block, otherwise: tree.Block | None) -> tree.If:

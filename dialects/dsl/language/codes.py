@@ -20,17 +20,124 @@ class Code:
 CODES: dict[str, Code] = {
     "E001": Code(
         "unknown character",
-        "The character does not belong to the language outside of strings and comments.",
-        "let y = x $ 2",
-        "let y = x * 2",
+        "Outside of strings and comments the character does not belong to the language. Signs that were copied from "
+        "a text with typography, or that other languages use, are named with the sign that is written here.",
+        "fn f(x: f32) -> f32 = x × 2",
+        "fn f(x: f32) -> f32 = x * 2",
     ),
     "E002": Code(
         "not what was expected here",
         "At this place the language allows other words or signs; the message names them.",
-        "fn f(x f32[N]) = x",
-        "fn f[N](x: f32[N]) = x",
+        "fn f[N](x f32[N]) -> f32[N] = x",
+        "fn f[N](x: f32[N]) -> f32[N] = x",
     ),
-    # built-in functions
+    "E003": Code(
+        "brackets do not match",
+        "Every `(`, `[` and `{` is closed by its own counterpart. A line that begins a statement shows that a "
+        "parenthesis above is not closed, a line that begins a definition shows the same of a brace.",
+        "fn f(x: f32) -> f32 {\n  let y = (x + 1\n  return y\n}",
+        "fn f(x: f32) -> f32 {\n  let y = (x + 1)\n  return y\n}",
+    ),
+    "E004": Code(
+        "misspelt word",
+        "A word of the language was meant, or one that another language has in its place.",
+        "def f(x: f32) -> f32 = x",
+        "fn f(x: f32) -> f32 = x",
+    ),
+    "E005": Code(
+        "string without end",
+        "A string ends on the line on which it begins.",
+        'test "sum { expect true }',
+        'test "sum" { expect true }',
+    ),
+    "E006": Code(
+        "malformed number",
+        "Numbers are written `12`, `0xff`, `0b101`, `1_000`, `1.5` and `1.5e-3`. A product needs its `*`.",
+        "fn f(x: f32) -> f32 = 2x",
+        "fn f(x: f32) -> f32 = 2 * x",
+    ),
+    "E007": Code(
+        "number too large",
+        "Whole numbers have at most 64 bits, others are at most 1.8e308; infinity is written `inf`.",
+        "const LIMIT = 1e999",
+        "const LIMIT = inf",
+    ),
+    "E008": Code(
+        "unknown escape in a string",
+        r'In a string `\` stands before `\`, `"`, `n` (a new line) and `t` (a tab) only.',
+        r'param w: f32[2] from "data\weights.npy"',
+        'param w: f32[2] from "data/weights.npy"',
+    ),
+    "E009": Code(
+        "not an index",
+        "Where indices are bound stand names: `i` with a range that is inferred, `i: N` from 0 to below N, `i: 2..N`, "
+        "or `..b` for several. Index arithmetic belongs into the subscripts.",
+        "fn f[N](x: f32[N]) -> f32 = sum[i + 1] x[i]",
+        "fn f[N](x: f32[N]) -> f32 = sum[i: N - 1] x[i + 1]",
+    ),
+    "E010": Code(
+        "does not belong between these brackets",
+        "Slices and `..b` choose elements of a tensor, ranges `i: a..b` bind an index, `N = 4` gives a dimension of a "
+        "call: each has its place.",
+        "fn f() -> i64[2] = [1:3]",
+        "fn f() -> i64[2] = [1, 2]",
+    ),
+    "E011": Code(
+        "not a function",
+        "A call begins with the name of a function.",
+        "fn f(x: f32) -> f32 = (x + 1)(x)",
+        "fn f(x: f32) -> f32 = (x + 1) * x",
+    ),
+    "E012": Code(
+        "dimension without its name",
+        "The dimensions of a function that its arguments do not determine are given by name.",
+        "fn zero[N]() -> f32[N] = zeros(f32[N])\nfn f() -> f32[4] = zero[4]()",
+        "fn zero[N]() -> f32[N] = zeros(f32[N])\nfn f() -> f32[4] = zero[N = 4]()",
+    ),
+    "E013": Code(
+        "type where there can be none",
+        "A type follows the one name that is defined. Several names take the types of their values, and an update "
+        "keeps the type of what it changes.",
+        "fn f(x: f32) -> f32 {\n  let a, b: f32 = x, x\n  return a\n}",
+        "fn f(x: f32) -> f32 {\n  let a, b = x, x\n  return a\n}",
+    ),
+    "E014": Code(
+        "no such update",
+        "Elements of a tensor are updated by `=`, `+=`, `*=`, `max=` and `min=`, for which the order of several "
+        "updates of one element does not matter.",
+        "fn f(x: f32[4]) -> f32[4] {\n  var y = x\n  y[0] -= 1.0\n  return y\n}",
+        "fn f(x: f32[4]) -> f32[4] {\n  var y = x\n  y[0] += -1.0\n  return y\n}",
+    ),
+    "E015": Code(
+        "too deep",
+        "Brackets, operators and statements may stand 200 deep inside each other.",
+        "const A = " + "-" * 210 + "1",
+        "const A = 1",
+    ),
+    "E016": Code(
+        "not UTF-8",
+        "Files are text in UTF-8.",
+        "# caf\\xe9 in Latin-1",
+        "# caf\\xc3\\xa9 in UTF-8",
+    ),
+    "E017": Code(
+        "value without effect",
+        "A statement defines, changes, repeats, chooses or returns something. A value alone does nothing.",
+        "fn f(x: f32) -> f32 {\n  exp(x)\n  return x\n}",
+        "fn f(x: f32) -> f32 {\n  let y = exp(x)\n  return y\n}",
+    ),
+    "E018": Code(
+        "statement outside of a function",
+        "A file consists of definitions: `fn`, `const`, `param`, `model`, `import` and `test`.",
+        "let EPS = 1e-5",
+        "const EPS = 1e-5",
+    ),
+    "E019": Code(
+        "chained comparison",
+        "A comparison gives a bool, which is not compared further.",
+        "fn f(x: f32) -> bool = 0.0 < x < 1.0",
+        "fn f(x: f32) -> bool = 0.0 < x and x < 1.0",
+    ),
     "E250": Code(
         "elements a function does not take",
         "A built-in function takes only some kinds of elements: exp takes floats and complex numbers, popcount "

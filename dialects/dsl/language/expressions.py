@@ -81,21 +81,25 @@ class Expressions:
         return tree.Subscript(span=span, value=value, items=self.subscripts(items or ()), outside=outside)
 
     def call(self, span: Span, function: Expression, arguments: Arguments | None) -> Expression:
+        if isinstance(function, tree.Hole):
+            return function
         if not isinstance(function, tree.Name):
-            return self.wrong("E005", "this cannot be called: a call begins with the name of a function", function)
+            return self.wrong("E011", "this cannot be called: a call begins with the name of a function", function)
         return tree.Call(span=span, function=function, arguments=self._given(arguments))
 
     def call_with_dims(
         self, span: Span, function: Expression, items: list[Bracket] | None, arguments: Arguments | None
     ) -> Expression:
+        if isinstance(function, tree.Hole):
+            return function
         if not isinstance(function, tree.Name):
-            return self.wrong("E005", "this cannot be called: a call begins with the name of a function", function)
+            return self.wrong("E011", "this cannot be called: a call begins with the name of a function", function)
         dims: list[tree.Argument] = []
         for item in items or ():
             if isinstance(item, tree.Argument):
                 dims.append(item)
-            else:
-                self.wrong("E006", "dimensions of a call are given by name: `f[N = 4](x)`", item)
+            elif not isinstance(item, tree.Hole):
+                self.wrong("E012", "dimensions of a call are given by name: `f[N = 4](x)`", item)
         return tree.Call(span=span, function=function, arguments=self._given(arguments), dims=tuple(dims))
 
     def reducer_call(self, span: Span, reducer: Token, arguments: Arguments | None) -> tree.Call:
@@ -179,6 +183,8 @@ class Expressions:
         return tree.Slice(span=span, start=start, stop=stop, step=step)
 
     def range(self, span: Span, name: Expression, start: Expression, stop: Expression) -> tree.Binder | tree.Hole:
+        if isinstance(name, tree.Hole):
+            return name
         if not is_binder(name):
             return self.wrong("E009", "before the `:` of a range stands the name of an index", name)
         return tree.Binder(span=span, name=self._bound(name), start=start, stop=stop)

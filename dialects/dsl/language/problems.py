@@ -36,6 +36,7 @@ class Problems:
     """What was found so far, each place once for each code."""
 
     found: list[Problem] = field(default_factory=list[Problem])
+    _places: set[tuple[str, Span]] = field(default_factory=set[tuple[str, Span]], repr=False)
 
     def add(
         self, code: str, message: str, where: Node | Span, *labels: Label, hint: str = "", severity: str = "error"
@@ -44,7 +45,8 @@ class Problems:
         span = where.span if isinstance(where, Node) else where
         if not labels or labels[0].span != span:
             labels = (Label(span, ""), *labels)
-        if not any(p.code == code and p.span == span for p in self.found):
+        if (code, span) not in self._places:
+            self._places.add((code, span))
             self.found.append(Problem(code, message, labels, hint, severity))
 
     @property
