@@ -9,7 +9,8 @@ Whatever goes wrong is a LaminaError with a place.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
@@ -32,6 +33,8 @@ from .lexing import Lexer
 from .literals import LiteralParser
 from .locations import SourceLines
 from .resources import blob_to_array, bytes_from_hex
+
+_Parsed = TypeVar("_Parsed")
 
 # What op and attribute parsers of xDSL raise on text they did not expect, besides ParseError.
 UNFORESEEN = (
@@ -59,6 +62,11 @@ def parse_module(text: str, name: str, ctx: LaminaContext) -> ModuleOp:
         return LaminaParser(ctx, text, name).parse_whole()
 
 
+def parse_attribute(ctx: LaminaContext, text: str) -> Attribute:
+    """The attribute that `text` is. Raises LaminaError with the column when it is none, or more than one."""
+    return LaminaParser(ctx, text, "attribute").parse_one_attribute()
+
+
 class LaminaParser(LiteralParser):
     """xDSL's parser with locations, placed errors, and resources of its own."""
 
@@ -82,8 +90,25 @@ class LaminaParser(LiteralParser):
 
     def parse_whole(self) -> ModuleOp:
         """The whole input as a module. Raises LaminaError."""
+        module = self._placed(self._parse_top_level)
+        self._store_blobs()
+        return module
+
+    def parse_one_attribute(self) -> Attribute:
+        """The whole input as an attribute. Raises LaminaError."""
+
+        def parse() -> Attribute:
+            attribute = self.parse_attribute()
+            if self._current_token.kind != MLIRTokenKind.EOF:
+                self.raise_error("expected the end of the attribute")
+            return attribute
+
+        return self._placed(parse)
+
+    def _placed(self, parse: Callable[[], _Parsed]) -> _Parsed:
+        """What `parse` gives; whatever goes wrong is a LaminaError with a place."""
         try:
-            module = self._parse_top_level()
+            return parse()
         except MultipleSpansParseError as error:
             notes = tuple(self._diagnostic("note", s, m or error.ref_text or "here") for s, m in error.refs)
             raise LaminaError(error.msg, where=self._place(error.span), notes=notes) from error
@@ -94,8 +119,6 @@ class LaminaParser(LiteralParser):
             raise LaminaError(message, where=self._place(self._current_token.span)) from error
         except RecursionError as error:
             raise LaminaError("nested too deeply", where=self._place(self._current_token.span)) from error
-        self._store_blobs()
-        return module
 
     def _place(self, span: Span[str] | Span[bytes]) -> FileLineColLoc:
         return self.lines.location(min(span.start, len(self.lexer.input.content)))
