@@ -44,7 +44,7 @@ class Tensors(Terms):
         if depth == 0:
             return self.variable(dtype)
         x = self.whole(depth - 1)
-        kind = self.pick(0, 11)
+        kind = self.pick(0, 10)
         makers: list[Callable[[Expression], Expression | None]] = [
             self.reduced, self.sliced, self.transposed, self.matmul, self.joined, self.helped, self.arms,
         ]  # fmt: skip
@@ -224,9 +224,9 @@ class Tensors(Terms):
             x = self.scalar(depth - 1)
             kind = self.pick(0, 7)
             made: Expression | None = None
-            if kind == 0 and self.indices:
+            if kind < 3 and self.indices:
                 made = self.reduction(depth)
-            elif kind == 1:
+            elif kind == 3:
                 condition, y = self.scalar(0, "bool"), self.scalar(depth - 1, x.dtype)
                 made = self.conditional(condition, x, y) if condition.exact else None
             x = made or self.elementwise(x, lambda wanted: self.scalar(self.pick(0, depth - 1), wanted))
@@ -306,7 +306,7 @@ class Tensors(Terms):
         dims = tuple(self.choose(self.dims) for _ in range(self.pick(1, 2)))
         names = self.binders(dims)
         body = self.scalar(depth - 1)
-        guard = self.scalar(1, "bool") if self.chance(4) else None
+        guard = self.scalar(1, "bool") if self.chance(3) else None
         self.indices = outer
         chosen = self.reducers(body)
         if chosen is None or (guard is not None and not guard.exact):
