@@ -98,6 +98,14 @@ def advice(token: Token, before: Sequence[Token], expected: Collection[str]) -> 
         return "E018", f"expected a definition, found {shown(token)}: statements stand inside of functions", hint
     if token.kind in _COMPARISONS and any(word in _COMPARISONS for word in words):
         return "E019", "comparisons cannot be chained", "write `a < b and b < c`"
+    if token.kind == "REDUCER" and "NAME" in expected and "(" not in expected:
+        return "E002", f"`{token.text}` is a reduction, which cannot name anything else", "choose another name"
+    if last == "REDUCER" and set(expected) == {"(", "["}:
+        name = before[-1].text
+        return "E002", f"`{name}` is a reduction and no value", f"write `{name}(x)` or `{name}[i] x[i]`"
+    if words == ["NAME"] and before[0].text in ("break", "continue"):
+        message = f"there is no `{before[0].text}`: a loop ends when its condition does"
+        return "E017", message, "carry a `var going = true` and loop `while going { … }`"
     value_alone = words[:1] in (["NAME"], ["REDUCER"], ["DOTTED"]) and "=" not in words
     if value_alone and (token.kind == "(" or ("=" in expected and token.kind in ("SEP", "}", END))):
         message = "this line has no effect: its value is neither named nor returned"
@@ -108,7 +116,7 @@ def advice(token: Token, before: Sequence[Token], expected: Collection[str]) -> 
     hint = ""
     if token.kind == "=" and ("==" in expected or words[:1] in (["if"], ["while"], ["expect"])):
         hint = "equality is written `==`"
-    elif token.kind == "?":
+    elif token.kind == "?" or (token.kind == "if" and "+" in expected) or set(expected) == {"else"}:
         hint = "a choice is written `if c { a } else { b }`"
     elif token.kind == ":" and "{" in expected:
         hint = "a block is written in `{ }`"
@@ -120,6 +128,10 @@ def advice(token: Token, before: Sequence[Token], expected: Collection[str]) -> 
         hint = f'a file is imported by its path: `import "{token.text}.lam"`'
     elif token.kind == "NAME" and token.text in ("elif", "elsif", "elseif"):
         hint = "write `else if`"
+    elif words[:1] == ["fn"] and set(expected) == {":"}:
+        hint = "a parameter is a name and its type: `x: f32[3]`"
+    elif "," in expected and ")" in expected and token.kind in _VALUES:
+        hint = "arguments are separated by `,`"
     elif token.kind == "else":
         hint = "an `else` follows the `}` of an `if`"
     elif last == "//" or ("//" in words and token.kind in ("NAME", "SEP")):

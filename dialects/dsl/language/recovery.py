@@ -155,6 +155,9 @@ class Recovery:
             span = Span(self.file, before[0].start, before[-1].end, before[0].line, before[0].column)
         if token.kind in ("SEP", END) or not token.text:
             span = span._replace(end=span.start)
+        if before and before[-1].line < token.line:  # what is missing is missing behind what came last
+            last = before[-1]
+            span = Span(self.file, last.end, last.end, last.line, last.column + last.end - last.start)
         message = message or f"expected {expectation(expected)}, found {shown(token)}"
         self.problems.add(code, message, span, hint=hint)
         return code
@@ -187,6 +190,9 @@ class Recovery:
 
     def _swap(self, number: int, expected: set[str]) -> int | None:
         token = self.tokens[number]
+        if token.kind == "REDUCER" and "NAME" in expected and self._fits(["NAME"], number + 1):
+            self.tokens[number] = token._replace(kind="NAME")
+            return number
         for kind in _SWAPPED.get(token.kind, ()):
             if self._fits([kind], number + 1):
                 self.tokens[number] = token._replace(kind=kind, text=kind)

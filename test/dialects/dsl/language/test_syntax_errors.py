@@ -30,7 +30,7 @@ def test_examples_of_the_codes(code: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("fn f(x f32) = x", "expected `:`, found `f32`", ""),
+        ("fn f(x f32) = x", "expected `:`, found `f32`", "a parameter is a name and its type: `x: f32[3]`"),
         ("fn f(x: f32) = x +", "expected an expression, found the end of the file", ""),
         (
             "fn f(x: f32) = x 3",
