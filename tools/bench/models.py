@@ -1,7 +1,7 @@
-"""Whole models against ONNX Runtime: same file, same inputs, same threads, alternating rounds.
+"""Whole models against the peers: same file, same inputs, same threads on the same cores, alternating rounds.
 
-Each system runs in a process of its own, so that neither's idle threads spin on the other's cores; rounds alternate,
-so that both see the same minutes of a machine whose speed drifts.
+Each system runs in a process of its own, so that nobody's idle threads spin on another's cores; rounds alternate, so
+that all see the same minutes of a machine whose speed drifts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ import multiprocessing as mp
 import os
 import statistics
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -23,13 +27,17 @@ from ..compare import compare
 from ..inputs import complete, read_named
 from ..run import parse_shapes
 from ..sources import read_program, resolve, with_shapes
+from .peers import PEERS, Task, chosen
 
-SYSTEMS = ("lamina", "onnxruntime")
+PATIENCE = 600  # seconds a peer may take to prepare a model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the group."""
     parser.add_argument("models", nargs="*", help="ONNX files or onnx:NAME (default: every light model)")
+    parser.add_argument(
+        "--peers", default="onnxruntime", help=f"comma separated, or all that are installed: {', '.join(PEERS)}"
+    )
     parser.add_argument("--threads", default="1,2", help="thread counts, comma separated (default 1,2)")
     parser.add_argument("--rounds", type=int, default=7, help="alternating rounds (default 7)")
     parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
@@ -43,68 +51,115 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Prints one row per model and thread count; 1 when an output differs."""
+    """Prints one row per model and thread count; 1 when an output of ours differs from a peer's."""
     names = args.models or [light_models.SCHEME + name for name in light_models.NAMES]
+    peers = chosen(args.peers)
     rows: list[dict[str, Any]] = []
     print(
-        f"{'model':<28}{'threads':>8}{'lamina ms':>12}{'ort ms':>10}{'ratio':>8}"
-        f"{'spread':>9}{'error':>10}{'compile s':>11}"
+        f"{'model':<28}{'threads':>8}{'lamina ms':>11}"
+        + "".join(f"{name + ' ms':>{len(name) + 5}}" for name in peers)
+        + f"{'ratio':>8}{'spread':>9}{'error':>10}{'compile s':>11}"
     )
     for name in names:
         for threads in (int(t) for t in args.threads.split(",")):
-            row = measure(name, threads, args)
+            row = measure(name, threads, peers, args)
             rows.append(row)
+            cells = "".join(f"{_cell(row['ms'].get(peer)):>{len(peer) + 5}}" for peer in peers)
             print(
-                f"{row['model']:<28}{threads:>8}{row['lamina_ms']:>12.2f}{row['onnxruntime_ms']:>10.2f}"
+                f"{row['model']:<28}{threads:>8}{row['ms']['lamina']:>11.2f}{cells}"
                 f"{row['ratio']:>8.2f}{row['spread']:>9.2f}{row['error']:>10.1e}{row['compile_s']:>11.2f}",
                 flush=True,
             )
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1))
-    ratios = [row["ratio"] for row in rows]
-    print(f"geometric mean of the ratios {statistics.geometric_mean(ratios):.2f}, worst {max(ratios):.2f}")
+    ratios = [row["ratio"] for row in rows if row["best"]]
+    if ratios:
+        print(
+            f"time against the best peer of each row: geometric mean {statistics.geometric_mean(ratios):.2f}, "
+            f"worst {max(ratios):.2f}"
+        )
     return 0 if all(row["error"] <= 1e-3 for row in rows) else 1
 
 
-def measure(name: str, threads: int, args: argparse.Namespace) -> dict[str, Any]:
-    """Both systems on one model: medians in ms, the median of the rounds' ratios, the largest error."""
+def _cell(ms: float | None) -> str:
+    return "-" if ms is None else f"{ms:.2f}"
+
+
+@dataclass
+class Worker:
+    """A process that holds one system with the model ready. `failure` says why it does not."""
+
+    system: str
+    pipe: Connection
+    process: Any
+    compile_s: float = 0.0
+    failure: str = ""
+
+
+def start(system: str, name: str, threads: int, scratch: str, args: argparse.Namespace) -> Worker:
+    """Starts a worker and waits until its model is ready."""
     context = mp.get_context("spawn")
-    pipes: dict[str, Connection] = {}
-    compile_s = 0.0
-    workers: list[Any] = []
-    shapes = parse_shapes(args.shape)
-    for system in SYSTEMS:
-        ours, theirs = context.Pipe()
-        worker = context.Process(
-            target=serve, args=(theirs, system, name, threads, shapes, args.inputs, args.random_weights), daemon=True
-        )
-        worker.start()
-        pipes[system] = ours
-        workers.append(worker)
-        if isinstance(ready := ours.recv(), str):
-            raise LaminaError(ready, where=f"{system} on {name}")
-        if system == "lamina":
-            compile_s = ready
-    outputs = {system: ask(pipes[system], 0)[1] for system in SYSTEMS}
-    times: dict[str, list[float]] = {system: [] for system in SYSTEMS}
-    for _ in range(args.rounds):
-        for system in SYSTEMS:
-            times[system].append(ask(pipes[system], 1)[0])
-    for system in SYSTEMS:
-        pipes[system].send(None)
-    for worker in workers:
-        worker.join()
-    ratios = [a / b for a, b in zip(times["lamina"], times["onnxruntime"], strict=True)]
-    error = max(compare("", a, b).error for a, b in zip(outputs["lamina"], outputs["onnxruntime"], strict=True))
+    ours, theirs = context.Pipe()
+    process = context.Process(
+        target=serve,
+        args=(theirs, system, name, threads, parse_shapes(args.shape), args.inputs, args.random_weights, scratch),
+        daemon=True,
+    )
+    process.start()
+    worker = Worker(system, ours, process)
+    ready: Any = f"not ready after {PATIENCE} s"
+    with suppress(EOFError):
+        ready = ours.recv() if ours.poll(PATIENCE) else ready
+    if isinstance(ready, str):
+        worker.failure = ready if process.is_alive() or ready[:3] != "not" else "its process died"
+    else:
+        worker.compile_s = ready
+    return worker
+
+
+def measure(name: str, threads: int, peers: Sequence[str], args: argparse.Namespace) -> dict[str, Any]:
+    """All systems on one model: medians in ms, the rounds' ratios to the best peer, the largest error of ours.
+
+    A peer that fails on the model is said on stderr and left out. Raises LaminaError when ours fails.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        workers = [start(system, name, threads, scratch, args) for system in ("lamina", *peers)]
+        try:
+            if workers[0].failure:
+                raise LaminaError(workers[0].failure, where=f"lamina on {name}")
+            for worker in workers:
+                if worker.failure:
+                    print(f"{worker.system} on {name}: {worker.failure.splitlines()[0][:200]}", file=sys.stderr)
+            running = [worker for worker in workers if not worker.failure]
+            outputs = {w.system: ask(w.pipe, 0)[1] for w in running}
+            ours = outputs["lamina"]
+            times: dict[str, list[float]] = {w.system: [] for w in running}
+            for _ in range(args.rounds):
+                for worker in running:
+                    times[worker.system].append(ask(worker.pipe, 1)[0])
+            for worker in running:
+                worker.pipe.send(None)
+        finally:
+            for worker in workers:
+                worker.process.join(1)
+                worker.process.kill()
+    ms = {system: statistics.median(values) * 1e3 for system, values in times.items()}
+    best = min((system for system in ms if system != "lamina"), key=lambda system: ms[system], default="")
+    ratios = [a / b for a, b in zip(times["lamina"], times[best], strict=True)] if best else [0.0]
+    errors = [
+        max(compare("", a, b.astype(a.dtype).reshape(a.shape)).error for a, b in zip(ours, theirs, strict=True))
+        for system, theirs in outputs.items()
+        if system != "lamina"
+    ]
     return {
         "model": Path(name).stem if not name.startswith(light_models.SCHEME) else name,
         "threads": threads,
-        "lamina_ms": statistics.median(times["lamina"]) * 1e3,
-        "onnxruntime_ms": statistics.median(times["onnxruntime"]) * 1e3,
+        "ms": ms,
+        "best": best,
         "ratio": statistics.median(ratios),
         "spread": max(ratios) - min(ratios),
-        "error": error,
-        "compile_s": compile_s,
+        "error": max(errors, default=0.0),
+        "compile_s": workers[0].compile_s,
     }
 
 
@@ -125,20 +180,28 @@ def serve(
     shapes: dict[str, int],
     inputs_file: Path | None,
     random_weights: bool,
+    scratch: str,
 ) -> None:
     """The worker: prepares the model, then answers requests until told to stop."""
     try:
-        start = time.perf_counter()
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+        os.environ["TVM_NUM_THREADS"] = str(threads)
         short = name.removeprefix(light_models.SCHEME)
-        source: Any = light_models.randomized(short) if random_weights and short != name else resolve(name)
-        program = with_shapes(read_program(source), shapes)
+        folder = Path(tempfile.mkdtemp(dir=scratch))
+        if random_weights and short != name:
+            file = folder / "model.onnx"
+            file.write_bytes(light_models.randomized(short).SerializeToString())
+        else:
+            file = resolve(name)
+        program = with_shapes(read_program(file), shapes)
         beside = Path(name).with_name(Path(name).name.partition(".")[0] + ".npz")
-        file = inputs_file or (beside if beside.is_file() else None)
-        given = read_named([str(file)]) if file else {}
-        inputs = complete(program.signature, given, 0)
+        values = inputs_file or (beside if beside.is_file() else None)
+        given = read_named([str(values)]) if values else {}
+        arrays = complete(program.signature, given, 0)
+        inputs = {spec.name: array for spec, array in zip(program.signature.inputs, arrays, strict=True)}
+        task = Task(file, program, inputs, threads, folder)
         start = time.perf_counter()
-        prepare = lamina_call if system == "lamina" else ort_call
-        call = prepare(source, threads, program, inputs)
+        call = PEERS[system].prepare(task)
         pipe.send(time.perf_counter() - start)
         while (request := pipe.recv()) is not None:
             if request == 0:
@@ -152,27 +215,4 @@ def serve(
                 samples.append(time.perf_counter() - begin)
             pipe.send((statistics.median(samples[len(samples) // 5 :]), None))
     except Exception as error:
-        print(f"{system}: {type(error).__name__}: {error}", file=sys.stderr)
         pipe.send(f"{type(error).__name__}: {error}")
-
-
-def lamina_call(source: Any, threads: int, program: Any, inputs: list[Any]) -> Any:
-    """Ours, compiled without the model cache so that the compile time is the cold one where kernels are new."""
-    from ..api import compile as compile_model
-
-    model = compile_model(program, threads=threads, cache=os.environ.get("LAMINA_BENCH_CACHE", "1") == "1")
-    return lambda: model(*inputs)
-
-
-def ort_call(source: Any, threads: int, program: Any, inputs: list[Any]) -> Any:
-    """ONNX Runtime's CPU provider, all graph optimisations on."""
-    import onnxruntime as ort
-
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    model = os.fspath(source) if isinstance(source, Path) else source.SerializeToString()
-    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    feed = {spec.name: array for spec, array in zip(program.signature.inputs, inputs, strict=True)}
-    return lambda: session.run(None, feed)

@@ -19,7 +19,9 @@ def test_is_documented_and_tested(path):
     file = parse(path.read_text(), path.name, problems)
     assert not problems.found
     functions = [item for item in file.items if isinstance(item, Function)]
-    tests = "\n".join(path.read_text()[item.span.start : item.span.end] for item in file.items if isinstance(item, Test))
+    tests = "\n".join(
+        path.read_text()[item.span.start : item.span.end] for item in file.items if isinstance(item, Test)
+    )
     assert functions and not [f.name.text for f in functions if not f.doc]
     assert not [f.name.text for f in functions if f"{f.name.text}(" not in tests and f"{f.name.text}[" not in tests]
 
