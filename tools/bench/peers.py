@@ -51,7 +51,10 @@ class Peer:
     @property
     def installed(self) -> bool:
         """Whether all it needs can be imported."""
-        return all(find_spec(module) is not None for module in self.modules)
+        try:
+            return all(find_spec(module) is not None for module in self.modules)
+        except ModuleNotFoundError:  # of the package that a module lies in
+            return False
 
 
 PEERS: dict[str, Peer] = {}
