@@ -19,11 +19,12 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....compiler.diagnostics import LaminaError
 from ....compiler.dtypes import dtype_of
+from ....compiler.weights import Array
 from ....dialects import stablehlo as hlo
 from ....dialects.dsl import ComprehensionOp, IndexedOp
 from ....dialects.stablehlo.semantics.regions import ELEMENTWISE
 from .builder import Builder, element_of, shape_of
-from .forms import Form, Forms, Index, Linear
+from .forms import Form, Forms, Index, Linear, Table, simplest, tabulate
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,26 @@ class Window:
     index: Index
     low: int
 
-    def rewritten(self, form: Linear) -> Linear:
+    def rewritten(self, form: Form | None) -> Form | None:
         """`form` with the sum as one index, where it has it."""
-        if form.terms.get(self.place) != self.stride or form.terms.get(self.tap) != self.step:
+        if isinstance(form, Table):
+            found = self._along(form)
+            return form if found is None else simplest((self.index,), found)
+        if form is None or form.terms.get(self.place) != self.stride or form.terms.get(self.tap) != self.step:
             return form
         rest = {symbol: c for symbol, c in form.terms.items() if symbol not in (self.place, self.tap)}
         return Linear({**rest, self.index: 1}, form.constant + self.low)
+
+    def _along(self, form: Table) -> Array | None:
+        """The numbers of a table of place and tap by their sum; None where they are not a function of that."""
+        pair = (self.place, self.tap)
+        if set(form.indices) != set(pair):
+            return None
+        sums = tabulate(Linear({self.place: self.stride, self.tap: self.step}), pair) - self.low
+        values = tabulate(form, pair)
+        found = np.zeros(self.index.size, values.dtype)
+        found[sums] = values
+        return found if (found[sums] == values).all() else None
 
 
 class Lifter:
@@ -133,9 +148,8 @@ class Lifter:
     def form(self, value: SSAValue) -> Form | None:
         """What `value` is as a function of the indices, if it does not depend on data."""
         form = self.forms.of(value)
-        if isinstance(form, Linear):
-            for window in self._windows:
-                form = window.rewritten(form)
+        for window in self._windows if form is not None else ():
+            form = window.rewritten(form)
         return form
 
     def depends(self, value: SSAValue) -> frozenset[Index]:

@@ -65,17 +65,16 @@ def _linear(form: Linear, size: int) -> Piece:
 
 
 def _runs(values: Array) -> list[Piece]:
-    """Splits a list of places, -1 for outside, into the longest runs from the front."""
+    """Splits a list of places, -1 for outside, into long runs from the front."""
     pieces: list[Piece] = []
     at, before, n = 0, 0, len(values)
     while at < n:
         if values[at] < 0:
             before, at = before + 1, at + 1
             continue
-        step = int(values[at + 1] - values[at]) if at + 1 < n and values[at + 1] >= 0 else 1
-        end = at + 1
-        while end < n and values[end] >= 0 and values[end] - values[end - 1] == step:
-            end += 1
+        end, step = _run(values, at)
+        if end == at + 2 and _run(values, at + 1)[0] > end:  # better alone than with the first of a longer run
+            end = at + 1
         pieces.append(Piece(int(values[at]), step if end > at + 1 else 1, end - at, before))
         before, at = 0, end
     if not pieces:
@@ -83,3 +82,14 @@ def _runs(values: Array) -> list[Piece]:
     last = pieces[-1]
     pieces[-1] = Piece(last.start, last.step, last.count, last.before, before)
     return pieces
+
+
+def _run(values: Array, at: int) -> tuple[int, int]:
+    """Where the run that starts at `at` ends, and its step."""
+    end = at + 1
+    if end == len(values) or values[end] < 0:
+        return end, 1
+    step = int(values[end] - values[at])
+    while end < len(values) and values[end] >= 0 and values[end] - values[end - 1] == step:
+        end += 1
+    return end, step

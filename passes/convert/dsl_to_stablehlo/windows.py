@@ -20,7 +20,7 @@ from ....dialects.dsl import AccessOp
 from ....dialects.stablehlo.constants import constant_value
 from .accesses import read
 from .builder import shape_of
-from .forms import Index, Linear
+from .forms import Form, Index, Linear
 from .lifting import Lifted, Lifter, Window
 
 
@@ -39,19 +39,33 @@ def windows_of(lifter: Lifter, value: SSAValue, reduced: Collection[Index]) -> t
     for access in accesses_of(lifter, value):
         for subscript in access.subscripts:
             form = lifter.form(subscript)
-            if not isinstance(form, Linear) or not form.is_known or len(form.indices) != 2:
+            if form is None or len(form.indices) != 2 or (isinstance(form, Linear) and not form.is_known):
                 continue
             taps = [index for index in form.indices if index in reduced]
             places = [index for index in form.indices if index not in reduced]
-            if len(taps) != 1 or form.terms[places[0]] < 0:
+            if len(taps) != 1:
                 continue
-            [tap], [place] = taps, places
-            stride, step = form.terms[place], form.terms[tap]
-            low, high = Linear({place: stride, tap: step}).range
-            key = (place, tap, stride, step)
-            found.setdefault(key, Window(*key, lifter.index(high - low + 1), low))
+            for stride, step in _steps(form, places[0], taps[0]):
+                low, high = Linear({places[0]: stride, taps[0]: step}).range
+                key = (places[0], taps[0], stride, step)
+                window = Window(*key, lifter.index(high - low + 1), low)
+                if window.rewritten(form) is not form:
+                    found.setdefault(key, window)
+                    break
     used = [index for window in found.values() for index in (window.place, window.tap)]
     return tuple(found.values()) if len(used) == len(set(used)) else ()
+
+
+def _steps(form: Form, place: Index, tap: Index) -> Iterator[tuple[int, int]]:
+    """The strides and steps that a window may have: of a table, such as wraps around, those where windows overlap."""
+    if isinstance(form, Linear):
+        if form.terms[place] > 0:
+            yield form.terms[place], form.terms[tap]
+        return
+    for stride in range(1, tap.size):
+        for step in (1, -1, 2, -2, 3, -3):
+            if stride <= abs(step) * (tap.size - 1):
+                yield stride, step
 
 
 def accesses_of(lifter: Lifter, value: SSAValue) -> Iterator[AccessOp]:

@@ -230,19 +230,17 @@ func.func @beyond(%x: tensor<4xf32>, %v: tensor<f32>) -> tensor<3xf32> {
 // CHECK-NEXT: %0 = stablehlo.constant dense<0> : tensor<i64>
 // CHECK-NEXT: %1 = stablehlo.constant dense<4> : tensor<i64>
 // CHECK-NEXT: %2 = stablehlo.slice %x [0:1] : (tensor<4xf32>) -> tensor<1xf32>
-// CHECK-NEXT: %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<1xf32>) -> tensor<2xf32>
-// CHECK-NEXT: %4 = stablehlo.slice %x [1:4] : (tensor<4xf32>) -> tensor<3xf32>
-// CHECK-NEXT: %5 = stablehlo.slice %x [3:4] : (tensor<4xf32>) -> tensor<1xf32>
-// CHECK-NEXT: %6 = stablehlo.concatenate %3, %4, %5, dim = 0 : (tensor<2xf32>, tensor<3xf32>, tensor<1xf32>) -> tensor<6xf32>
-// CHECK-NEXT: %7 = stablehlo.iota dim = 0 : tensor<6xi64>
-// CHECK-NEXT: %8 = stablehlo.broadcast_in_dim %c0, dims = [] : (tensor<i64>) -> tensor<6xi64>
-// CHECK-NEXT: %v1 = stablehlo.subtract %7, %8 : tensor<6xi64>
-// CHECK-NEXT: %9 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<i64>) -> tensor<6xi64>
-// CHECK-NEXT: %10 = stablehlo.compare GE, %v1, %9 : (tensor<6xi64>, tensor<6xi64>) -> tensor<6xi1>
-// CHECK-NEXT: %11 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<i64>) -> tensor<6xi64>
-// CHECK-NEXT: %12 = stablehlo.compare LT, %v1, %11 : (tensor<6xi64>, tensor<6xi64>) -> tensor<6xi1>
-// CHECK-NEXT: %13 = stablehlo.and %10, %12 : tensor<6xi1>
-// CHECK-NEXT: %y = stablehlo.select %13, %6, %v : tensor<6xi1>, tensor<6xf32>
+// CHECK-NEXT: %3 = stablehlo.slice %x [3:4] : (tensor<4xf32>) -> tensor<1xf32>
+// CHECK-NEXT: %4 = stablehlo.concatenate %2, %x, %3, dim = 0 : (tensor<1xf32>, tensor<4xf32>, tensor<1xf32>) -> tensor<6xf32>
+// CHECK-NEXT: %5 = stablehlo.iota dim = 0 : tensor<6xi64>
+// CHECK-NEXT: %6 = stablehlo.broadcast_in_dim %c0, dims = [] : (tensor<i64>) -> tensor<6xi64>
+// CHECK-NEXT: %v1 = stablehlo.subtract %5, %6 : tensor<6xi64>
+// CHECK-NEXT: %7 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<i64>) -> tensor<6xi64>
+// CHECK-NEXT: %8 = stablehlo.compare GE, %v1, %7 : (tensor<6xi64>, tensor<6xi64>) -> tensor<6xi1>
+// CHECK-NEXT: %9 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<i64>) -> tensor<6xi64>
+// CHECK-NEXT: %10 = stablehlo.compare LT, %v1, %9 : (tensor<6xi64>, tensor<6xi64>) -> tensor<6xi1>
+// CHECK-NEXT: %11 = stablehlo.and %8, %10 : tensor<6xi1>
+// CHECK-NEXT: %y = stablehlo.select %11, %4, %v : tensor<6xi1>, tensor<6xf32>
 // CHECK-NEXT: func.return %y : tensor<6xf32>
 func.func @outside(%x: tensor<4xf32>, %v: tensor<6xf32>) -> tensor<6xf32> {
   %c0 = stablehlo.constant dense<1> : tensor<i64>

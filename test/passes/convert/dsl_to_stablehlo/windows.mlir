@@ -94,6 +94,43 @@ func.func @max_pool(%x: tensor<2x8xf32>) -> tensor<2x4xf32> {
   func.return %y : tensor<2x4xf32>
 }
 
+// Windows that wrap around: the rim comes first.
+// CHECK-LABEL: func.func @torus(
+// CHECK-NEXT: %0 = stablehlo.constant dense<0> : tensor<i32>
+// CHECK-NEXT: %1 = stablehlo.slice %x [0:6, 4:5] : (tensor<6x5xi32>) -> tensor<6x1xi32>
+// CHECK-NEXT: %2 = stablehlo.slice %x [0:6, 0:1] : (tensor<6x5xi32>) -> tensor<6x1xi32>
+// CHECK-NEXT: %3 = stablehlo.concatenate %1, %x, %2, dim = 1 : (tensor<6x1xi32>, tensor<6x5xi32>, tensor<6x1xi32>) -> tensor<6x7xi32>
+// CHECK-NEXT: %4 = stablehlo.slice %3 [5:6, 0:7] : (tensor<6x7xi32>) -> tensor<1x7xi32>
+// CHECK-NEXT: %5 = stablehlo.slice %3 [0:1, 0:7] : (tensor<6x7xi32>) -> tensor<1x7xi32>
+// CHECK-NEXT: %6 = stablehlo.concatenate %4, %3, %5, dim = 0 : (tensor<1x7xi32>, tensor<6x7xi32>, tensor<1x7xi32>) -> tensor<8x7xi32>
+// CHECK-NEXT: %y = "stablehlo.reduce_window"(%6, %0) <{window_dimensions = array<i64: 3, 3>, window_strides = array<i64: 1, 1>, window_dilations = array<i64: 1, 1>, padding = dense<0> : tensor<2x2xi64>}> ({
+// CHECK-NEXT: ^bb0(%7: tensor<i32>, %8: tensor<i32>):
+// CHECK-NEXT: %9 = stablehlo.add %7, %8 : tensor<i32>
+// CHECK-NEXT: stablehlo.return %9 : tensor<i32>
+// CHECK-NEXT: }) : (tensor<8x7xi32>, tensor<i32>) -> tensor<6x5xi32>
+// CHECK-NEXT: func.return %y : tensor<6x5xi32>
+func.func @torus(%x: tensor<6x5xi32>) -> tensor<6x5xi32> {
+  %c0 = stablehlo.constant dense<5> : tensor<i64>
+  %c1 = stablehlo.constant dense<6> : tensor<i64>
+  %c2 = stablehlo.constant dense<4> : tensor<i64>
+  %y = dsl.comprehension [6, 5] {
+  ^bb0(%i: tensor<i64>, %j: tensor<i64>):
+    %v1 = dsl.reduce sum [3, 3] {
+    ^bb0(%r: tensor<i64>, %s: tensor<i64>):
+      %v2 = stablehlo.add %i, %r : tensor<i64>
+      %v3 = stablehlo.add %v2, %c0 : tensor<i64>
+      %v4 = stablehlo.remainder %v3, %c1 : tensor<i64>
+      %v5 = stablehlo.add %j, %s : tensor<i64>
+      %v6 = stablehlo.add %v5, %c2 : tensor<i64>
+      %v7 = stablehlo.remainder %v6, %c0 : tensor<i64>
+      %v8 = dsl.access %x[%v4, %v7] : tensor<6x5xi32>
+      dsl.yield %v8 : tensor<i32>
+    } : tensor<i32>
+    dsl.yield %v1 : tensor<i32>
+  } : tensor<6x5xi32>
+  func.return %y : tensor<6x5xi32>
+}
+
 // Other indices are reduced after the window.
 // CHECK-LABEL: func.func @sum_of_squares(
 // CHECK-NEXT: %0 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
