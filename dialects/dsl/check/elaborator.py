@@ -33,7 +33,7 @@ from ....compiler.weights import WeightStore
 from ...stablehlo.constants import make_constant
 from ..language import tree
 from ..language.problems import Label, Problems
-from . import annotations, calls, literals, names, operators, promotion, statements, subscripts
+from . import annotations, calls, functions, literals, names, operators, promotion, statements, subscripts
 from .dims import Dim
 from .emitter import Emitter
 from .facts import Facts
@@ -43,6 +43,8 @@ from .values import AnyValue, FunctionValue, StringValue, TupleValue, TypeValue,
 
 if TYPE_CHECKING:
     from ..load import Files
+    from .functions import Frame
+    from .modules import Global
     from .signatures import Instance, Signature
 
 DEEPEST = 200
@@ -61,8 +63,10 @@ class Elaborator:
         self.definitions: dict[tree.Node, tree.Identifier] = {}  # where each used name is defined
         self.signatures: dict[tree.Function, Signature] = {}
         self.instances: dict[Any, Instance] = {}
-        self.function: Any = None  # the frame of the function being walked, see `functions.py`
-        self.stack: list[Any] = []  # the functions whose bodies are being walked, outermost first
+        self.used_globals: set[Global] = set()
+        self.constants: dict[tree.Const, Value] = {}
+        self.evaluating: list[tree.Const] = []
+        self.frames: list[Frame] = []  # the functions whose bodies are being walked, outermost first
         self.depth = 0
 
     # What is wrong -------------------------------------------------------------------------------------------------
@@ -80,6 +84,10 @@ class Elaborator:
     def unknown(self, node: tree.Node) -> Value:
         """A value of which nothing can be said: it fits everywhere."""
         return unknown(node)
+
+    def two(self, left: tree.Node, right: tree.Node) -> tuple[Label, Label]:
+        """Labels for a thing that is defined twice."""
+        return Label(left.span, "again here"), Label(right.span, "defined here")
 
     # Expressions ---------------------------------------------------------------------------------------------------
 
@@ -162,11 +170,11 @@ class Elaborator:
 
     def apply(self, function: FunctionValue, values: Sequence[AnyValue], node: tree.Node) -> AnyValue:
         """The call of a function of the program on values."""
-        return calls.apply(self, function, values, node)
+        return functions.apply(self, function, values, node)
 
     def symbol_of(self, function: FunctionValue, node: tree.Node) -> str:
         """The name in the module of the one instance of a function that has nothing to bind."""
-        return calls.symbol_of(self, function, node)
+        return functions.symbol_of(self, function, node)
 
     # Dimensions ----------------------------------------------------------------------------------------------------
 

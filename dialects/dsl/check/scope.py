@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from ..language.tree import Identifier
+from .dims import Extent
+from .modules import Module
 from .values import AnyValue
 
 
@@ -15,7 +17,7 @@ from .values import AnyValue
 class Entry:
     """One name. `kind` is let, var, parameter, dim, index, loop, const, param, model or function.
 
-    `value` of a `var` is what it holds at this point of the walk; everything else is defined once.
+    `kind` is also type (a type parameter) or pack. `value` of a `var` is what it holds at this point of the walk.
     """
 
     name: str
@@ -23,16 +25,20 @@ class Entry:
     kind: str
     where: Identifier | None = None
     used: bool = False
+    extents: tuple[Extent, ...] | None = None  # of a pack: the dimensions it stands for
 
 
 class Scope:
     """Names of a block, then those of the blocks around it.
 
+    `module` is the file whose names come last; `log` has every entry that was made in the function, for what is unused.
     `index` is what `check/index.py` keeps of the index notation that this scope is inside of, None outside of any.
     """
 
-    def __init__(self, parent: Scope | None = None, index: Any = None):
+    def __init__(self, parent: Scope | None = None, index: Any = None, module: Module | None = None):
         self.parent = parent
+        self.module: Module | None = module or (parent.module if parent else None)
+        self.log: list[Entry] = parent.log if parent else []
         self.entries: dict[str, Entry] = {}
         self.index: Any = index if index is not None or parent is None else parent.index
 
@@ -56,6 +62,7 @@ class Scope:
         text = name if isinstance(name, str) else name.text
         entry = Entry(text, value, kind, where, used or text.startswith("_"))
         self.entries[text] = entry
+        self.log.append(entry)
         return entry
 
     def all_names(self) -> Iterator[str]:

@@ -7,17 +7,18 @@ of what they meet. A constant has no `ssa` until `Elaborator.settle` or `coerce`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ..language.tree import Node
+from ..language.tree import Model, Node
 from .dims import Dim, Poly
 from .types import UNKNOWN, TensorType, TupleType, Type, UnknownType
 
 if TYPE_CHECKING:
+    from .modules import Module
     from .signatures import Signature
 
 
@@ -105,8 +106,8 @@ class FunctionValue:
     name: str
     overloads: tuple[Signature, ...] = ()
     builtin: bool = False
+    model: tuple[Model, Module] | None = None
     node: Node | None = None
-    dims: dict[str, Dim] = field(default_factory=dict[str, Dim])
 
 
 AnyValue: TypeAlias = Value | TupleValue | TypeValue | StringValue | FunctionValue
