@@ -8,6 +8,7 @@ module = instantiate(files, bound, context)               # `@main` of stablehlo
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -109,6 +110,10 @@ class _Loader:
     def load(self, text: str, name: str, folder: Path | None, path: tuple[str, ...]) -> Module:
         module = Module(name, folder, parse(text, name, self.problems))
         self.modules[name] = module
+        lines = text.split("\n")
+        for problem in self.problems.errors:
+            if problem.span.file == name and problem.span.line <= len(lines):
+                module.broken.update(re.findall(r"[^\W\d]\w*", lines[problem.span.line - 1]))
         if not self.standard:
             module.prelude = prelude()
         self.define(module)
@@ -117,6 +122,8 @@ class _Loader:
                 found = self.imported(item, folder, (*path, name))
                 if found is not None:
                     module.imports.append((item, found))
+                else:
+                    module.broken.add("" if item.alias is None else item.alias.text)
         return module
 
     def define(self, module: Module) -> None:
@@ -135,6 +142,8 @@ class _Loader:
     def imported(self, node: tree.Import, folder: Path | None, path: tuple[str, ...]) -> Module | None:
         """The file of an import; None after an error."""
         text = node.path.value
+        if not text:
+            return None  # a string without an end has been reported
         if text.startswith("std/"):
             found = _standard().get(text.removeprefix("std/"))
             if found is None:

@@ -42,6 +42,10 @@ def try_dim(e: Elaborator, node: tree.Expression, scope: Scope) -> Dim | None:
         except ZeroDivisionError:
             e.error("E312", "a dimension is divided by 0", node)
             return None
+    if isinstance(node, tree.Name) and _undeclared(node, scope):
+        hint = names.suggestion(node.text, scope) or f"declare it in brackets: fn f[{node.text}](…)"
+        e.error("E101", f"there is no '{node.text}' here", node, hint=hint)
+        return None
     value = e.expression(node, scope)
     if isinstance(value, Value):
         if value.unknown:
@@ -56,6 +60,12 @@ def try_dim(e: Elaborator, node: tree.Expression, scope: Scope) -> Dim | None:
             return None
     e.error("E303", f"a dimension is a whole number, this is {describe(value)}", node)
     return None
+
+
+def _undeclared(node: tree.Name, scope: Scope) -> bool:
+    if scope.find(node.text) is not None or scope.module is None or "." in node.text:
+        return False
+    return scope.module.find(node.text) is None and not scope.module.excuses(node.text)
 
 
 def type_(e: Elaborator, node: tree.Type, scope: Scope) -> Type:
@@ -124,6 +134,10 @@ def check(
     """
     if kind == UNKNOWN or (isinstance(value, Value) and value.unknown):
         return value
+    if isinstance(value, TupleValue) and any(isinstance(item, Value) and item.unknown for item in value.items):
+        wanted = kind.items if isinstance(kind, TupleType) else ()
+        if len(wanted) != len(value.items):
+            return unknown(node)  # what is wrong with the item has been reported
     if isinstance(kind, TupleType):
         if not isinstance(value, TupleValue):
             return e.error("E509", f"{what} is declared as {kind}, got {describe(value)}", node, *_declared(declared))

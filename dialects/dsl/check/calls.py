@@ -44,6 +44,8 @@ def call(e: Elaborator, node: tree.Call, scope: Scope, expected: Type | None) ->
     if builtins.is_builtin(function.text):
         return builtins.call(e, node, scope)
     walk_arguments(e, node, scope)
+    if scope.module is not None and scope.module.excuses(function.text):
+        return e.unknown(node)
     hint = names.suggestion(function.text, scope)
     head = function.text.partition(".")[0]
     if "." in function.text and scope.module is not None and (module := scope.module.has_alias(head)):

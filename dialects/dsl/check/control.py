@@ -175,7 +175,7 @@ def if_(e: Elaborator, node: tree.If, scope: Scope, rest: Sequence[tree.Statemen
     chosen = condition(e, node.condition, scope)
     blocks = (node.then.statements, node.otherwise.statements if node.otherwise is not None else ())
     if isinstance(chosen.const, bool):
-        found = run(e, blocks[not chosen.const], scope.child())
+        found = run(e, blocks[not chosen.const], scope.block())
         return found, found is not None
     inner = [statement for block in blocks for statement in block]
     if any(isinstance(part, tree.Return) for statement in inner for part in statement.walk()):
@@ -185,7 +185,7 @@ def if_(e: Elaborator, node: tree.If, scope: Scope, rest: Sequence[tree.Statemen
     def arm(block: Sequence[tree.Statement], holds: bool) -> list[AnyValue]:
         before = [entry.value for entry in changed]
         with assuming(e, node.condition, scope, holds) as inside:
-            run(e, block, inside)
+            run(e, block, inside.block())
         after = [entry.value for entry in changed]
         for entry, value in zip(changed, before, strict=True):
             entry.value = value
@@ -216,7 +216,7 @@ def _returning(
     def arm(block: Sequence[tree.Statement], holds: bool) -> list[AnyValue] | None:
         before = [entry.value for entry in entries]
         with assuming(e, node.condition, scope, holds) as inside:
-            value = run(e, block, inside.child())
+            value = run(e, block, inside.block())
             if value is None:
                 value = run(e, rest, inside.child())
         for entry, old in zip(entries, before, strict=True):
@@ -268,7 +268,7 @@ def while_(e: Elaborator, node: tree.While, scope: Scope) -> None:
         return condition(e, node.condition, scope)
 
     def body(_: Value | None) -> Value | None:
-        _body(e, node.body, scope.child())
+        _body(e, node.body, scope.block())
         return None
 
     loop(e, node, carried, None, test, body)
@@ -315,7 +315,7 @@ def for_(e: Elaborator, node: tree.For, scope: Scope) -> None:
 
     def body(counter: Value | None) -> Value | None:
         assert counter is not None
-        inner = scope.child()
+        inner = scope.block()
         value = Value(counter.type, counter.ssa, node=node.index, range=reach)
         inner.define(node.index, value, "loop")
         if not e.emits:

@@ -21,6 +21,7 @@ class Module:
     tree: File
     names: dict[str, list[Global]] = field(default_factory=dict[str, list[Global]])
     imports: list[tuple[Import, Module]] = field(default_factory=list["tuple[Import, Module]"])
+    broken: set[str] = field(default_factory=set[str])  # imports that failed, by alias or "", and words of bad lines
     prelude: Mapping[str, tuple[Module, list[Global]]] = field(default_factory=dict[str, "tuple[Module, list[Global]]"])
 
     @property
@@ -39,6 +40,10 @@ class Module:
             if wanted is not None and (found := module.names.get(wanted)) is not None:
                 return module, found
         return self.prelude.get(name)
+
+    def excuses(self, name: str) -> bool:
+        """Whether a name may be missing because of what has been reported already: a failed import, a bad line."""
+        return "" in self.broken or name in self.broken or ("." in name and name.partition(".")[0] in self.broken)
 
     def has_alias(self, name: str) -> Module | None:
         """The module that is imported under this name."""

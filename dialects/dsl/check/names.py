@@ -9,11 +9,15 @@ from . import annotations, builtins, params
 from .modules import Global, Module
 from .scope import Entry, Scope, similar
 from .signatures import signature
-from .types import DType, TensorType, dtype_names, is_dtype
-from .values import AnyValue, FunctionValue, TupleValue, TypeValue, Value
+from .types import DType, TensorType, dtype_names, is_dtype, numpy_names
+from .values import AnyValue, FunctionValue, TupleValue, TypeValue, Value, unknown
 
 if TYPE_CHECKING:
     from .elaborator import Elaborator
+_FOREIGN = {numpy: name for name, numpy in numpy_names().items() if numpy != name} | {
+    "float": "f32", "double": "f64", "half": "f16", "int": "i64", "long": "i64", "boolean": "bool", "byte": "u8",
+}  # fmt: skip
+"""What other languages call the dtypes."""
 
 
 def name(e: Elaborator, node: tree.Name, scope: Scope) -> AnyValue:
@@ -29,6 +33,8 @@ def name(e: Elaborator, node: tree.Name, scope: Scope) -> AnyValue:
         return value_of(e, node, module, definitions)
     if builtins.is_builtin(node.text):
         return FunctionValue(node.text, builtin=True, node=node)
+    if scope.module is not None and scope.module.excuses(node.text):
+        return unknown(node)
     return e.error("E101", f"there is no '{node.text}' here", node, hint=suggestion(node.text, scope))
 
 
@@ -98,7 +104,7 @@ def dtype(e: Elaborator, where: tree.Identifier, scope: Scope) -> DType | None:
     if is_dtype(where.text):
         return where.text
     known = [*dtype_names(), *(n for n in scope.all_names() if isinstance(_value(scope, n), TypeValue))]
-    hint = similar(where.text, known)
+    hint = f"did you mean '{_FOREIGN[where.text]}'?" if where.text in _FOREIGN else similar(where.text, known)
     if not hint and where.text[:1].isupper():
         hint = f"a type parameter is declared in brackets: fn f[{where.text}](…)"
     e.error("E107", f"there is no dtype '{where.text}'", where, hint=hint)

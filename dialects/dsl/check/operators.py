@@ -41,6 +41,7 @@ _NUMBERS: dict[str, Callable[[Any, Any], Any]] = {
     "&": python.and_, "|": python.or_, "^": python.xor, "<<": python.lshift, ">>": python.rshift,
 }  # fmt: skip
 _DIMS = {"+": "+", "-": "-", "*": "*", "/": "//", "//": "//", "%": "%"}
+_OPERATORS = {*_OPS, *COMPARISONS, "@", ">>"}
 
 
 def binary(e: Elaborator, node: tree.Binary, scope: Scope, expected: Type | None) -> AnyValue:
@@ -51,8 +52,8 @@ def binary(e: Elaborator, node: tree.Binary, scope: Scope, expected: Type | None
     if operator in ("and", "or") and isinstance(left.const, bool) and left.const == (operator == "or"):
         return left.at(node)  # the other side does not matter, and may not even make sense
     right = e.tensor(node.right, scope, wanted)
-    if left.unknown or right.unknown:
-        return unknown(node)
+    if left.unknown or right.unknown or operator not in _OPERATORS:
+        return unknown(node)  # it has been reported
     if operator == "@":
         return contraction.matmul(e, left, right, node)
     if left.const is not None and right.const is not None and left.scalar and right.scalar:

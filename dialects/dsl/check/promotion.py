@@ -165,8 +165,8 @@ def common_shape(e: Elaborator, left: Value, right: Value, node: tree.Node) -> t
                 found.append(b)
             elif b == 1 and not two:
                 found.append(a)
-            else:
-                return _cannot(e, left, right, node)
+            else:  # known once the packs are bound
+                return None if not e.emits else _cannot(e, left, right, node)
         elif a == 1:
             found.append(b)
         elif b == 1 or not e.may_differ(a, b):

@@ -38,6 +38,7 @@ class Scope:
     def __init__(self, parent: Scope | None = None, index: Any = None, module: Module | None = None):
         self.parent = parent
         self.module: Module | None = module or (parent.module if parent else None)
+        self.nested = parent.nested if parent else False  # a block of a loop or `if`
         self.log: list[Entry] = parent.log if parent else []
         self.entries: dict[str, Entry] = {}
         self.index: Any = index if index is not None or parent is None else parent.index
@@ -45,6 +46,12 @@ class Scope:
     def child(self, index: Any = None) -> Scope:
         """A scope inside this one."""
         return Scope(self, index)
+
+    def block(self) -> Scope:
+        """The scope of a block of a loop or `if` inside this one."""
+        inner = Scope(self)
+        inner.nested = True
+        return inner
 
     def find(self, name: str) -> Entry | None:
         """The nearest entry of this name."""

@@ -98,6 +98,12 @@ def _variable(node: tree.Let, target: tree.Identifier, scope: Scope) -> Entry | 
     return entry if entry is not None and entry.kind == "var" else None
 
 
+def _outer(name: str, scope: Scope) -> Entry | None:
+    """A value of an outer block that an assignment seems to mean."""
+    entry = None if name in scope.entries else scope.find(name)
+    return entry if entry is not None and entry.kind in ("let", "parameter") and scope.nested else None
+
+
 def _items(e: Elaborator, node: tree.Let, value: AnyValue) -> Sequence[AnyValue]:
     count = len(node.targets)
     if isinstance(value, TupleValue):
@@ -126,6 +132,11 @@ def put(
         value = e.error("E105", f"only tensors and tuples have names, this is {describe(value)}", node)
     if variable is not None:
         assign(e, variable, value, target, scope)
+    elif isinstance(node, tree.Let) and not node.keyword and (outer := _outer(target.text, scope)) is not None:
+        labels = (Label(outer.where.span, "defined here, by let"),) if outer.where is not None else ()
+        hint = f"`var {outer.name} = …` can be assigned, `let {outer.name} = …` makes a new one for this block"
+        message = f"'{outer.name}' is not a var, so this block cannot change it"
+        e.error("E106", message, target, Label(target.span, "assigned here"), *labels, hint=hint)
     elif isinstance(node, tree.Let) and node.keyword == "var":
         scope.define(target, settled(e, value), "var")
     else:

@@ -98,6 +98,11 @@ def is_dtype(name: str) -> bool:
     return name in _NAMES
 
 
+def numpy_names() -> dict[str, str]:
+    """NumPy's names of the dtypes."""
+    return dict(_NAMES)
+
+
 def dtype_names() -> tuple[str, ...]:
     """All dtypes of the language."""
     return tuple(_NAMES)
