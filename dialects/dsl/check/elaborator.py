@@ -172,9 +172,9 @@ class Elaborator:
         """The call of a function of the program on values."""
         return functions.apply(self, function, values, node)
 
-    def symbol_of(self, function: FunctionValue, node: tree.Node) -> str:
-        """The name in the module of the one instance of a function that has nothing to bind."""
-        return functions.symbol_of(self, function, node)
+    def symbol_of(self, function: FunctionValue, values: Sequence[AnyValue], node: tree.Node) -> str:
+        """The name in the module of the instance of a function for these arguments; "" after an error."""
+        return functions.symbol_of(self, function, values, node)
 
     # Dimensions ----------------------------------------------------------------------------------------------------
 

@@ -268,11 +268,12 @@ def apply(e: Elaborator, function: FunctionValue, values: Sequence[AnyValue], no
     return call(e, function.overloads, [Given(v, function.node or node) for v in values], {}, node)
 
 
-def symbol_of(e: Elaborator, function: FunctionValue, node: tree.Node) -> str:
+def symbol_of(e: Elaborator, function: FunctionValue, values: Sequence[AnyValue], node: tree.Node) -> str:
     """See `Elaborator.symbol_of`."""
-    signature = function.overloads[0]
-    match = select(e, [signature], [], {}, node)
-    return instance(e, signature, Bound({}, {}, {}), node).symbol if match is not None else ""
+    match = select(e, function.overloads, [Given(v, function.node or node) for v in values], {}, node)
+    if match is None or not complete(e, match, node) or not constraints_hold(e, match, node):
+        return ""
+    return instance(e, match.signature, match.bound, node).symbol
 
 
 # Instances ---------------------------------------------------------------------------------------------------------

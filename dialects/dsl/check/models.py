@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.builtin import TensorType as IRTensorType
-from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.dialects.func import CallOp
 
 from ....compiler.diagnostics import LaminaError
 from ...onnx.attributes import import_type
@@ -27,7 +27,8 @@ from .builtins.embedding import bind, lowered, main_of
 from .builtins.failure import Failure, Undetermined
 from .dims import Dim
 from .params import named_file
-from .types import UNKNOWN, TensorType, Type, dtype_name, ir_type
+from .signatures import Instance, parts
+from .types import UNKNOWN, TensorType, TupleType, Type, dtype_name, ir_type
 from .values import AnyValue, TupleValue, Value
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Face:
 
 
 def face(model: tree.Model, folder: Path | None) -> Face:
-    """The face of a model; `folder` is that of the program, None where it is only a text. Raises Failure where the file is none."""
+    """The face of a model; `folder` is that of the program, None where it is only a text. Raises Failure."""
     path = named_file(model.path, folder)
     if path.suffix != ".onnx":
         raise Failure("E721", f"models come from .onnx files, not '{path.suffix or path.name}'", model.path)
@@ -179,15 +180,15 @@ def _emitted(b: Builder, model: tree.Model, folder: Path | None, values: Sequenc
     e = b.elaborator
     kinds = tuple(value.type for value in values)
     key = ("model", model, kinds)
-    function: Any = e.instances.get(key)
-    if function is None:
-        e.instances[key] = function = _instance(b, model, folder, kinds)
-    results = list(function.function_type.outputs.data)
-    call = CallOp(function.sym_name.data, [ssa(value) for value in values], results)
-    return b.placed(call)
+    made = e.instances.get(key)
+    if made is None:
+        made = _instance(b, model, folder, kinds)
+        e.instances[key] = made
+    results = [ir_type(kind) for kind in parts(made.result)]
+    return b.placed(CallOp(made.symbol, [ssa(value) for value in values], results))
 
 
-def _instance(b: Builder, model: tree.Model, folder: Path | None, kinds: Sequence[TensorType]) -> FuncOp:
+def _instance(b: Builder, model: tree.Model, folder: Path | None, kinds: Sequence[TensorType]) -> Instance:
     """The model for arguments of these types, as a private function of the module."""
     e = b.elaborator
     assert e.builder is not None
@@ -200,13 +201,15 @@ def _instance(b: Builder, model: tree.Model, folder: Path | None, kinds: Sequenc
         raise b.fail("E557", f"{b.name}: {error.message}", hint=error.hint or "") from error
     function = main_of(module)
     function.detach()
-    taken = {op.sym_name.data for op in e.builder.module.ops if isinstance(op, FuncOp)}
-    name, count = model.name.text, 1
-    while name in taken or name == "main":
-        name, count = f"{model.name.text}_{count}", count + 1
-    function.properties["sym_name"] = StringAttr(name)
+    taken = {known.symbol for known in e.instances.values()} | {"main"}
+    symbol, count = model.name.text, 0
+    while symbol in taken:
+        count += 1
+        symbol = f"{model.name.text}_{count}"
+    function.properties["sym_name"] = StringAttr(symbol)
     function.properties["sym_visibility"] = StringAttr("private")
     for attributes in ("arg_attrs", "res_attrs"):
         function.properties.pop(attributes, None)
     e.builder.module.body.block.add_op(function)
-    return function
+    found = [b.type_of(kind) for kind in function.function_type.outputs.data]
+    return Instance(symbol, found[0] if len(found) == 1 else TupleType(tuple(found)), done=True)

@@ -11,6 +11,7 @@ Every method types its result; a hub op is made only in instance mode, where all
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from .....compiler.diagnostics import LaminaError
 from .... import stablehlo as hlo
 from ...language import tree
 from ..dims import Dim, Extent, Pack, bounds
+from ..promotion import same_shape
 from ..types import TensorType, dtype_name
 from ..values import UNBOUND, TupleValue, Value
 from . import kinds
@@ -120,14 +122,14 @@ class Builder:
 
     def wrap(self, value: SSAValue) -> Value:
         """An IR value as a value of the language."""
-        kind = value.type
-        if not isinstance(kind, IRTensorType) or not kind.has_static_shape():
-            raise self.fail("E355", f"{self.name} gives {kind}, for which the language has no type")
-        try:
-            dtype = dtype_name(kind)
-        except (KeyError, LaminaError):
-            raise self.fail("E355", f"{self.name} gives {kind}, for which the language has no type") from None
-        return Value(TensorType(dtype, kind.get_shape()), value, node=self.node)
+        return Value(self.type_of(value.type), value, node=self.node)
+
+    def type_of(self, kind: Attribute) -> TensorType:
+        """The type of the language for one of the IR. Raises Failure where there is none."""
+        if isinstance(kind, IRTensorType) and kind.has_static_shape():
+            with suppress(KeyError, LaminaError):
+                return TensorType(dtype_name(kind), kind.get_shape())
+        raise self.fail("E355", f"{self.name} gives {kind}, for which the language has no type")
 
     def wrap_all(self, values: Sequence[SSAValue]) -> Value | TupleValue:
         """One value, or a tuple of several."""
@@ -268,27 +270,7 @@ class Builder:
 
     def same_shape(self, *values: Value) -> list[Value]:
         """The values, whose dtypes may differ, in their common shape."""
-        shape: tuple[Extent, ...] = ()
-        for value in values:
-            shape = self._joined(shape, value.type.shape, value)
-        return [self.broadcast_to(value, shape) for value in values]
-
-    def _joined(self, left: tuple[Extent, ...], right: tuple[Extent, ...], at: Value) -> tuple[Extent, ...]:
-        if left == right or not right:
-            return left
-        if len(left) < len(right):
-            left, right = right, left
-        found = list(left)
-        for i in range(1, len(right) + 1):
-            n, m = left[-i], right[-i]
-            if isinstance(n, Pack) or isinstance(m, Pack):
-                if n != m:
-                    raise Undetermined
-            elif n == 1:
-                found[-i] = m
-            elif m != 1 and self.differ(n, m):
-                raise self.fail("E350", f"shapes do not broadcast: {n} elements here, {m} there", at.node)
-        return tuple(found)
+        return [self.known(value) for value in same_shape(self.elaborator, values, self.node)]
 
     # ops
 

@@ -223,7 +223,7 @@ def hypot(b: Builder, x: Value, y: Value) -> Value:
     return b.select(plain, top, b.select(endless, top, found))
 
 
-@builtin("select", "where")
+@builtin("select")
 def select(b: Builder, condition: Value, x: Value, y: Value) -> Value:
     """x where the condition holds, else y; all three broadcast."""
     condition = kinds.accept(b, condition, (kinds.BOOLEAN,), "condition")

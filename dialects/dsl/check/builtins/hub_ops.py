@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from .....compiler.diagnostics import LaminaError
-from ....stablehlo import CHLO, StableHLO, StableHLOOp, shapes
+from ....stablehlo import CHLO, CompositeOp, ReturnOp, StableHLO, StableHLOOp, shapes, single_block
 from ...language import tree
 from ..types import dtype_name, ir_type
 from ..values import FunctionValue, TupleValue, Value
@@ -219,9 +219,10 @@ _READINGS: tuple[tuple[str, Callable[[Reader, tree.Expression], Any]], ...] = (
 def _made(b: Builder, op: type[StableHLOOp], read: dict[str, Any]) -> Value | TupleValue:
     read = _settled(b, read)
     operands = {name: _plain(value) for name, value in read.items()}
-    for name, value in operands.items():
-        if isinstance(value, FunctionValue) and name in ("decomposition",):
-            operands[name] = b.elaborator.symbol_of(value, b.node)
+    if isinstance(decomposition := read.get("decomposition"), FunctionValue):
+        operands["decomposition"] = b.elaborator.symbol_of(decomposition, read["inputs"], b.node)
+        if not operands["decomposition"]:
+            raise Undetermined  # it has been reported
     if isinstance(operands.get("element_type"), TensorType):
         operands["element_type"] = operands["element_type"].element_type
     for name in ("called_computations", "composite_regions"):
@@ -230,7 +231,8 @@ def _made(b: Builder, op: type[StableHLOOp], read: dict[str, Any]) -> Value | Tu
     bodies = _bodies_of(b, op, operands)
     try:
         made = op(**{**operands, **bodies})
-        made.verify()
+        if not isinstance(made, CompositeOp):  # whose decomposition is found from inside the module only
+            made.verify(verify_nested_ops=False)
     except (VerifyException, ValueError, TypeError, KeyError, IndexError) as error:
         raise b.fail("E355", f"{b.name}: {first_line(error)}") from error
     return b.placed(made)
@@ -296,8 +298,6 @@ def _arguments(op: type[StableHLOOp], name: str, operands: dict[str, Any]) -> Se
 
 def _region(b: Builder, function: FunctionValue, arguments: Sequence[Attribute]) -> Region:
     """A block that calls the function on its arguments and returns what it gives."""
-    from ....stablehlo import ReturnOp, single_block
-
     region, block = single_block(arguments)
     with b.elaborator.inside(block):
         values = [b.wrap(argument) for argument in block.args]

@@ -209,23 +209,25 @@ def _padded(b: Builder, x: Value, axis: int, low: Dim, high: Dim, mode: str) -> 
     limit = size - 1 if mode == "reflect" else size
     if (max(low, high) > limit and mode != "edge") or size == 0:
         raise b.fail("E350", f'mode "{mode}" gives at most {limit} elements along axis {axis}', "widths")
-    parts: list[Value] = []
-    for count, at_start in ((low, True), (0, False), (high, False)):
-        if not count:
-            if not parts or parts[-1] is not x:
-                parts.append(x)
-            continue
-        match mode:
-            case "edge":
-                edge = b.slice_axis(x, axis, 0, 1) if at_start else b.slice_axis(x, axis, size - 1, size)
-                shape = [count if i == axis else n for i, n in enumerate(x.type.shape)]
-                parts.append(b.broadcast(edge, shape, range(len(shape))))
-            case "wrap":
-                parts.append(b.slice_axis(x, axis, size - count, size) if at_start else b.slice_axis(x, axis, 0, count))
-            case _:
-                start = 1 if at_start else size - 1 - count
-                parts.append(b.reverse(b.slice_axis(x, axis, start, start + count), [axis]))
-    return b.concat(parts, axis)
+    before = [_border(b, x, axis, low, mode, True)] if low else []
+    after = [_border(b, x, axis, high, mode, False)] if high else []
+    return b.concat([*before, x, *after], axis)
+
+
+def _border(b: Builder, x: Value, axis: int, count: int, mode: str, at_start: bool) -> Value:
+    """`count` elements to put before or after an axis."""
+    size = b.number(b.size(x, axis))
+    match mode:
+        case "edge":
+            start = 0 if at_start else size - 1
+            shape = [count if i == axis else n for i, n in enumerate(x.type.shape)]
+            return b.broadcast(b.slice_axis(x, axis, start, start + 1), shape, range(len(shape)))
+        case "wrap":
+            start = size - count if at_start else 0
+            return b.slice_axis(x, axis, start, start + count)
+        case _:
+            start = 1 if at_start else size - 1 - count
+            return b.reverse(b.slice_axis(x, axis, start, start + count), [axis])
 
 
 @builtin("reverse", "flip")

@@ -72,8 +72,8 @@ def _mean(b: Builder, x: Value, axes: list[int], keepdims: bool) -> Value:
     return b.binary(hlo.DivideOp, total, b.splat(b.count(x, axes), total))
 
 
-@builtin("var")
-def var(b: Builder, x: Value, axis: Axes = None, keepdims: bool = False, ddof: int = 0) -> Value:
+@builtin("variance")
+def variance(b: Builder, x: Value, axis: Axes = None, keepdims: bool = False, ddof: int = 0) -> Value:
     """The variance along axes: the mean square distance from the mean, over count - ddof."""
     x = kinds.accept(b, x, kinds.FLOATS)
     return _variance(b, x, b.axes(x, axis), keepdims, ddof)
