@@ -101,8 +101,8 @@ def _combined(
     if guard is None:
         windows = reduce_windows(lifter, COMBINERS[kind], value, indices, neutral(kind, dtype))
         if windows is not None:
-            taken = lifter.depends(value).difference(windows.axes)
-            indices, elements = [index for index in indices if index not in taken], windows
+            elements, taps = windows
+            indices = [index for index in indices if index not in taps]
         else:
             elements = lifter.lift(value)
     else:

@@ -133,8 +133,8 @@ def _read_plain(lifter: Lifter, op: AccessOp, windows: Sequence[Window], padding
 
 def reduce_windows(
     lifter: Lifter, combiner: str, value: SSAValue, reduced: Collection[Index], neutral: Array
-) -> Lifted | None:
-    """The reduction of `value` over the taps of its windows; None where it has none. Other indices are left."""
+) -> tuple[Lifted, set[Index]] | None:
+    """The reduction of `value` over the taps of its windows, and these; None where it has none."""
     windows = windows_of(lifter, value, reduced)
     found = read_windows(lifter, value, windows, neutral) if windows else None
     if found is None:
@@ -156,4 +156,4 @@ def reduce_windows(
         padding=padding,
         body=combiner,
     )
-    return Lifted(lifter.b(reduction), tuple(result))
+    return Lifted(lifter.b(reduction), tuple(result)), {window.tap for window in found.windows}

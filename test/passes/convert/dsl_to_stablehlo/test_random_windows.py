@@ -57,6 +57,9 @@ class Program:
             kept.append((f"p{d}", out))
             reduced.append((f"r{d}", tap))
             place = f"{stride}*p{d} + {step}*r{d} + {offset}"
+            if rng.random() < 0.2:  # wrapped around
+                place = f"{stride}*p{d} + {step}*r{d} + {size - low + int(rng.integers(0, 3))} % {size}"
+                clean = False
             x_axes.append((place, size))
             k_axes.append((f"r{d}", tap))
         for axes in (kept, reduced, x_axes, k_axes):
@@ -87,12 +90,16 @@ class Program:
             if " " not in axis:
                 return f"%{axis}"
             total = None
+            axis, _, size = axis.partition(" % ")
             for term in axis.split(" + "):
                 factor, _, name = term.partition("*")
                 value = emit(f"stablehlo.constant dense<{factor}> : tensor<i64>")
                 if name:
                     value = emit(f"stablehlo.multiply {value}, %{name} : tensor<i64>")
                 total = value if total is None else emit(f"stablehlo.add {total}, {value} : tensor<i64>")
+            if size:
+                limit = emit(f"stablehlo.constant dense<{size}> : tensor<i64>")
+                total = emit(f"stablehlo.remainder {total}, {limit} : tensor<i64>")
             return total or ""
 
         outside = f" outside %{self.outside}" if self.outside else ""
