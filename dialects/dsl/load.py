@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block
 from ...compiler.confined import file_below
 from ...compiler.context import LaminaContext
 from ...compiler.diagnostics import LaminaError
-from .check import functions, statements
+from .check import functions, models, statements
 from .check.elaborator import Elaborator
 from .check.emitter import Emitter
 from .check.matching import Given
@@ -228,6 +228,8 @@ def _check_module(e: Elaborator, module: Module) -> None:
                 if first is not item:
                     message = f"there is a '{found.name}' with these parameters already"
                     e.error("E104", message, item.name, *e.two(item.name, first.name))
+            case tree.Model():
+                models.check(e, item, module.folder)
             case tree.Const() | tree.Param():
                 e.types[item.name] = names.value_of(e, item.name, module, [item])
             case tree.Test():

@@ -94,6 +94,14 @@ def _port(info: ValueInfoProto, path: Path) -> Port:
     return Port(info.name, dtype, tuple(shape))
 
 
+def check(e: Elaborator, model: tree.Model, folder: Path | None) -> None:
+    """Reports what is wrong with the file of a model."""
+    try:
+        face(model, folder)
+    except Failure as failure:
+        e.error(failure.code, failure.message, failure.where, hint=failure.hint)
+
+
 def call(e: Elaborator, model: tree.Model, folder: Path | None, node: tree.Call, scope: Scope) -> AnyValue:
     """The call of a model that a program in `folder` names."""
     b = Builder(e, node, model.name.text)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from lamina.dialects.dsl.check.builtins import TABLE
+from lamina.dialects.dsl.check.types import dtype_name
 
 Evaluate = Callable[..., list[Any]]
 ProblemOf = Callable[..., Any]
@@ -107,13 +108,11 @@ UNARY: dict[str, tuple[Array, Reference]] = {
 }
 
 A, B = numbers((2, 3), seed=1), numbers((3,), seed=2)
-NAMES = {"float32": "f32", "int32": "i32", "uint8": "u8", "complex64": "c64", "bool": "bool", "int64": "i64"}
-NAMES |= {"float64": "f64", "int8": "i8", "float16": "f16"}
 
 
 def parameter(name: str, array: Array) -> str:
     dims = f"[{', '.join(map(str, array.shape))}]" if array.ndim else ""
-    return f"{name}: {NAMES[array.dtype.name]}{dims}"
+    return f"{name}: {dtype_name(array.dtype)}{dims}"
 
 
 def same(found: Any, expected: Any) -> None:

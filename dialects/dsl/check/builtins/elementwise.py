@@ -163,8 +163,8 @@ def isinf(b: Builder, x: Value) -> Value:
 # Two operands: one dtype, NumPy's broadcasting.
 
 BINARY: dict[str, tuple[type[hlo.BinaryOp], tuple[str, ...], str]] = {
-    "minimum": (hlo.MinimumOp, kinds.REAL, "The smaller of two; NaN where either is."),
-    "maximum": (hlo.MaximumOp, kinds.REAL, "The larger of two; NaN where either is."),
+    "minimum": (hlo.MinimumOp, kinds.ANY, "The smaller of two; NaN where either is."),
+    "maximum": (hlo.MaximumOp, kinds.ANY, "The larger of two; NaN where either is."),
     "pow": (hlo.PowerOp, kinds.NUMBER, "x to the power of y; the same as x ** y."),
     "power": (hlo.PowerOp, kinds.NUMBER, "x to the power of y; the same as x ** y."),
     "atan2": (hlo.Atan2Op, kinds.FLOATS, "The angle of the point (y, x), between -pi and pi."),
@@ -250,5 +250,5 @@ def clip(b: Builder, x: Value, low: Value | None = None, high: Value | None = No
 
 def _clamp(b: Builder, low: Value | None, x: Value, high: Value | None) -> Value:
     if low is not None:
-        x = binary(b, hlo.MaximumOp, kinds.REAL, x, low)
-    return x if high is None else binary(b, hlo.MinimumOp, kinds.REAL, x, high)
+        x = binary(b, hlo.MaximumOp, kinds.ANY, x, low)
+    return x if high is None else binary(b, hlo.MinimumOp, kinds.ANY, x, high)

@@ -113,6 +113,8 @@ def extreme(dtype: DType, *, largest: bool) -> Any:
     if kind in INTEGERS:
         limits = ml_dtypes.iinfo(form)
         return int(limits.max if largest else limits.min)
+    if kind == COMPLEX:
+        return complex(math.inf, math.inf) if largest else complex(-math.inf, -math.inf)
     endless = np.asarray(math.inf).astype(form)
     if not np.isinf(endless.astype(np.float64)):  # formats without infinities
         limit = float(ml_dtypes.finfo(form).max)

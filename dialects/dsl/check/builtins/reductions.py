@@ -36,8 +36,8 @@ def _register_extreme(name: str, kind: str, op: type[hlo.BinaryOp], doc: str) ->
             for given in ("axis", "keepdims"):
                 if given in b.places:
                     raise b.fail("E553", f"'{given}' is for the {name} of one tensor, here are two", given)
-            return binary(b, op, kinds.REAL, x, y)
-        x = kinds.accept(b, x, kinds.REAL)
+            return binary(b, op, kinds.ANY, x, y)
+        x = kinds.accept(b, x, kinds.ANY)
         return b.reduce(kind, x, b.axes(x, axis), keepdims)
 
     extreme.__doc__ = doc
