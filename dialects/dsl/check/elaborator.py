@@ -97,7 +97,7 @@ class Elaborator:
         self.depth += 1
         try:
             if self.depth > DEEPEST:
-                return self.error("E109", "this is nested too deeply", node)
+                return self.error("E015", "this is nested too deeply", node)
             value = self._expression(node, scope, expected)
         finally:
             self.depth -= 1

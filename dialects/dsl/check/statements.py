@@ -201,7 +201,7 @@ def return_(e: Elaborator, node: tree.Return, scope: Scope) -> AnyValue:
     """The value of a function, of the type declared for it."""
     frame = e.frames[-1]
     if frame.expectations is not None:
-        return e.error("E604", "a test returns nothing", node, hint="expect a == b")
+        return e.error("E607", "a test returns nothing", node, hint="expect a == b")
     if frame.loops:
         e.expression(node.value, scope)
         hint = "set a var in the loop and return it behind"

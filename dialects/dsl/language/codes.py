@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True)
-class Code:
-    """A kind of mistake: what it is called, why it is one, a program that makes it and the same one put right."""
-
-    title: str
-    explanation: str
-    wrong: str
-    right: str
-
+from .code import Code
+from .codes_checking import CHECKING
 
 # 0xx reading, 1xx names, 2xx dtypes, 3xx dimensions and shapes, 4xx index notation, 5xx calls and functions,
 # 6xx control flow, 7xx imports and files, 8xx tests, W9xx warnings.
@@ -272,4 +262,7 @@ CODES: dict[str, Code] = {
         'param w: f32[4, 3] from "weights.npy"',
         'param w: f32[3, 4] from "weights.npy"',
     ),
+    **CHECKING,
 }
+
+__all__ = ["CODES", "Code"]
