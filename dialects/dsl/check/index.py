@@ -1,25 +1,15 @@
-"""To come: index."""
+"""Index notation: what the elaborator calls for each of its forms.
+
+An index is bound by `[i] => …`, `sum[i] …`, `let y[i] = …` or `y[idx[i]] += …`. Its range is found first, by
+`index_ranges.py`; then the body is walked once, as everything is, with the index as a scalar that has a range, by
+which `index_bounds.py` proves that subscripts stay inside.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from .index_access import subscript
+from .index_body import comprehension, reduction
+from .index_define import define
+from .index_update import update
 
-
-def comprehension(e: Any, node: Any, scope: Any, expected: Any) -> Any:
-    raise NotImplementedError
-
-
-def reduction(e: Any, node: Any, scope: Any, expected: Any) -> Any:
-    raise NotImplementedError
-
-
-def subscript(e: Any, node: Any, scope: Any, expected: Any) -> Any:
-    raise NotImplementedError
-
-
-def define(e: Any, node: Any, scope: Any) -> Any:
-    raise NotImplementedError
-
-
-def update(e: Any, node: Any, scope: Any) -> Any:
-    raise NotImplementedError
+__all__ = ["comprehension", "define", "reduction", "subscript", "update"]

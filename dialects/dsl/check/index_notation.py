@@ -61,18 +61,31 @@ class Condition:
 class Notation:
     """One piece of index notation in the walk, and what is around it.
 
-    `types` are those of subscripted expressions, `conditions` what holds at each subscript: both of the whole piece.
+    `types` are those of subscripted expressions, shared by the whole piece; `conditions` is what holds here.
     """
 
     outer: Notation | None = None
     indices: dict[str, Index] = field(default_factory=dict[str, Index])
     types: dict[tree.Node, Type] = field(default_factory=dict[tree.Node, Type])
-    conditions: dict[tree.Node, tuple[Condition, ...]] = field(default_factory=dict[tree.Node, tuple[Condition, ...]])
+    conditions: tuple[Condition, ...] = ()
     itself: str | None = None  # the name that a recurrence defines
 
     def inner(self) -> Notation:
         """A piece inside this one."""
         return Notation(self, types=self.types, conditions=self.conditions, itself=self.itself)
+
+    def assuming(self, node: tree.Expression, holds: bool) -> Notation:
+        """The same piece where a condition is known to hold, or not to."""
+        inner = self.inner()
+        inner.conditions = (*self.conditions, Condition(node, holds))
+        return inner
+
+    def all(self) -> Iterator[Index]:
+        """Every index that is bound here."""
+        here: Notation | None = self
+        while here is not None:
+            yield from here.indices.values()
+            here = here.outer
 
     def find(self, name: str) -> Index | None:
         """The index of a name, of this piece or one around it."""

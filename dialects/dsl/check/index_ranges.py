@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..language import tree
 from . import index_alignment
 from .dims import Dim, Extent, Pack
-from .index_notation import Condition, Index, Notation, depends, label, text_of, typing_only
+from .index_notation import Index, Notation, depends, is_index, label, text_of, typing_only
 from .scope import Scope
 from .types import TensorType
 from .values import Value
@@ -42,7 +42,7 @@ class Uses:
 
 
 class Collector:
-    """Finds the uses of the indices `names` below some trees, and what holds at each subscript there."""
+    """Finds the uses of the indices `names` below some trees."""
 
     def __init__(self, e: Elaborator, scope: Scope, notation: Notation, names: Iterable[str]):
         self.e = e
@@ -51,7 +51,6 @@ class Collector:
         self.uses = {name: Uses() for name in names}
         self.lengths: dict[str, int] = {}  # of packs of indices of this piece, as far as found
         self.hidden: list[str] = []  # indices bound further in
-        self.holding: list[Condition] = []
 
     def visit(self, node: tree.Node, around: tuple[tree.Node, Extent | None] | None = None) -> None:
         """Collects what is at and below `node`; `around` is the subscript it is a part of, with its extent."""
@@ -61,7 +60,6 @@ class Collector:
             case tree.Pack():
                 self._other(f"..{node.text}", around or (node, None))
             case tree.Subscript():
-                self.notation.conditions.setdefault(node, tuple(self.holding))
                 self.subscript(node)
             case tree.Reduction() | tree.Comprehension():
                 self._bound(node)
@@ -83,13 +81,12 @@ class Collector:
             for bound in (binder.start, binder.stop):
                 if bound is not None:
                     self.visit(bound)
-        count, held = len(self.hidden), len(self.holding)
+        count = len(self.hidden)
         self.hidden += [f"..{b.name.text}" if b.pack else b.name.text for b in node.binders]
         if isinstance(node, tree.Reduction) and node.guard is not None:
             self.visit(node.guard)
-            self.holding.append(Condition(node.guard, True))
         self.visit(node.body)
-        del self.hidden[count:], self.holding[held:]
+        del self.hidden[count:]
 
     def _conditional(self, node: tree.Conditional, around: tuple[tree.Node, Extent | None] | None) -> None:
         known = self._known(node.condition)
@@ -97,9 +94,7 @@ class Collector:
             self.visit(node.condition)
         for arm, holds in ((node.then, True), (node.otherwise, False)):
             if known in (None, holds):
-                self.holding.append(Condition(node.condition, holds))
                 self.visit(arm, around)
-                self.holding.pop()
 
     def _known(self, condition: tree.Expression) -> bool | None:
         """What a condition is that is known when compiling: the other arm may not even make sense."""
@@ -112,8 +107,9 @@ class Collector:
     def _local(self, node: tree.Node) -> bool:
         """Whether an expression uses names that are not in scope yet."""
         names = {*self.uses, *self.hidden}
-        if self.notation.itself is not None:
-            names.add(self.notation.itself)
+        itself = self.notation.itself
+        if itself is not None and not is_index(self.scope, itself):  # its shape is being found just now
+            names.add(itself)
         if not names:
             return False
         for inner in node.walk():
@@ -320,8 +316,9 @@ def _example(node: tree.Node, extent: str) -> str:
     """The range that an index likely has which is used as `node` on an axis of this extent."""
     size = extent if extent.isalnum() else f"({extent})"
     match node:
-        case tree.Binary(operator="*", left=tree.Number() as factor) | tree.Binary(
-            operator="*", right=tree.Number() as factor
+        case (
+            tree.Binary(operator="*", left=tree.Number() as factor)
+            | tree.Binary(operator="*", right=tree.Number() as factor)
         ):
             return f"{size} // {factor.value}"
         case tree.Binary(operator="+", left=tree.Name(), right=tree.Number() as offset):
