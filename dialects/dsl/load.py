@@ -24,6 +24,7 @@ from xdsl.ir import Attribute, Block
 from ...compiler.confined import file_below
 from ...compiler.context import LaminaContext
 from ...compiler.diagnostics import LaminaError
+from ...compiler.program import LEVEL
 from .check import functions, models, statements
 from .check.elaborator import Elaborator
 from .check.emitter import Emitter
@@ -337,7 +338,7 @@ def instantiate(files: Files, invocation: Invocation, context: LaminaContext) ->
     Raises ProgramError.
     """
     problems = Problems(list(files.problems.errors))
-    module = ModuleOp([])
+    module = ModuleOp([], {LEVEL: StringAttr("dsl")})
     e = Elaborator(files, problems, Emitter(context, module))
     own = invocation.signature
     module.location = e.location(own.node)
@@ -379,7 +380,7 @@ class TestModule:
 def instantiate_test(files: Files, test: tree.Test, context: LaminaContext) -> TestModule:
     """The module of a test of the main file. Raises ProgramError."""
     problems = Problems(list(files.problems.errors))
-    module = ModuleOp([])
+    module = ModuleOp([], {LEVEL: StringAttr("dsl")})
     emitter = Emitter(context, module)
     e = Elaborator(files, problems, emitter)
     module.location = e.location(test)

@@ -194,14 +194,20 @@ def select(
     dims: Mapping[str, tuple[Dim, tree.Node]],
     node: tree.Node,
 ) -> Match | None:
-    """The first overload that the arguments fit; None after an error."""
+    """The overload that the arguments fit: the first where numbers keep their dtypes, i64 or f32, else the first.
+
+    None after an error.
+    """
     failures: list[Mismatch] = []
+    matches: list[Match] = []
     for signature in signatures:
         try:
             match = Match(signature, assign(signature, given, node))
-            return Matcher(e, match, node).run(dims)
+            matches.append(Matcher(e, match, node).run(dims))
         except Mismatch as failure:
             failures.append(failure)
+    if matches:
+        return min(matches, key=_changed)
     if any(isinstance(g.value, Value) and g.value.unknown for g in given):
         return None
     if len(failures) == 1:
@@ -212,6 +218,18 @@ def select(
     hint = "there are\n" + "\n".join(str(s) for s in signatures)
     e.error("E505", f"no '{signatures[0].name}' takes ({shown})", node, hint=hint)
     return None
+
+
+def _changed(match: Match) -> int:
+    """How many numbers written out take a dtype that is not their own."""
+    kinds = {p.name: p.type for p in match.signature.parameters}
+    return sum(
+        isinstance(value := given.value, Value)
+        and value.weak
+        and isinstance(kind := kinds[name], TensorType)
+        and match.bound.dtype(kind.dtype) != value.type.dtype
+        for name, given in match.arguments.items()
+    )
 
 
 def complete(e: Elaborator, match: Match, node: tree.Node) -> bool:
