@@ -94,3 +94,8 @@ def test_what_cannot_be_for_any_dimensions(head: str, expression: str, code: str
 def test_one_error_causes_no_others() -> None:
     text = "fn f(x: f32[2, 3]) -> i32[7] {\n  let y = exp(sum(x, axis=9))\n  return reshape(concat([y, x]), [4])\n}"
     assert [problem.code for problem in check(load_file(text)).errors] == ["E351"]
+
+
+def test_a_wrong_call_hides_no_other_errors() -> None:
+    text = "fn f(x: f32[2, 3]) {\n  let y = x + 1\n  return concat([y, exp(x, axs=1)], axes=nothing)\n}"
+    assert {problem.code for problem in check(load_file(text)).found} == {"E551", "E101"}

@@ -64,7 +64,19 @@ def call(elaborator: Elaborator, node: tree.Call, scope: Any) -> Any:
     except Undetermined:
         return elaborator.unknown(node)
     except Failure as failure:
+        _walk_rest(elaborator, node, scope)
         return elaborator.error(failure.code, failure.message, failure.where, hint=failure.hint)
+
+
+def _walk_rest(elaborator: Elaborator, node: tree.Call, scope: Any) -> None:
+    """Looks for further mistakes in arguments that were not read when the call failed."""
+    pending: list[tree.Expression] = [argument.value for argument in reversed(node.arguments)]
+    while pending and not elaborator.emits:
+        each = pending.pop()
+        if isinstance(each, tree.Array | tree.Tuple):
+            pending += reversed(each.items)
+        elif not isinstance(each, tree.String) and each not in elaborator.types:
+            elaborator.expression(each, scope)
 
 
 def _call(b: Builder, function: Builtin, scope: Any) -> Any:
