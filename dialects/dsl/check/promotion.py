@@ -169,8 +169,10 @@ def common_shape(e: Elaborator, left: Value, right: Value, node: tree.Node) -> t
                 return None if not e.emits else _cannot(e, left, right, node)
         elif a == 1:
             found.append(b)
-        elif b == 1 or not e.may_differ(a, b):
-            found.append(a if not isinstance(b, int) else b)
+        elif b == 1:
+            found.append(a)
+        elif not e.may_differ(a, b):
+            found.append(b if isinstance(b, int) else a)
         else:
             return _cannot(e, left, right, node)
     found += reversed(one or two)

@@ -1,4 +1,4 @@
-"""The examples of every code about built-in functions, hub ops and operators: the wrong one gives it, the right none."""
+"""The examples of every code about built-in functions and operators: the wrong one gives it, the right one none."""
 
 from __future__ import annotations
 

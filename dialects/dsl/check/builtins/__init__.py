@@ -62,6 +62,8 @@ def call(elaborator: Elaborator, node: tree.Call, scope: Any) -> Any:
             case _:
                 return _call(b, TABLE[name], scope)
     except Undetermined:
+        if elaborator.emits and not elaborator.problems.errors:
+            return elaborator.error("E554", f"what {name} gives here is not known when compiling", node)
         return elaborator.unknown(node)
     except Failure as failure:
         _walk_rest(elaborator, node, scope)

@@ -82,13 +82,14 @@ class Builder:
 
     def settle(self, x: Value, *, prefer_float: bool = False) -> Value:
         """`x` with a dtype of its own: i64 or f32 for a number written out, or f32 for both."""
-        return self.elaborator.settle(x, prefer_float)
+        return self.known(self.elaborator.settle(x, prefer_float))
 
     def coerce(self, x: Value, dtype: Any, at: str | tree.Node) -> Value:
         """`x` in a dtype: a number written out takes it, anything else must have it."""
         if not x.weak and x.type.dtype != dtype:
             raise self.fail("E251", f"expected {dtype}, got {x.type}", at, f"cast it: {dtype}(...)")
-        return self.elaborator.coerce(x, dtype, self.places.get(at, self.node) if isinstance(at, str) else at)
+        where = self.places.get(at, self.node) if isinstance(at, str) else at
+        return self.known(self.elaborator.coerce(x, dtype, where))
 
     def same_dtype(self, values: Sequence[Value], at: str) -> list[Value]:
         """The values in one dtype, numbers written out in that of the others."""

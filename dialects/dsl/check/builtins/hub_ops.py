@@ -187,7 +187,8 @@ def _attribute(reader: Reader, node: tree.Expression) -> Attribute:
 _READINGS: tuple[tuple[str, Callable[[Reader, tree.Expression], Any]], ...] = (
     ("Value", Reader.value),
     ("Sequence[Value]", _tensors),
-    ("Region", _body),
+    ("Region | str", _body),
+    ("Region", Reader.function),
     ("Sequence[Region]", _bodies),
     ("Ints", _integers),
     ("Iterable[int]", _integers),

@@ -30,13 +30,13 @@ from .....compiler.diagnostics import LaminaError
 from ....onnx import NoValueOp, UnknownType, op_class, op_name
 from ....onnx.attributes import constant_attribute
 from ....onnx.schemas import DEFAULT_DOMAIN, find_schema, newest_version
-from ....onnx.types import element_code, numpy_dtype, tensor_type, type_of_dtype
+from ....onnx.types import element_code, element_type, numpy_dtype, tensor_type, type_of_dtype
 from ...language import tree
 from ..values import TupleValue, Value
 from . import kinds
 from .arguments import Reader
 from .builder import Builder, ssa
-from .embedding import lowered, one_function
+from .embedding import check_types, lowered, one_function
 from .failure import Failure, Undetermined, first_line
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _input(reader: Reader, node: tree.Expression) -> Input:
     value = reader.value(node)
     if value.weak and value.const is not None and isinstance(value.const, int | float):
         return np.asarray(value.const)
-    return value
+    return value if value.unknown else reader.b.settle(value)
 
 
 def _literal(reader: Reader, node: tree.Array) -> np.ndarray[Any, Any] | None:
@@ -231,8 +231,9 @@ def _made(
     try:
         node.verify()
         module = one_function(block, list(node.results), location)
+        check_types(module, b.elaborator.weights)
         lowered(b.elaborator.context, module)
-    except (LaminaError, VerifyException) as error:
+    except (LaminaError, VerifyException, ValueError, LookupError, TypeError, ArithmeticError) as error:
         text, hint = (error.message, error.hint or "") if isinstance(error, LaminaError) else (first_line(error), "")
         raise b.fail("E557", f"{b.name}: {text}", hint=hint) from error
     return b.spliced(module, [ssa(value) for value in operands])
@@ -266,8 +267,8 @@ def _dtype(text: str) -> np.dtype[Any] | None:
     from onnx import TensorProto
 
     name = text.removeprefix("tensor(").removesuffix(")").upper()
-    codes = dict(TensorProto.DataType.items())
-    return numpy_dtype(codes[name]) if text.startswith("tensor(") and name in codes else None
+    code = dict(TensorProto.DataType.items()).get(name, 0) if text.startswith("tensor(") else 0
+    return None if element_type(code) is None else numpy_dtype(code)
 
 
 __all__ = ["DictionaryAttr", "call_operator", "operator_names", "schema_of"]
