@@ -10,6 +10,7 @@ GROUPS = {
     "models": (".models", "latency of whole models against ONNX Runtime, alternating, 1 and 2 threads"),
     "kernels": (".kernels", "where the time of one model goes, kernel by kernel"),
     "gemm": (".gemm", "float32 matrix products and convolutions as a share of the measured FMA peak"),
+    "dsl": (".dsl", "index notation against the hub's own ops: speed, and whether the kernels are the same"),
     "compile": (".compile_time", "compile time: cold, warm, and against depth"),
     "scaling": (".compile_scaling", "parse, verify, canonicalise, CSE and print against the size of the module"),
 }
