@@ -162,6 +162,11 @@ def conditional(e: Elaborator, node: tree.Conditional, scope: Scope, expected: T
         if then.unknown or otherwise.unknown or chosen.unknown:
             return unknown(node)
         if then.scalar and otherwise.scalar:
+            if then.weak and otherwise.weak and isinstance(expected, TensorType):
+                dtype = expected.dtype
+                then, otherwise = (
+                    e.coerce(v, dtype, node) if promotion.takes(v, dtype) else v for v in (then, otherwise)
+                )
             one, two = e.broadcast_together((then, otherwise), node)
             return e.emit(lambda: hlo.SelectOp(chosen.ssa, one.ssa, two.ssa), one.type, node)  # pyright: ignore
     found = branch(e, chosen, (lambda: arm(node.then, True), lambda: arm(node.otherwise, False)), node)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,8 +23,7 @@ def subscript(e: Elaborator, node: tree.Subscript, scope: Scope, expected: Type 
     notation: Notation = scope.index
     itself = isinstance(node.value, tree.Name) and node.value.text == notation.itself
     unbound = [item for item in node.items if not bound(e, item, scope)]
-    single = not any(isinstance(item, tree.Slice) for item in node.items)
-    elements = single and any(depends(item, scope) or isinstance(item, tree.Pack) for item in node.items)
+    elements = any(depends(item, scope) or isinstance(item, tree.Pack) for item in node.items)
     if not (itself or elements or node.outside is not None or unbound):
         return subscripts.whole(e, node, scope)
     source = e.tensor(node.value, scope)
@@ -41,7 +39,7 @@ def element(e: Elaborator, node: tree.Subscript, source: Value, scope: Scope) ->
     values = [items_value(e, item, scope) for item in node.items]
     outside = None if node.outside is None else e.scalar(node.outside, scope)
     if source.unknown or fits is None or any(value is None for value in values):
-        return _typed(source, node)
+        return unknown(node)
     source = e.settle(source)
     if outside is not None:
         assert node.outside is not None
@@ -58,7 +56,7 @@ def element(e: Elaborator, node: tree.Subscript, source: Value, scope: Scope) ->
             axis += 1
     kind = TensorType(source.type.dtype)
     if not fine or any(value.unknown for value in subscripts_):
-        return Value(kind, node=node) if not e.emits else unknown(node)
+        return unknown(node)
 
     def make() -> AccessOp:
         assert source.ssa is not None
@@ -66,11 +64,6 @@ def element(e: Elaborator, node: tree.Subscript, source: Value, scope: Scope) ->
         return AccessOp(source.ssa, at, None if outside is None else outside.ssa)
 
     return e.emit(make, kind, node)
-
-
-def _typed(source: Value, node: tree.Node) -> Value:
-    """What is left after an error in the subscripts: the dtype is known still."""
-    return unknown(node) if source.unknown else unknown(node)
 
 
 def aligned(e: Elaborator, node: tree.Subscript, source: Value, scope: Scope) -> list[tuple[Extent, ...]] | None:
@@ -151,7 +144,7 @@ def axis_value(
     if isinstance(extent, Pack):
         return value
     value = from_the_end(item, value, extent)
-    if node.outside is None and isinstance(item, tree.Node) and not isinstance(item, tree.Slice | tree.Pack):
+    if node.outside is None and not isinstance(item, tree.Slice | tree.Pack):
         if not index_bounds.within(e, item, value, extent, axis, node.value, scope):  # pyright: ignore
             return None
     elif isinstance(item, tree.Pack) and node.outside is None and not _pack_fits(e, value, extent):
@@ -190,8 +183,3 @@ def as_index(e: Elaborator, value: Value, node: tree.Node) -> Value:
     else:
         value = e.settle(value)
     return value if value.unknown else Value(INDEX, value.ssa, value.const, node=node, range=reach)
-
-
-def has_index(items: Sequence[tree.Node], scope: Scope) -> bool:
-    """Whether one of the items uses an index."""
-    return any(depends(item, scope) for item in items)

@@ -113,7 +113,7 @@ def _attained(item: tree.Expression, scope: Scope) -> bool:
 
 
 def _all_values(item: tree.Expression, scope: Scope) -> Array | None:
-    """The values of a subscript for all indices for which the conditions around hold; None where that cannot be told."""
+    """The values of a subscript for all indices for which the conditions around hold; None where they are unknown."""
     names: dict[str, range] = {}
     if not _find_indices(item, scope, names):
         return None

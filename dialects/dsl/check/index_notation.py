@@ -6,7 +6,7 @@ is a tuple. `Scope.index` is the `Notation` around.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -124,11 +124,13 @@ def enter(e: Elaborator, scope: Scope, notation: Notation, indices: Sequence[Ind
     """The scope of a body with these indices, and in instance mode the block whose arguments they are.
 
     The block is filled by the caller: `with filling(e, block):`. Names of indices are defined by `define_indices`.
+    There is none after an error in a range: then the body is only typed.
     """
     for index in indices:
         notation.indices[index.name] = index
     sizes = sum(len(index.extents or ()) for index in indices)
-    block = Block(arg_types=[scalar(i64)] * sizes) if e.emits else None
+    known = all(index.extents is not None for index in indices)
+    block = Block(arg_types=[scalar(i64)] * sizes) if e.emits and known else None
     return scope.child(index=notation), block
 
 
@@ -168,17 +170,18 @@ def arguments(block: Block | None) -> list[Value]:
 
 
 @contextmanager
-def filling(e: Elaborator, block: Block | None) -> Iterator[None]:
-    """Emits into a block, where there is one."""
+def filling(e: Elaborator, block: Block | None) -> Generator[None]:
+    """Emits into a block, where there is one; else only types."""
     if block is None:
-        yield
+        with typing_only(e):
+            yield
     else:
         with e.inside(block):
             yield
 
 
 @contextmanager
-def typing_only(e: Elaborator) -> Iterator[None]:
+def typing_only(e: Elaborator) -> Generator[None]:
     """Walks without emitting: the types are found, and what is wrong is reported."""
     builder, e.builder = e.builder, None
     try:
@@ -188,7 +191,7 @@ def typing_only(e: Elaborator) -> Iterator[None]:
 
 
 @contextmanager
-def trial(e: Elaborator, node: tree.Node) -> Iterator[Problems]:
+def trial(e: Elaborator, node: tree.Node) -> Generator[Problems]:
     """Walks without emitting, and keeps to itself what is wrong below `node` and the types found there."""
     builder, problems, types = e.builder, e.problems, e.types
     e.builder, e.problems, e.types = None, Problems(), {}
@@ -209,31 +212,35 @@ def _within(inner: tree.Span, outer: tree.Span) -> bool:
     return inner.file == outer.file and outer.start <= inner.start and inner.end <= outer.end
 
 
-def text_of(node: tree.Node) -> str:
-    """An expression as text, for messages: short, in normal form."""
+_LEVELS = ("or", "and", "== != < <= > >=", "|", "^", "&", "<< >>", "+ -", "* / // % @", "**")
+_LEVEL = {operator: level for level, group in enumerate(_LEVELS) for operator in group.split()}
+
+
+def text_of(node: tree.Node, level: int = 0) -> str:
+    """An expression as text, for messages: short, in normal form; in parentheses if it binds looser than `level`."""
     match node:
         case tree.Name() | tree.Identifier():
             return node.text
         case tree.Pack():
             return f"..{node.text}"
-        case tree.Number() | tree.Bool():
+        case tree.Number():
             return str(node.value)
+        case tree.Bool():
+            return str(node.value).lower()
         case tree.Unary():
-            space = " " if node.operator == "not" else ""
-            return f"{node.operator}{space}{_operand(node.operand)}"
+            return f"{node.operator}{' ' if node.operator == 'not' else ''}{text_of(node.operand, 9)}"
         case tree.Binary():
-            return f"{_operand(node.left)} {node.operator} {_operand(node.right)}"
+            own = _LEVEL.get(node.operator, 9)
+            space = "" if own > 7 else " "
+            text = f"{text_of(node.left, own)}{space}{node.operator}{space}{text_of(node.right, own + 1)}"
+            return f"({text})" if own < level else text
         case tree.Subscript():
             outside = f" ? {text_of(node.outside)}" if node.outside is not None else ""
-            return f"{text_of(node.value)}[{', '.join(map(text_of, node.items))}{outside}]"
+            return f"{text_of(node.value, 10)}[{', '.join(map(text_of, node.items))}{outside}]"
         case tree.Call():
-            return f"{node.function.text}(…)"
+            return f"{node.function.text}({', '.join(text_of(a.value) for a in node.arguments)})"
         case _:
             return "…"
-
-
-def _operand(node: tree.Node) -> str:
-    return f"({text_of(node)})" if isinstance(node, tree.Binary) else text_of(node)
 
 
 def label(node: tree.Node, text: str) -> Label:

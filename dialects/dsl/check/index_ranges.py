@@ -196,6 +196,8 @@ def infer(
             where = first if first is not binder.name else outer.where if outer is not None else None
             labels = (label(binder.name, "bound again here"), *((label(where, "bound here"),) if where else ()))
             e.error("E408", f"index '{name}' is bound already", binder.name, *labels, hint="give it another name")
+            found.append(Index(binder.name, None, pack=binder.pack))
+            continue
         found.append(_range(e, binder, uses.get(name) or Uses(), scope, given, demand_use))
     return found
 
@@ -297,19 +299,19 @@ def _shown(extents: Extents) -> str:
 def _demand(e: Elaborator, name: str, binder: tree.Binder, uses: Uses) -> None:
     """Asks for a range, says why none is obvious, and shows what to write."""
     node, extent = uses.other[0]
-    example = "N" if extent is None else str(extent)
+    example = "…"
     if isinstance(node, tree.Name) and node.text == binder.name.text:
         reason = "it subscripts nothing whose size is known"
     else:
         reason = f"it subscripts nothing by itself, only as a part of {text_of(node)}"
-        example = _example(node, example)
+        example = example if extent is None else _example(node, str(extent))
     labels = (label(binder.name, ""), label(node, "used here"))
     if binder.pack:
         hint = f"use {name} as a subscript of a tensor: x[{name}]"
         e.error("E404", f"it cannot be told what '{name}' stands for: {reason}", binder.name, *labels, hint=hint)
         return
     message = f"the range of index '{name}' cannot be inferred: {reason}"
-    e.error("E404", message, binder.name, *labels, hint=f"write it, for example {name}: {example}")
+    e.error("E404", message, binder.name, *labels, hint=f"write it: {name}: {example}")
 
 
 def _example(node: tree.Node, extent: str) -> str:
@@ -323,5 +325,7 @@ def _example(node: tree.Node, extent: str) -> str:
             return f"{size} // {factor.value}"
         case tree.Binary(operator="+", left=tree.Name(), right=tree.Number() as offset):
             return f"{extent} - {offset.value}"
-        case _:
+        case tree.Binary(operator="%"):
             return extent
+        case _:
+            return "…"

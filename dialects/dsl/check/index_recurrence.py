@@ -159,7 +159,6 @@ def _order(e: Elaborator, node: tree.Define, indices: Sequence[Index]) -> list[i
     subscripted = {n.value for n in uses}
     for name in uses_of(node):
         if name not in subscripted:
-            hint = f"subscript it, {name.text}[{node.binders[0].name.text} - 1 ? 0], or call one of them otherwise"
             e.error("E422", f"'{name.text}' is only being defined here: its elements can be used, not all of it", name)
             return None
     steps: list[list[int | None]] = []

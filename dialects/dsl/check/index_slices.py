@@ -10,9 +10,8 @@ import numpy as np
 
 from ... import stablehlo as hlo
 from ..language import tree
-from . import promotion, subscripts
-from .annotations import fits
-from .dims import Extent
+from . import subscripts
+from .dims import Extent, Pack
 from .index_body import condition, sizes_of
 from .index_notation import INDEX, label
 from .scope import Scope
@@ -41,10 +40,7 @@ def changed(e: Elaborator, change: Change, old: Value, scope: Scope) -> Value:
     if value.unknown:
         return value
     shape: tuple[Extent, ...] = before.type.shape
-    common = promotion.common_shape(e, before, value, change.value) if value.type.shape != shape else shape
-    if common is None:
-        return unknown(node)
-    if not fits(e, common, shape):
+    if not _fits(e, value.type.shape, shape):
         labels = (label(change.value, f"is {value.type}"), label(node, f"is {before.type}"))
         return e.error("E423", f"{value.type} does not fit into {before.type}", change.value, *labels)
     value = e.broadcast(value, shape, node)
@@ -56,6 +52,18 @@ def changed(e: Elaborator, change: Change, old: Value, scope: Scope) -> Value:
     places = [cut for cut in cuts if cut is not None]
     places += [Cut(0, extent) for extent in old.type.shape[len(places) :]]
     return _written(e, e.settle(old), value, before, places, node)
+
+
+def _fits(e: Elaborator, shape: Sequence[Extent], place: Sequence[Extent]) -> bool:
+    """Whether a shape broadcasts to that of a place."""
+    if len(shape) > len(place):
+        return False
+    for have, want in zip(reversed(shape), reversed(place), strict=False):
+        if have == want or have == 1:
+            continue
+        if isinstance(have, Pack) or isinstance(want, Pack) or e.may_differ(have, want):
+            return False
+    return True
 
 
 def combined(e: Elaborator, operator: str, old: Value, new: Value, node: tree.Node) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .code import Code
 from .codes_checking import CHECKING
+from .codes_notation import NOTATION
 
 # 0xx reading, 1xx names, 2xx dtypes, 3xx dimensions and shapes, 4xx index notation, 5xx calls and functions,
 # 6xx control flow, 7xx imports and files, 8xx tests, W9xx warnings.
@@ -263,6 +264,7 @@ CODES: dict[str, Code] = {
         'param w: f32[3, 4] from "weights.npy"',
     ),
     **CHECKING,
+    **NOTATION,
 }
 
 __all__ = ["CODES", "Code"]
