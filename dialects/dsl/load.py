@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -253,7 +253,7 @@ def test_body(e: Elaborator, module: Module, test: tree.Test) -> functions.Frame
 
 
 @contextmanager
-def _deep() -> Iterator[None]:
+def _deep() -> Generator[None]:
     """Room for programs that nest as deep as the language allows."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, 60_000))
@@ -394,8 +394,7 @@ def instantiate_test(files: Files, test: tree.Test, context: LaminaContext) -> T
             second = None if right is None else len(values) + 1
             found.append(functions.Expectation(node, len(values), second, within))
             values += [left] if right is None else [left, right]
-        if not problems.errors:
-            functions.finish(e, TupleValue(tuple(values)), test)
+        functions.finish(e, TupleValue(tuple(values)), test)
     if problems.errors:
         raise ProgramError(problems)
     function = functions.function_of(e, "main", block, "public", test)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from ..language.problems import Label
 from . import promotion
 from .facts import Facts
 from .scope import Entry, Scope
-from .types import TensorType, TupleType, Type, ir_type
+from .types import DType, TensorType, TupleType, Type, ir_type
 from .values import AnyValue, TupleValue, Value, describe, unknown
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def condition(e: Elaborator, node: tree.Expression, scope: Scope) -> Value:
 
 
 @contextmanager
-def assuming(e: Elaborator, node: tree.Expression, scope: Scope, holds: bool) -> Iterator[Scope]:
+def assuming(e: Elaborator, node: tree.Expression, scope: Scope, holds: bool) -> Generator[Scope]:
     """A scope in which a condition holds or does not; what that says about dimensions is believed inside."""
     from .statements import assume
 
@@ -57,8 +57,13 @@ def assuming(e: Elaborator, node: tree.Expression, scope: Scope, holds: bool) ->
 Arm = Callable[[], "list[AnyValue] | None"]
 
 
-def branch(e: Elaborator, chosen: Value, arms: tuple[Arm, Arm], node: tree.Node) -> list[AnyValue] | None:
-    """`stablehlo.if` of two arms that give values of the same types; None where one gives none."""
+def branch(
+    e: Elaborator, chosen: Value, arms: tuple[Arm, Arm], node: tree.Node, wanted: DType | None = None
+) -> list[AnyValue] | None:
+    """`stablehlo.if` of two arms that give values of the same types; None where one gives none.
+
+    Numbers written out in both take the dtype `wanted`, if one is known.
+    """
     blocks = (Block(), Block()) if e.emits else (None, None)
     given: list[list[AnyValue] | None] = []
     for arm, block in zip(arms, blocks, strict=True):
@@ -70,8 +75,8 @@ def branch(e: Elaborator, chosen: Value, arms: tuple[Arm, Arm], node: tree.Node)
     one, two = given
     if one is None or two is None:
         return None
-    kinds = [_common(e, a, b, node) for a, b in zip(one, two, strict=True)]
-    if not e.emits:
+    kinds = [_common(e, a, b, node, wanted) for a, b in zip(one, two, strict=True)]
+    if not e.emits or blocks[0] is None:
         return [_typed(kind, node) for kind in kinds]
     for block, values in zip(blocks, given, strict=True):
         assert block is not None and values is not None
@@ -104,17 +109,17 @@ def _typed(kind: Type, node: tree.Node) -> AnyValue:
     return Value(kind, node=node)
 
 
-def _common(e: Elaborator, a: AnyValue, b: AnyValue, node: tree.Node) -> Type:
+def _common(e: Elaborator, a: AnyValue, b: AnyValue, node: tree.Node, wanted: DType | None) -> Type:
     """The one type of what two arms give; unknown after an error."""
     if isinstance(a, TupleValue) and isinstance(b, TupleValue) and len(a.items) == len(b.items):
-        return TupleType(tuple(_common(e, x, y, node) for x, y in zip(a.items, b.items, strict=True)))
+        return TupleType(tuple(_common(e, x, y, node, None) for x, y in zip(a.items, b.items, strict=True)))
     if isinstance(a, Value) and isinstance(b, Value):
         if a.unknown or b.unknown:
             return a.type if b.unknown else b.type
         from .annotations import fits
 
         if fits(e, b.type.shape, a.type.shape):
-            dtype = _dtype(a, b)
+            dtype = _dtype(a, b, wanted)
             if dtype is not None:
                 return TensorType(dtype, a.type.shape)
     places = [
@@ -126,8 +131,10 @@ def _common(e: Elaborator, a: AnyValue, b: AnyValue, node: tree.Node) -> Type:
     return unknown().type
 
 
-def _dtype(a: Value, b: Value) -> Any:
+def _dtype(a: Value, b: Value, wanted: DType | None) -> Any:
     if a.weak and b.weak:
+        if wanted is not None and promotion.takes(a, wanted) and promotion.takes(b, wanted):
+            return wanted
         return "f32" if "f32" in (a.type.dtype, b.type.dtype) else "i64"
     if a.weak:
         return b.type.dtype if promotion.takes(a, b.type.dtype) else None
@@ -155,6 +162,8 @@ def conditional(e: Elaborator, node: tree.Conditional, scope: Scope, expected: T
         with assuming(e, node.condition, scope, holds) as inner:
             return [e.expression(part, inner, expected)]
 
+    wanted = expected.dtype if isinstance(expected, TensorType) else None
+
     if scope.index is not None:
         then, otherwise = arm(node.then, True)[0], arm(node.otherwise, False)[0]
         if not isinstance(then, Value) or not isinstance(otherwise, Value):
@@ -162,14 +171,12 @@ def conditional(e: Elaborator, node: tree.Conditional, scope: Scope, expected: T
         if then.unknown or otherwise.unknown or chosen.unknown:
             return unknown(node)
         if then.scalar and otherwise.scalar:
-            if then.weak and otherwise.weak and isinstance(expected, TensorType):
-                dtype = expected.dtype
-                then, otherwise = (
-                    e.coerce(v, dtype, node) if promotion.takes(v, dtype) else v for v in (then, otherwise)
-                )
+            dtype = _dtype(then, otherwise, wanted)
+            if dtype is not None and then.weak:
+                then = e.coerce(then, dtype, node.then)
             one, two = e.broadcast_together((then, otherwise), node)
             return e.emit(lambda: hlo.SelectOp(chosen.ssa, one.ssa, two.ssa), one.type, node)  # pyright: ignore
-    found = branch(e, chosen, (lambda: arm(node.then, True), lambda: arm(node.otherwise, False)), node)
+    found = branch(e, chosen, (lambda: arm(node.then, True), lambda: arm(node.otherwise, False)), node, wanted)
     return unknown(node) if found is None or chosen.unknown else found[0]
 
 

@@ -20,7 +20,7 @@ What a part uses: `expression`, `scalar`, `dim` and `type` evaluate parts of the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -68,17 +68,19 @@ class Elaborator:
         self.evaluating: list[tree.Const] = []
         self.frames: list[Frame] = []  # the functions whose bodies are being walked, outermost first
         self.depth = 0
+        self.failed = False  # an instance is wrong: the walk goes on to find what else is, but makes no more ops
 
     # What is wrong -------------------------------------------------------------------------------------------------
 
     def error(self, code: str, message: str, node: tree.Node | tree.Span, *labels: Label, hint: str = "") -> Value:
         """Reports a mistake at `node`, with labels where several places are concerned; the value is unknown."""
         self.problems.add(code, message, node, *labels, hint=hint)
+        self.failed |= self.builder is not None
         return unknown(node if isinstance(node, tree.Node) else None)
 
     def warn(self, code: str, message: str, node: tree.Node, hint: str = "") -> None:
         """Reports what is likely not meant, while checking."""
-        if not self.emits:
+        if self.builder is None:
             self.problems.add(code, message, node, hint=hint, severity="warning")
 
     def unknown(self, node: tree.Node) -> Value:
@@ -194,8 +196,8 @@ class Elaborator:
 
     @property
     def emits(self) -> bool:
-        """Whether this is instance mode."""
-        return self.builder is not None
+        """Whether ops are made: in instance mode, until something is wrong."""
+        return self.builder is not None and not self.failed
 
     @property
     def context(self) -> LaminaContext:
@@ -214,8 +216,9 @@ class Elaborator:
 
     def emit_all(self, make: Callable[[], Operation], kinds: Sequence[Type], node: tree.Node) -> list[Value]:
         """The results of an op, which have these types. `make` is called in instance mode only."""
-        if self.builder is None or any(is_unknown(kind) for kind in kinds):
+        if not self.emits or any(is_unknown(kind) for kind in kinds):
             return [Value(kind, node=node) for kind in kinds]
+        assert self.builder is not None
         op = make()
         self.builder.insert(op, node)
         for result, kind in zip(op.results, kinds, strict=True):
@@ -225,11 +228,12 @@ class Elaborator:
 
     def insert(self, op: Operation, node: tree.Node) -> None:
         """Puts an op without results that matter into the current block, in instance mode."""
-        assert self.builder is not None
-        self.builder.insert(op, node)
+        if self.emits:
+            assert self.builder is not None
+            self.builder.insert(op, node)
 
     @contextmanager
-    def inside(self, block: Block) -> Iterator[Block]:
+    def inside(self, block: Block) -> Generator[Block]:
         """Emits into `block` for a while; in instance mode."""
         assert self.builder is not None
         with self.builder.inside(block):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, ModuleOp, StringAttr
@@ -34,7 +34,7 @@ class Emitter:
         return FileLineColLoc.new((name, IntAttr(span.line), IntAttr(span.column)))
 
     @contextmanager
-    def inside(self, block: Block) -> Iterator[Block]:
+    def inside(self, block: Block) -> Generator[Block]:
         """Fills `block` for a while."""
         outer, self.block = self.block, block
         try:

@@ -173,6 +173,8 @@ def call(
         return unknown(node)
     bound = match.bound
     try:
+        if e.failed:
+            return _as_declared(match.signature.result or UNKNOWN, node)
         if e.builder is None:
             return value_of(bound.type(result_of(e, match.signature, node)), node)
         return emit_call(e, match, bound, node)
@@ -410,7 +412,7 @@ def finish(e: Elaborator, result: AnyValue | None, node: tree.Node) -> Type | No
     if not isinstance(result, Value | TupleValue):
         return None
     values = flatten(result)
-    if any(part.ssa is None for part in values):
+    if not e.emits or any(part.ssa is None for part in values):
         return None
     e.insert(ReturnOp(*[part.ssa for part in values if part.ssa is not None]), node)
     return result.type

@@ -65,12 +65,14 @@ def binary(e: Elaborator, node: tree.Binary, scope: Scope, expected: Type | None
 
 def elementwise(e: Elaborator, operator: str, left: Value, right: Value, node: tree.Node) -> Value:
     """An operator on tensors after broadcasting."""
-    reach = integers.reach(operator, left, right)
+    reach = integers.reach("//" if operator == "/" else operator, left, right)
     if operator in ("and", "or"):
         for side in (left, right):
             if kind_of(side.type.dtype) != "bool":
                 message = f"'{operator}' takes bool, got {side.type.dtype}"
                 return e.error("E206", message, side.node or node, hint="compare it: x != 0")
+    if operator == "/" and _of_indices(left, right):
+        operator = "//"  # of indices, as of dimensions
     if operator == "/" and left.weak and right.weak:
         left, right = e.settle(left, prefer_float=True), e.settle(right, prefer_float=True)
     left, right = e.broadcast_together((left, right), node)
@@ -86,6 +88,12 @@ def elementwise(e: Elaborator, operator: str, left: Value, right: Value, node: t
         return Value(*_parts(op(e, left, right, node)), node=node, range=reach)
     made = e.emit(lambda: op(left.ssa, right.ssa), left.type, node)
     return Value(*_parts(made), node=node, range=reach)
+
+
+def _of_indices(left: Value, right: Value) -> bool:
+    """Whether indices and numbers known when compiling are divided, of which one is an index."""
+    counted = [side.range is not None for side in (left, right)]
+    return any(counted) and all(c or side.dim is not None for c, side in zip(counted, (left, right), strict=True))
 
 
 def _parts(value: Value) -> tuple[Any, Any]:

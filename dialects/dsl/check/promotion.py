@@ -34,7 +34,7 @@ def _take(e: Elaborator, value: Value, dtype: DType, node: tree.Node | None) -> 
     """A constant with a dtype of its own, as an op in instance mode."""
     const = value.const
     kind = value.type.with_dtype(dtype)
-    if e.builder is None or isinstance(const, Unbound | Poly):
+    if not e.emits or isinstance(const, Unbound | Poly):
         return replace(value, type=kind, weak=False, node=node)
     assert node is not None
     problem = misfit(const, dtype)
