@@ -29,6 +29,7 @@ __all__ = [
     "maximum",
     "minimum",
     "opaque",
+    "pack_size",
     "solve",
     "symbol",
     "symbols_of",
@@ -152,6 +153,11 @@ Extent: TypeAlias = int | Poly | Pack
 def symbol(name: str, least: int | None = 0) -> Poly:
     """The dimension called `name`."""
     return _atom(Symbol(name, least))
+
+
+def pack_size(pack: Pack) -> Poly:
+    """The product of the dimensions of a pack."""
+    return symbol(f"size({pack})")
 
 
 def _atom(atom: Atom) -> Poly:

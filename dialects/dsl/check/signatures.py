@@ -124,13 +124,24 @@ def signature(e: Elaborator, function: tree.Function, module: Module) -> Signatu
         const = p.type.dtype.text if isinstance(p.type, tree.TensorType) and p.type.const else ""
         parameters.append(Parameter(p.name.text, UNKNOWN, const, p))
     found.parameters = tuple(parameters)
+    builder, e.builder = e.builder, None  # heads are read in the function's own symbols
+    try:
+        _read_types(e, found)
+    finally:
+        e.builder = builder
+    return found
+
+
+def _read_types(e: Elaborator, found: Signature) -> None:
+    function = found.node
     scope = scope_of(e, found, found.generic())
-    found.parameters = tuple(Parameter(p.name, e.type(p.node.type, scope), p.const, p.node) for p in parameters)
+    found.parameters = tuple(Parameter(p.name, e.type(p.node.type, scope), p.const, p.node) for p in found.parameters)
     for p in found.parameters:
         e.types[p.node.name] = p.type
+        if not p.const:  # a result may speak of the size of an argument
+            scope.define(p.node.name, Value(p.type, node=p.node.name), "parameter", used=True)
     if function.result is not None:
         found.result = e.type(function.result, scope)
-    return found
 
 
 def _dtypes_in(function: tree.Function) -> set[str]:

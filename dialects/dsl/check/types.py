@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ from xdsl.dialects import builtin
 from xdsl.ir import Attribute
 
 from ....compiler.dtypes import dtype_of, element_type_of
-from .dims import Dim, Extent, Pack, evaluate
+from .dims import Dim, Extent, Pack, evaluate, pack_size
 
 KINDS = ("any", "number", "float", "int", "complex")
 """The classes of dtypes that a type parameter can be restricted to."""
@@ -171,8 +171,19 @@ class Binding:
             if isinstance(extent, Pack):
                 found += self.packs.get(extent.name, (extent,))
             else:
-                found.append(evaluate(extent, self.dims))
+                found.append(evaluate(extent, self.sizes))
         return tuple(found)
+
+    @cached_property
+    def sizes(self) -> dict[str, Dim]:
+        """The dimensions, and the sizes of packs."""
+        found = dict(self.dims)
+        for name, extents in self.packs.items():
+            total: Dim = 1
+            for extent in extents:
+                total = total * (pack_size(extent) if isinstance(extent, Pack) else extent)
+            found[f"size(..{name})"] = total
+        return found
 
     def dtype(self, dtype: DType) -> DType:
         """The dtype that a type parameter stands for."""

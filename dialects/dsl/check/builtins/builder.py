@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from .....compiler.diagnostics import LaminaError
 from .... import stablehlo as hlo
 from ...language import tree
-from ..dims import Dim, Extent, Pack, bounds
+from ..dims import Dim, Extent, Pack, bounds, pack_size
 from ..promotion import same_shape
 from ..types import TensorType, dtype_name
 from ..values import UNBOUND, TupleValue, Value
@@ -188,8 +188,9 @@ class Builder:
             if isinstance(extent, Pack):
                 if self.emits:
                     raise Undetermined
-                return total  # only its type matters while checking
-            total = total * extent
+                total = total * pack_size(extent)
+            else:
+                total = total * extent
         return total
 
     def product(self, dims: Iterable[Extent]) -> Dim:
