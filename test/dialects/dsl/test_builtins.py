@@ -237,7 +237,10 @@ CONSTRUCTORS: dict[str, tuple[str, Any]] = {
     "ones": ("ones(i32[2])", np.ones(2, np.int32)),
     "full": ("full(f64[2, 2], 1.5)", np.full((2, 2), 1.5)),
     "iota": ("iota(i32[2, 3], axis=1)", np.tile(np.arange(3, dtype=np.int32), (2, 1))),
-    "arange": ("arange(2, 11, 3)", np.arange(2, 11, 3)),
+    "arange": (
+        "arange(2, 11, 3) + sum(arange(5, 10000)) - arange(0, -3, -1)",
+        np.arange(2, 11, 3) + np.sum(np.arange(5, 10000)) - np.arange(0, -3, -1),
+    ),
     "linspace": ("linspace(0, 1, 5)", np.linspace(0, 1, 5).astype(np.float32)),
     "eye": ("eye(f32[3, 4], k=1)", np.eye(3, 4, 1, np.float32)),
 }
@@ -446,6 +449,9 @@ def test_every_builtin_has_a_value_test() -> None:
         ("concat([x, i32(x)])", "E251", "i32"),
         ("reshape(x, [5, 5])", "E353", "24"),
         ("reshape(x, [-1, -1])", "E353", "one"),
+        ("reshape(x, [-2, -12])", "E350", "less than 0"),
+        ("pad(x, [[-2, -1], [0, 0], [0, 0]])", "E350", "less than 0"),
+        ("conv(x, ones(f32[1, 3, 9]))", "E350", "less than 0"),
         ("transpose(x, [0, 0, 1])", "E351", "order"),
         ('rearrange(x, "a b -> b a")', "E352", "2 axes"),
         ('rearrange(x, "a b c -> a b", c=1)', "E352", "missing"),

@@ -62,7 +62,10 @@ class Builder:
 
     def emit(self, make: Callable[[], Operation], dtype: Any, shape: Sequence[Extent]) -> Value:
         """The one result of an op, of this type; `make` is called in instance mode only."""
-        return self.elaborator.emit(make, TensorType(dtype, tuple(shape)), self.node)
+        kind = TensorType(dtype, tuple(shape))
+        if any(isinstance(extent, int) and extent < 0 for extent in shape):
+            raise self.fail("E350", f"{self.name} would give {kind}: no axis has less than 0 elements")
+        return self.elaborator.emit(make, kind, self.node)
 
     def scalar(self, number: Number | Dim, dtype: Any) -> Value:
         """A constant of rank 0."""

@@ -54,9 +54,19 @@ def arange(b: Builder, start: Number, stop: Number | None = None, step: Number =
     first, last = (0, start) if stop is None else (start, stop)
     if step == 0:
         raise b.fail("E553", "the step is 0", "step")
-    count = max(math.ceil((last - first) / step), 0)
-    dtype = "i64" if all(isinstance(n, int) for n in (first, last, step)) else "f32"
-    return b.array(lambda: first + np.arange(count) * step, dtype, (count,))
+    if not all(math.isfinite(n) for n in (first, last, step)):
+        raise b.fail("E553", "arange takes finite numbers")
+    whole = all(isinstance(n, int) for n in (first, last, step))
+    count = max(-((first - last) // step) if whole else math.ceil((last - first) / step), 0)
+    return _steps(b, first, step, int(count), "i64" if whole else "f32")
+
+
+def _steps(b: Builder, first: Number, step: Number, count: int, dtype: str) -> Value:
+    """first, first + step, … : written out where they are few."""
+    if count <= 4096:
+        return b.array(lambda: first + np.arange(count) * step, dtype, (count,))
+    places = b.convert(b.iota("i64", (count,), 0), dtype)
+    return b.binary(hlo.AddOp, b.binary(hlo.MultiplyOp, places, b.splat(step, places)), b.splat(first, places))
 
 
 @builtin("linspace")
@@ -64,7 +74,9 @@ def linspace(b: Builder, start: Number, stop: Number, count: int) -> Value:
     """`count` numbers from start to stop, both included, evenly apart, in f32."""
     if count < 0:
         raise b.fail("E553", f"the count is {count}", "count")
-    return b.array(lambda: np.linspace(start, stop, count), "f32", (count,))
+    if not math.isfinite(start) or not math.isfinite(stop):
+        raise b.fail("E553", "linspace takes finite numbers")
+    return _steps(b, start, (stop - start) / max(count - 1, 1), count, "f32")
 
 
 @builtin("eye")

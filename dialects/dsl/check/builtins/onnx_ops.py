@@ -214,7 +214,7 @@ def _made(
         elif value is None:
             values.append(_add(block, NoValueOp.create(result_types=[NoneType()], location=location)))
         else:
-            array = value.astype(_wanted(b, schema, place, value, inputs))
+            array = _taken(b, value, _wanted(b, schema, place, value, inputs))
             cls = op_class("onnx.Constant")
             assert cls is not None
             name = schema.inputs[min(place, len(schema.inputs) - 1)].name
@@ -237,6 +237,15 @@ def _made(
         text, hint = (error.message, error.hint or "") if isinstance(error, LaminaError) else (first_line(error), "")
         raise b.fail("E557", f"{b.name}: {text}", hint=hint) from error
     return b.spliced(module, [ssa(value) for value in operands])
+
+
+def _taken(b: Builder, value: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
+    """Numbers written out in the dtype that the operator takes, which must be able to hold whole ones."""
+    with np.errstate(all="ignore"):
+        array = value.astype(dtype)
+    if np.issubdtype(array.dtype, np.integer) and not np.array_equal(array, value):
+        raise b.fail("E557", f"{b.name}: {value} cannot be {array.dtype}")
+    return array
 
 
 def _add(block: Block, op: Operation) -> SSAValue:
