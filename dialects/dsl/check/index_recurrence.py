@@ -244,6 +244,8 @@ def _loop(
     shape = sizes_of(kind.shape)
     turns = int(np.prod([_extent(indices[position]) for position in order]))
     empty = e.emit(lambda: e.constant(np.broadcast_to(np.zeros((), numpy_dtype(kind.dtype)), shape)), kind, node)
+    if 0 in shape:
+        return empty
     zero, one, stop = (_number(e, n, node) for n in (0, 1, turns))
     types = [scalar(i64), ir_type(kind)]
     cond, body = Block(arg_types=types), Block(arg_types=types)
