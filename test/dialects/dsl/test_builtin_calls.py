@@ -18,13 +18,22 @@ fn g(a: f32, b: f32) -> f32 = a + b
 fn h(x: f32[2, 3]) -> (f32[2, 3], i64) { return x, 1 }
 fn main[N, T: any, ..S](x: f32[N, 3], y: f32[3, N], i: i32[2], b: bool[2], c: c64[4], z: f32[0, 2], s: f32, e: T[..S],
     u: u8[3], k: const int = 1, r: const float = 0.5) = """
-INPUTS = [("f32", (2, 3)), ("f32", (3, 2)), ("i32", (2,)), ("bool", (2,)), ("c64", (4,)), ("f32", (0, 2)), ("f32", ())]
-INPUTS += [("i8", (2, 2)), ("u8", (3,))]
-ARGUMENTS = (
-    "x x x y i b c z s e u k r g h exp N 2*N 1 0 -1 2.5 true inf nan 99 -99 f32 i32 f32[2,3] [1,2] [x,x] [x,y] [] [[1]] "
-    "[[1,1],[0,2]] (x,y) [N,3] [N,-1] [0] [-1,0] [1,0] [0,1,2] sum(x) nosuch x[0] h(x) () [[1,2],[3]] [0,0]"
-).split()
-TEXTS = ['"a b -> b a"', '"max"', '""', '"(a"']
+INPUTS = [
+    ("f32", (2, 3)),
+    ("f32", (3, 2)),
+    ("i32", (2,)),
+    ("bool", (2,)),
+    ("c64", (4,)),
+    ("f32", (0, 2)),
+    ("f32", ()),
+    ("i8", (2, 2)),
+    ("u8", (3,)),
+]
+WORDS = """
+x x x y i b c z s e u k r g h exp N 2*N 1 0 -1 2.5 true inf nan 99 -99 f32 i32 f32[2,3] [1,2] [x,x] [x,y] [] [[1]]
+[[1,1],[0,2]] (x,y) [N,3] [N,-1] [0] [-1,0] [1,0] [0,1,2] sum(x) nosuch x[0] h(x) () [[1,2],[3]] [0,0]
+"""
+ARGUMENTS = [*WORDS.split(), '"a b -> b a"', '"max"', '""', '"(a"']
 
 
 def call(rng: random.Random) -> str:
@@ -39,7 +48,7 @@ def call(rng: random.Random) -> str:
         name, names = rng.choice(operator_names()), ["axis", "perm", "to", "A", "X"]
     given: list[str] = []
     for position in range(rng.choice((1, 1, 1, 2, 2, 3))):
-        argument = rng.choice([*ARGUMENTS, *TEXTS]) if position or rng.random() < 0.7 else "x"
+        argument = rng.choice(ARGUMENTS) if position or rng.random() < 0.7 else "x"
         given.append(f"{rng.choice(names)}={argument}" if names and rng.random() < 0.25 else argument)
     return f"{name}({', '.join(given)})"
 

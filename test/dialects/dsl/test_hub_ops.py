@@ -251,6 +251,13 @@ def test_value(evaluate: Evaluate, name: str) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
+def test_built_in_functions_as_bodies(evaluate: Evaluate) -> None:
+    text = "fn main(x: f32[2, 3]) = stablehlo.reduce(x, -inf, dimensions=[1], body=maximum), stablehlo.map(x, abs)"
+    largest, sizes = evaluate(text, X)
+    np.testing.assert_array_equal(largest, X.max(1))
+    np.testing.assert_array_equal(sizes, np.abs(X))
+
+
 def test_a_type_is_known_once_dimensions_are_bound(evaluate: Evaluate) -> None:
     (found,) = evaluate("fn main[N](x: f32[N, 3]) -> f32[3, N] = stablehlo.transpose(x, permutation=[1, 0]) + 1", X)
     np.testing.assert_array_equal(found, X.T + 1)
@@ -266,6 +273,9 @@ def test_a_type_is_known_once_dimensions_are_bound(evaluate: Evaluate) -> None:
         ("stablehlo.transpose(x, perm=[1, 0])", "E551", "no parameter 'perm'"),
         ("stablehlo.transpose(x)", "E550", "permutation"),
         ("stablehlo.reduce(x, 0.0, dimensions=[1], body=1)", "E553", "function"),
+        ("stablehlo.reduce(x, 0.0, dimensions=[1], body=abs)", "E553", "no function of 2"),
+        ("stablehlo.reduce(x, 0.0, dimensions=[1], body=concat)", "E553", "no function of 2"),
+        ("stablehlo.map(x, nosuch)", "E101", ""),
         ('stablehlo.reduce(x, 0.0, dimensions=[1], body="plus")', "E355", "plus"),
         ('stablehlo.compare(x, x, comparison_direction="LESS")', "E355", "LESS"),
     ],

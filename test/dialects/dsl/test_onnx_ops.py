@@ -6,12 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from lamina.compiler.weights import WeightStore
+from lamina.dialects.dsl.load import bind, check, instantiate, load_file
+from lamina.tools.sources import new_context
 
 Evaluate = Callable[..., list[Any]]
 ProblemOf = Callable[..., Any]
@@ -137,3 +140,19 @@ def test_params(evaluate: Evaluate, tmp_path: Path) -> None:
     fn main[N](x: f32[N, 3]) -> f32[N, 4] = x @ transpose(w) + x @ transpose(v) + b
     """
     np.testing.assert_allclose(evaluate(text, X, base=tmp_path)[0], 2 * X @ W.T + np.arange(4))
+
+
+def test_params_are_mapped_and_names_in_their_types_bound(tmp_path: Path) -> None:
+    np.save(tmp_path / "table.npy", np.arange(400, dtype=np.float32).reshape(100, 4))
+    np.save(tmp_path / "half.npy", np.ones(3, ml_dtypes.bfloat16))
+    files = tmp_path / "program.lam"
+    files.write_text(
+        'param table: f32[V, D] from "table.npy"\nparam half: bf16[N] from "half.npy"\n'
+        "fn main(i: i64[2]) -> (f32[2, 4], bf16[3]) = take(table, i), half"
+    )
+    context = new_context()
+    program = load_file(files)
+    assert not check(program).errors
+    instantiate(program, bind(program, "main", [("i64", (2,))]), context)
+    (key,) = context.weights
+    assert isinstance(context.weights.get(key), np.memmap)

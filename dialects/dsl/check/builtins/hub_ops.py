@@ -22,10 +22,11 @@ from .....compiler.diagnostics import LaminaError
 from ....stablehlo import CHLO, CompositeOp, ReturnOp, StableHLO, StableHLOOp, shapes, single_block
 from ...language import tree
 from ..types import dtype_name, ir_type
-from ..values import FunctionValue, TupleValue, Value
+from ..values import AnyValue, FunctionValue, TupleValue, Value
 from .arguments import Reader, assign
 from .builder import Builder, ssa
 from .failure import Failure, Undetermined, first_line
+from .table import TABLE
 
 UNREACHABLE = {
     "stablehlo.return": "it ends the body of an op; functions have `return`",
@@ -239,6 +240,22 @@ def _made(b: Builder, op: type[StableHLOOp], read: dict[str, Any]) -> Value | Tu
     return b.placed(made)
 
 
+def _applied(b: Builder, function: FunctionValue, values: Sequence[Value]) -> AnyValue:
+    """A function of the program, or a built-in one of tensors: `body=maximum`."""
+    built_in = TABLE.get(function.name) if function.builtin else None
+    if built_in is None:
+        return b.elaborator.apply(function, values, b.node)
+    inner = Builder(b.elaborator, b.node, function.name)
+    for parameter, value in zip(built_in.parameters, values, strict=False):
+        if parameter.annotation not in ("Value", "Value | None"):
+            raise inner.fail("E553", f"{function.name} is no function of {len(values)} tensors")
+        inner.places[parameter.name] = value.node or b.node
+    least = sum(parameter.default is parameter.empty for parameter in built_in.parameters)
+    if not least <= len(values) <= len(built_in.parameters):
+        raise inner.fail("E553", f"{function.name} is no function of {len(values)} tensors")
+    return built_in.meaning(inner, *values)
+
+
 def _settled(b: Builder, read: dict[str, Any]) -> dict[str, Any]:
     """The operands with dtypes of their own: numbers written out take that of the first tensor."""
     tensors = [v for value in read.values() for v in (value if isinstance(value, list) else [value])]
@@ -302,7 +319,7 @@ def _region(b: Builder, function: FunctionValue, arguments: Sequence[Attribute])
     region, block = single_block(arguments)
     with b.elaborator.inside(block):
         values = [b.wrap(argument) for argument in block.args]
-        result = b.elaborator.apply(function, values, b.node)
+        result = _applied(b, function, values)
         items = result.items if isinstance(result, TupleValue) else (result,)
         found: list[SSAValue] = []
         for item in items:
