@@ -20,14 +20,12 @@ from ....compiler.diagnostics import LaminaError
 from ....compiler.dtypes import dtype_of
 from ....compiler.weights import Array
 from ....dialects.dsl import AccessOp, ComprehensionOp
+from .blocks import blocks_of
 from .builder import element_of, shape_of
 from .forms import LARGEST_TABLE, Form, Index, Linear, Table, simplest, tabulate
 from .gathers import Subscript, gather, place_of, take, within
 from .lifting import Lifted, Lifter, lifts
-from .pieces import Piece, pieces_of
-
-MOST_PIECES = 4
-"""A read in more pieces than this, which are slices, is a gather."""
+from .pieces import MOST_PIECES, Piece, pieces_of
 
 
 @dataclass
@@ -83,6 +81,11 @@ def read(
         inner = read(lifter, source, forms, subscripts, None)
         mask = within(lifter, forms, subscripts, sizes)
         return lifter.select(mask, inner, fill)
+    dependent = [subscript for form, subscript in zip(forms, subscripts, strict=True) if not _is_known(form)]
+    blocks = blocks_of(forms, {i for subscript in dependent for i in place_of(lifter, subscript).axes})
+    if blocks is not None:
+        parts = [form if form is None else blocks.rewritten(form) for form in forms]
+        return blocks.merged(lifter, read(lifter, source, parts, subscripts, outside))
     groups, dynamic = _groups(forms)
     for group in list(groups):
         if not _is_small(forms, group):
@@ -126,6 +129,10 @@ def _indices(lifter: Lifter, form: Form | None, subscript: Subscript) -> tuple[I
     return place_of(lifter, subscript).axes if form is None else form.indices
 
 
+def _is_known(form: Form | None) -> bool:
+    return form is not None and (isinstance(form, Table) or form.is_known)
+
+
 def _is_within(form: Form | None, size: int) -> bool:
     """Whether a subscript is known to stay inside its axis."""
     if isinstance(form, Table):
@@ -141,7 +148,7 @@ def _groups(forms: Sequence[Form | None]) -> tuple[list[set[int]], set[int]]:
     groups: list[set[int]] = []
     dynamic: set[int] = set()
     for d, form in enumerate(forms):
-        if form is None or (isinstance(form, Linear) and not form.is_known):
+        if form is None or not _is_known(form):
             dynamic.add(d)
             continue
         sharing = [g for g in groups if any(i in _indices_of(forms[e]) for e in g for i in form.indices)]
@@ -278,20 +285,21 @@ def _split(lifter: Lifter, state: Read, positions: list[int], d: int, form: Form
     if not isinstance(form, Linear) or len(form.indices) < 2:
         return False
     b, size = lifter.b, state.shape()[d]
-    parts = sorted(form.indices, key=lambda i: (i.size > 1, -form.terms[i]))  # of size 1 anywhere
+    parts = sorted(form.indices, key=lambda i: (i.size > 1, -abs(form.terms[i])))  # of size 1 anywhere
     wide = [i for i in parts if i.size > 1]
-    steps = [form.terms[i] for i in wide] or [1]
+    steps = [abs(form.terms[i]) for i in wide] or [1]
     fits = all(big == small * i.size for big, small, i in zip(steps, steps[1:], wide[1:], strict=False))
     low, high = form.range
-    if not fits or steps[-1] < 1 or (outside is None and (low < 0 or high >= size)):
+    if not fits or (outside is None and (low < 0 or high >= size)):
         return False
     total = Index(prod(i.size for i in parts), 0)
-    whole = pieces_of(Linear({total: steps[-1]}, form.constant), size, outside is not None)
+    whole = pieces_of(Linear({total: steps[-1]}, low), size, outside is not None)
     if whole is None:
         return False
     value = _join(lifter, state.value, d, whole, outside)
     shape = list(shape_of(value))
-    state.value = b.reshape(value, [*shape[:d], *(i.size for i in parts), *shape[d + 1 :]])
+    value = b.reshape(value, [*shape[:d], *(i.size for i in parts), *shape[d + 1 :]])
+    state.value = b.reverse(value, [d + n for n, i in enumerate(parts) if form.terms[i] < 0])
     state.dims[d : d + 1] = parts
     positions[d : d + 1] = [-1] * len(parts)
     return True

@@ -9,6 +9,9 @@ import numpy as np
 from ....compiler.weights import Array
 from .forms import Form, Linear, tabulate
 
+MOST_PIECES = 4
+"""A read in more pieces than this, which are slices, is a gather."""
+
 
 @dataclass(frozen=True)
 class Piece:
@@ -48,8 +51,8 @@ def pieces_of(form: Form, size: int, has_outside: bool) -> list[Piece] | None:
             return [piece]
     values = tabulate(form, form.indices).reshape(-1)
     if has_outside:
-        return _runs(np.where((values >= 0) & (values < size), values, -1))
-    return _runs(np.clip(values, 0, size - 1))
+        return runs(np.where((values >= 0) & (values < size), values, -1))
+    return runs(np.clip(values, 0, size - 1))
 
 
 def _linear(form: Linear, size: int) -> Piece:
@@ -64,7 +67,7 @@ def _linear(form: Linear, size: int) -> Piece:
     return Piece(start + first * step, step, last - first + 1, first, index.size - 1 - last)
 
 
-def _runs(values: Array) -> list[Piece]:
+def runs(values: Array) -> list[Piece]:
     """Splits a list of places, -1 for outside, into long runs from the front."""
     pieces: list[Piece] = []
     at, before, n = 0, 0, len(values)

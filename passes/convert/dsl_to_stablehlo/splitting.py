@@ -11,6 +11,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from ....compiler.weights import Array
+from .blocks import Blocks
 from .forms import Index, Linear, Table
 from .lifting import Lifted, Lifter
 from .windows import accesses_of
@@ -27,22 +28,14 @@ def with_blocks(
     if found is None:
         return contract(lifter)
     index, size = found
-    group, place = Index(index.size // size, index.order), Index(size, index.order + 0.5)
-    bound = {
-        argument: Linear().plus(form).plus(Linear({index: -1, group: size, place: 1}), form.terms[index])
-        for argument, form in lifter.forms.bound.items()
-        if index in form.terms
-    }
-    inner = lifter.fork(bound=bound)
-    total = with_blocks(inner, values, reduced, contract)
-    if total is None or not {group, place} & set(total.axes):
-        return total
-    at = min(total.axes.index(axis) for axis in (group, place) if axis in total.axes)
-    rest = [axis for axis in total.axes if axis not in (group, place)]
-    at = sum(1 for axis in total.axes[:at] if axis in rest)
-    value = lifter.expand(total, [*rest[:at], group, place, *rest[at:]])
-    axes = (*rest[:at], index, *rest[at:])
-    return Lifted(lifter.b.reshape(value, [axis.size for axis in axes]), axes)
+    blocks = Blocks.of(index, size)
+    bound: dict[SSAValue, Linear] = {}
+    for argument, form in lifter.forms.bound.items():
+        new = blocks.rewritten(form)
+        assert isinstance(new, Linear)
+        bound[argument] = new
+    total = with_blocks(lifter.fork(bound=bound), values, reduced, contract)
+    return None if total is None else blocks.merged(lifter, total)
 
 
 def _block(lifter: Lifter, values: Sequence[SSAValue], reduced: Collection[Index]) -> tuple[Index, int] | None:

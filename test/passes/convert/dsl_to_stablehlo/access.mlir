@@ -194,6 +194,65 @@ func.func @permuted(%x: tensor<2x13xf32>) -> tensor<2x13xf32> {
   func.return %y : tensor<2x13xf32>
 }
 
+// Blocks of an index repeat what is read.
+// CHECK-LABEL: func.func @upsampled(
+// CHECK-NEXT: %0 = stablehlo.broadcast_in_dim %x, dims = [0, 1] : (tensor<3x6xf32>) -> tensor<3x6x2xf32>
+// CHECK-NEXT: %y = stablehlo.reshape %0 : (tensor<3x6x2xf32>) -> tensor<3x12xf32>
+// CHECK-NEXT: func.return %y : tensor<3x12xf32>
+func.func @upsampled(%x: tensor<3x6xf32>) -> tensor<3x12xf32> {
+  %c0 = stablehlo.constant dense<2> : tensor<i64>
+  %y = dsl.comprehension [3, 12] {
+  ^bb0(%c: tensor<i64>, %i: tensor<i64>):
+    %v1 = stablehlo.divide %i, %c0 : tensor<i64>
+    %v2 = dsl.access %x[%c, %v1] : tensor<3x6xf32>
+    dsl.yield %v2 : tensor<f32>
+  } : tensor<3x12xf32>
+  func.return %y : tensor<3x12xf32>
+}
+
+// Places in blocks tile it.
+// CHECK-LABEL: func.func @tiled(
+// CHECK-NEXT: %0 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<2xf32>) -> tensor<10x2xf32>
+// CHECK-NEXT: %y = stablehlo.reshape %0 : (tensor<10x2xf32>) -> tensor<20xf32>
+// CHECK-NEXT: func.return %y : tensor<20xf32>
+func.func @tiled(%x: tensor<2xf32>) -> tensor<20xf32> {
+  %c0 = stablehlo.constant dense<2> : tensor<i64>
+  %y = dsl.comprehension [20] {
+  ^bb0(%i: tensor<i64>):
+    %v1 = stablehlo.remainder %i, %c0 : tensor<i64>
+    %v2 = dsl.access %x[%v1] : tensor<2xf32>
+    dsl.yield %v2 : tensor<f32>
+  } : tensor<20xf32>
+  func.return %y : tensor<20xf32>
+}
+
+// Depth to space is what a person writes: reshape, transpose, reshape.
+// CHECK-LABEL: func.func @depth_to_space(
+// CHECK-NEXT: %0 = stablehlo.reshape %x : (tensor<12x4x5xf32>) -> tensor<2x2x3x4x5xf32>
+// CHECK-NEXT: %1 = stablehlo.transpose %0, dims = [2, 3, 0, 4, 1] : (tensor<2x2x3x4x5xf32>) -> tensor<3x4x2x5x2xf32>
+// CHECK-NEXT: %2 = stablehlo.reshape %1 : (tensor<3x4x2x5x2xf32>) -> tensor<3x4x2x10xf32>
+// CHECK-NEXT: %y = stablehlo.reshape %2 : (tensor<3x4x2x10xf32>) -> tensor<3x8x10xf32>
+// CHECK-NEXT: func.return %y : tensor<3x8x10xf32>
+func.func @depth_to_space(%x: tensor<12x4x5xf32>) -> tensor<3x8x10xf32> {
+  %c0 = stablehlo.constant dense<2> : tensor<i64>
+  %c1 = stablehlo.constant dense<6> : tensor<i64>
+  %c2 = stablehlo.constant dense<3> : tensor<i64>
+  %y = dsl.comprehension [3, 8, 10] {
+  ^bb0(%c: tensor<i64>, %i: tensor<i64>, %j: tensor<i64>):
+    %v1 = stablehlo.remainder %i, %c0 : tensor<i64>
+    %v2 = stablehlo.multiply %v1, %c1 : tensor<i64>
+    %v3 = stablehlo.remainder %j, %c0 : tensor<i64>
+    %v4 = stablehlo.multiply %v3, %c2 : tensor<i64>
+    %v5 = stablehlo.add %v2, %v4 : tensor<i64>
+    %v6 = stablehlo.add %v5, %c : tensor<i64>
+    %v7 = stablehlo.divide %i, %c0 : tensor<i64>
+    %v8 = stablehlo.divide %j, %c0 : tensor<i64>
+    %v9 = dsl.access %x[%v6, %v7, %v8] : tensor<12x4x5xf32>
+    dsl.yield %v9 : tensor<f32>
+  } : tensor<3x8x10xf32>
+  func.return %y : tensor<3x8x10xf32>
+}
+
 // Overlapping windows that nothing reduces are one too.
 // CHECK-LABEL: func.func @hankel(
 // CHECK-NEXT: %0 = stablehlo.constant dense<{{\[\[}}0, 1, 2], [1, 2, 3]]> : tensor<2x3xi64>

@@ -182,6 +182,8 @@ class Writer:
                 return c
             case 9:
                 return self.op(f"dsl.access %idx[{i}] : tensor<5xi64>")
+            case 11:
+                return do("remainder", i, two)
             case 10:
                 return "%t" if depth else do("add", i, "%t")
             case _:
