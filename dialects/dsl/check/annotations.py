@@ -68,8 +68,10 @@ def _undeclared(node: tree.Name, scope: Scope) -> bool:
     return scope.module.find(node.text) is None and not scope.module.excuses(node.text)
 
 
-def type_(e: Elaborator, node: tree.Type, scope: Scope) -> Type:
+def type_(e: Elaborator, node: tree.Type | tree.Hole, scope: Scope) -> Type:
     """See `Elaborator.type`."""
+    if isinstance(node, tree.Hole):
+        return UNKNOWN  # it has been reported
     if isinstance(node, tree.TupleType):
         return TupleType(tuple(type_(e, item, scope) for item in node.items))
     if node.const:

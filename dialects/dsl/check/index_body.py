@@ -177,7 +177,7 @@ def reduction(e: Elaborator, node: tree.Reduction, scope: Scope, expected: Type 
     nothing: list[Extents | None] = [None] * len(node.binders)
     indices = infer(e, node.binders, uses.uses, scope, notation, nothing, demand_use=True)
     if node.reducer in ARGUMENT and (len(node.binders) != 1 or node.binders[0].pack):
-        e.error("E419", f"{node.reducer} finds the value of one index", node.binders[-1])
+        e.error("E419", f"{node.reducer} finds the value of one index", node.binders[-1] if node.binders else node)
         return unknown(node)
     wanted = None
     if isinstance(expected, TensorType) and node.reducer not in (*ARGUMENT, *BOOLEAN):

@@ -14,19 +14,19 @@ Sizes = Dim
 
 
 @builtin("rearrange")
-def rearrange(b: Builder, x: Value, pattern: str, **sizes: Dim) -> Value:
+def rearrange(b: Builder, /, x: Value, pattern: str, **sizes: Dim) -> Value:
     """Axes by name split, ordered and joined: `rearrange(x, "b (h d) s -> b h s d", h=8)`."""
     return _view(b, x, pattern, sizes, "rearrange", "")
 
 
 @builtin("repeat")
-def repeat(b: Builder, x: Value, pattern: str, **sizes: Dim) -> Value:
+def repeat(b: Builder, /, x: Value, pattern: str, **sizes: Dim) -> Value:
     """As rearrange; names that only the right side has are new axes: `repeat(x, "h w -> h w c", c=3)`."""
     return _view(b, x, pattern, sizes, "repeat", "")
 
 
 @builtin("reduce")
-def reduce(b: Builder, x: Value, pattern: str, reduction: str, **sizes: Dim) -> Value:
+def reduce(b: Builder, /, x: Value, pattern: str, reduction: str, **sizes: Dim) -> Value:
     """As rearrange; axes that only the left side has are reduced: `reduce(x, "b h w c -> b c", "mean")`.
 
     By sum, mean, max, min, prod, any or all.
