@@ -21,6 +21,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block
 
+from ...compiler.collector import collector_paused
 from ...compiler.confined import file_below
 from ...compiler.context import LaminaContext
 from ...compiler.diagnostics import LaminaError
@@ -86,7 +87,8 @@ def load_file(source: str | Path, name: str = "program.lam", folder: Path | None
     else:
         text = source
     loader = _Loader(problems)
-    main = loader.load(text, name, folder, ())
+    with collector_paused():
+        main = loader.load(text, name, folder, ())
     return Files(main, list(loader.modules.values()), problems)
 
 
@@ -254,11 +256,12 @@ def test_body(e: Elaborator, module: Module, test: tree.Test) -> functions.Frame
 
 @contextmanager
 def _deep() -> Generator[None]:
-    """Room for programs that nest as deep as the language allows."""
+    """Room for programs that nest as deep as the language allows; no cycle collection, all that is made stays."""
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(max(before, 60_000))
     try:
-        yield
+        with collector_paused():
+            yield
     finally:
         sys.setrecursionlimit(before)
 

@@ -35,7 +35,7 @@ def _take(e: Elaborator, value: Value, dtype: DType, node: tree.Node | None) -> 
     const = value.const
     kind = value.type.with_dtype(dtype)
     if not e.emits or isinstance(const, Unbound | Poly):
-        return replace(value, type=kind, weak=False, node=node)
+        return Value(kind, value.ssa, const, False, node, value.range)
     assert node is not None
     problem = misfit(const, dtype)
     if problem:

@@ -7,7 +7,7 @@ of what they meet. A constant has no `ssa` until `Elaborator.settle` or `coerce`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -66,7 +66,7 @@ class Value:
 
     def at(self, node: Node) -> Value:
         """The same value as written at another place."""
-        return replace(self, node=node)
+        return Value(self.type, self.ssa, self.const, self.weak, node, self.range)
 
 
 @dataclass(frozen=True, eq=False)

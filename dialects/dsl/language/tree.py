@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 
@@ -25,6 +26,12 @@ class Span(NamedTuple):
     column: int
 
 
+@cache
+def _names(kind: type[Node]) -> tuple[str, ...]:
+    """The fields of a class of nodes but for its span."""
+    return tuple(each.name for each in fields(kind) if each.name != "span")
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Node:
     """Anything in the tree."""
@@ -33,17 +40,19 @@ class Node:
 
     def children(self) -> Iterator[Node]:
         """The nodes directly below this one, in the order of the text."""
-        for each in fields(self):
-            value = getattr(self, each.name)
+        for name in _names(type(self)):
+            value = getattr(self, name)
             for item in value if isinstance(value, tuple) and not isinstance(value, Span) else (value,):
                 if isinstance(item, Node):
                     yield item
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, outside first."""
-        yield self
-        for child in self.children():
-            yield from child.walk()
+        waiting: list[Node] = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += reversed(list(node.children()))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
