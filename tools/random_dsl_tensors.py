@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -289,12 +290,14 @@ class Tensors(Terms):
 
     def binders(self, dims: tuple[Dim, ...]) -> list[str]:
         """New indices for the dimensions."""
-        names = [self.fresh("i") for _ in dims]
+        names = [self.fresh("k") for _ in dims]
         self.indices |= dict(zip(names, dims, strict=True))
         return names
 
-    def written(self, names: list[str], dims: tuple[Dim, ...], body: Expression) -> str:
-        """The binders; those whose range shows in the body may do without."""
+    def written(self, names: list[str], dims: tuple[Dim, ...], body: Expression, guard: str = "") -> str:
+        """The binders; those whose range shows in the body may do without, unused ones begin with _."""
+        used = set(re.findall(r"\w+", f"{body.text} {guard}"))
+        names = [name if name in used else f"_{name}" for name in names]
         free = [name in body.plain and self.chance(2) for name in names]
         return ", ".join(
             name if inferred else f"{name}: {d.text}" for name, d, inferred in zip(names, dims, free, strict=True)
@@ -324,7 +327,7 @@ class Tensors(Terms):
             return small(np.asarray(REDUCERS[name](values)).astype(DTYPES[dtype]), body.exact)
 
         where = "" if guard is None else f" where {guard.text}"
-        text = f"{name}[{self.written(names, dims, body)}{where}] {body.at(REDUCTION)}"
+        text = f"{name}[{self.written(names, dims, body, where)}{where}] {body.at(REDUCTION)}"
         return Expression(text, REDUCTION, dtype, (), value, body.exact, body.plain - frozenset(names))
 
     def comprehension(self, dims: tuple[Dim, ...], dtype: str | None = None) -> tuple[list[str], Expression]:

@@ -111,17 +111,19 @@ def _dtype(
     e: Elaborator, node: tree.Define, scope: Scope, notation: Notation, indices: Sequence[Index], shape: Extents
 ) -> DType | None:
     """The dtype for which the body has that dtype: one of those that occur in it, or that of numbers."""
-    found: DType | None = None
+    best: DType | None = None
+    least = 0
     for dtype in _candidates(e, node, scope):
         expected = TensorType(dtype)
         with trial(e, node) as problems:
             value = _walk(e, node, scope, notation, indices, Value(TensorType(dtype, shape)), expected)
-        if problems.errors:
-            found = found or dtype  # its errors are the ones to tell
-        elif value.unknown or value.type.dtype == dtype:
+        count = len(problems.errors)
+        if not count and (value.unknown or value.type.dtype == dtype):
             return dtype
-    if found is not None:
-        _walk(e, node, scope, notation, indices, Value(TensorType(found, shape)), TensorType(found))
+        if count and (best is None or count < least):  # its errors are the ones to tell
+            best, least = dtype, count
+    if best is not None:
+        _walk(e, node, scope, notation, indices, Value(TensorType(best, shape)), TensorType(best))
         return None
     hint = f"write its type: let {node.target.text}[…]: f32[…] = …"
     e.error("E422", f"the dtype of '{node.target.text}' cannot be inferred", node.target, hint=hint)

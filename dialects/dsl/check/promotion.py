@@ -237,7 +237,7 @@ def _cast_const(e: Elaborator, value: Value, dtype: str, node: tree.Node) -> Val
     if array.dtype.kind == "f" and kind_of(dtype) == "int":
         if not np.isfinite(array).all():
             return e.error("E204", f"{value.const} cannot be cast to {dtype}", node)
-        array = np.trunc(array).astype(object)
+        array = np.asarray(np.trunc(array)).astype(object)
     if kind_of(dtype) == "int" and (problem := misfit(array, dtype)):
         return e.error("E203", problem, node)
     taken = array.astype(bool) if kind_of(dtype) == "bool" else array.astype(numpy_dtype(dtype))
