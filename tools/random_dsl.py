@@ -230,7 +230,9 @@ class Generator(Tensors):
         body = self.numeric(past, lambda dtype: self.cast(x, dtype), self.choose((3, 5, 9)))
         self.indices = {}
         written = ", ".join(f"{index}: {d.text}" for index, d in zip(indices, dims, strict=True))
-        declared = f": {x.dtype}[{', '.join(d.text for d in dims)}]" if x.text not in body.text or self.chance(3) else ""
+        declared = (
+            f": {x.dtype}[{', '.join(d.text for d in dims)}]" if x.text not in body.text or self.chance(3) else ""
+        )
         self.lines.append(f"{indent}let {name}[{written}]{declared} = {body.text}")
         self.introduce(name, x.dtype, dims, exact=body.exact)
         axes = [(index, range(d.size)) for index, d in zip(indices, dims, strict=True)]

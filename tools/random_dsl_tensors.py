@@ -279,7 +279,12 @@ class Tensors(Terms):
             written = f"({name} + {by}) % {d.text}" if by > 0 else f"({name} - {-by}) % {d.text}"
             return Expression(written, ATOM, "i64", (), lambda env: (env[name] + by) % d.size)
         if kind == 2 and (numbers := [v for v in self.scope.values() if v.dtype == "i64" and not v.shape]):
-            return self.choose(numbers)
+            number = self.choose(numbers)
+            if number.text.startswith("p"):
+                return number  # from outside: clamped by itself
+            last = d.size - 1
+            text = f"clamp(0, {number.text}, {d.text} - 1)"
+            return Expression(text, ATOM, "i64", (), lambda env: min(max(int(number.value(env)), 0), last))
         if fitting and kind > 2:
             name = self.choose(fitting)
             return Expression(name, ATOM, "i64", (), lambda env: env[name], plain=frozenset((name,)))

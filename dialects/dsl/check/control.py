@@ -43,10 +43,8 @@ def assuming(e: Elaborator, node: tree.Expression, scope: Scope, holds: bool) ->
     if not e.emits:
         e.facts = Facts(outer)
         assume(e, node, scope, holds)
-    index = scope.index
-    guarded = getattr(index, "assuming", None)
     try:
-        yield scope.child(index=guarded(node, holds) if guarded is not None else index)
+        yield scope.assuming(node, holds)
     finally:
         e.facts = outer
 

@@ -145,7 +145,7 @@ def axis_value(
         return value
     value = from_the_end(item, value, extent)
     if node.outside is None and not isinstance(item, tree.Slice | tree.Pack):
-        if not index_bounds.within(e, item, value, extent, axis, node.value, scope):  # pyright: ignore
+        if not index_bounds.within(e, item, value, extent, axis, node, scope):  # pyright: ignore
             return None
     elif isinstance(item, tree.Pack) and node.outside is None and not _pack_fits(e, value, extent):
         name = text_of(item)

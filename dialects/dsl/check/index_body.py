@@ -188,7 +188,7 @@ def reduction(e: Elaborator, node: tree.Reduction, scope: Scope, expected: Type 
         define_indices(e, inner, indices, arguments(block))
         if node.guard is not None:
             guard = condition(e, node.guard, inner)
-            inner = inner.child(index=notation.assuming(node.guard, True))
+            inner = inner.assuming(node.guard, True)
         value = single(e, node.body, inner, wanted, f"what {node.reducer} combines")
     value = combined(e, node, value)
     shape = shape_of(indices)

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..language import tree
-from .dims import Dim, Poly
+from .dims import Dim
 from .index_notation import Notation, depends, label, text_of
-from .scope import Scope
+from .scope import Condition, Entry, Scope
 from .values import Value
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ Array = np.ndarray[Any, Any]
 
 
 def within(
-    e: Elaborator, item: tree.Expression, value: Value, extent: Dim, axis: int, source: tree.Expression, scope: Scope
+    e: Elaborator, item: tree.Expression, value: Value, extent: Dim, axis: int, node: tree.Subscript, scope: Scope
 ) -> bool:
     """Whether a subscript cannot leave its axis, or depends on data (it is clamped then); else it is reported."""
     reach = range_of(value)
-    notation: Notation = scope.index
+    notation = scope.index if isinstance(scope.index, Notation) else Notation()
     if reach is None or any(index.extents is not None and 0 in index.extents for index in notation.all()):
         return True
     if e.emits:
@@ -43,7 +43,7 @@ def within(
     else:
         wrong = _always_leaves(e, reach, extent, item, scope)
     if wrong is not None:
-        _report(e, item, wrong, extent, axis, source, scope)
+        _report(e, item, wrong, extent, axis, node, scope)
     return wrong is None
 
 
@@ -62,7 +62,7 @@ def _leaves(reach: Range, extent: int, item: tree.Expression, scope: Scope) -> R
         return None
     exact = _all_values(item, scope)
     if exact is None:
-        return None if _conditional(scope) else reach
+        return None if _conditional(item, scope) else reach
     if not exact.size or (exact.min() >= 0 and exact.max() < extent):
         return None
     return int(exact.min()), int(exact.max()) + 1
@@ -70,16 +70,23 @@ def _leaves(reach: Range, extent: int, item: tree.Expression, scope: Scope) -> R
 
 def _always_leaves(e: Elaborator, reach: Range, extent: Dim, item: tree.Expression, scope: Scope) -> Range | None:
     """The range of a subscript that leaves the axis whatever the dimensions are."""
-    if _conditional(scope) or not _attained(item, scope):
+    if _conditional(item, scope) or not _attained(item, scope):
         return None
     low, high = reach
     below, above = e.facts.less(low, 0), e.facts.less(extent, high)
     return reach if (below is True and e.facts.less(low, high) is not False) or above is True else None
 
 
-def _conditional(scope: Scope) -> bool:
-    """Whether what is read depends on a condition on indices."""
-    return any(depends(condition.node, scope) for condition in scope.index.conditions)
+def _conditional(item: tree.Expression, scope: Scope) -> bool:
+    """Whether a condition around speaks of what a subscript is computed from."""
+    own = _counting(item, scope)
+    return any(own & _counting(condition.node, condition.scope) for condition in scope.conditions)
+
+
+def _counting(node: tree.Expression, scope: Scope) -> set[Entry]:
+    """The names in an expression that are not constant."""
+    entries = [scope.find(inner.text) for inner in node.walk() if isinstance(inner, tree.Name)]
+    return {x for x in entries if x is not None and isinstance(x.value, Value) and x.value.const is None}
 
 
 def _attained(item: tree.Expression, scope: Scope) -> bool:
@@ -114,97 +121,88 @@ def _attained(item: tree.Expression, scope: Scope) -> bool:
 
 def _all_values(item: tree.Expression, scope: Scope) -> Array | None:
     """The values of a subscript for all indices for which the conditions around hold; None where they are unknown."""
-    names: dict[str, range] = {}
-    if not _find_indices(item, scope, names):
+    ranges: dict[Entry, range] = {}
+    if not _find_ranges(item, scope, ranges):
         return None
-    conditions = [c for c in scope.index.conditions if depends(c.node, scope)]
-    count = 1
-    for values in names.values():
-        count *= len(values)
+    count = math.prod(map(len, ranges.values()))
     if count > ALL_VALUES:
         return None
-    believed: list[tuple[tree.Expression, bool]] = []
-    for condition in conditions:
-        parts = _parts(condition.node, condition.holds)
-        for node, holds in parts:
-            more = dict(names)
-            if not _find_indices(node, scope, more):
-                continue
-            size = count
-            for name in more.keys() - names.keys():
-                size *= len(more[name])
-            if size <= ALL_VALUES:
-                names, count = more, size
-                believed.append((node, holds))
-    axes = {name: number for number, name in enumerate(names)}
-    grid: dict[str, Array] = {}
-    for name, values in names.items():
-        shape = [1] * len(names)
-        shape[axes[name]] = len(values)
-        grid[name] = np.arange(values.start, values.stop, dtype=np.int64).reshape(shape)
-    everywhere = tuple(len(values) for values in names.values())
-    keep = np.ones(everywhere, bool)
-    for node, holds in believed:
-        truth = _evaluate(node, scope, grid)
+    believed: list[Condition] = []
+    for condition in scope.conditions:
+        for part in _parts(condition.node, condition.holds, condition.scope):
+            more = dict(ranges)
+            if _find_ranges(part.node, part.scope, more) and math.prod(map(len, more.values())) <= ALL_VALUES:
+                ranges = more
+                believed.append(part)
+    sizes = [len(values) for values in ranges.values()]
+    grid = _grid(ranges)
+    keep = np.ones(sizes, bool)
+    for part in believed:
+        truth = _evaluate(part.node, part.scope, grid)
         if truth is not None:
-            keep &= np.asarray(truth, bool) if holds else ~np.asarray(truth, bool)
+            keep &= np.asarray(truth, bool) if part.holds else ~np.asarray(truth, bool)
     found = _evaluate(item, scope, grid)
-    return None if found is None else np.broadcast_to(found, everywhere)[keep]
+    return None if found is None else np.broadcast_to(found, sizes)[keep]
+
+
+def _grid(ranges: dict[Entry, range]) -> dict[Entry, Array]:
+    """All values of each name, along an axis of its own."""
+    grid: dict[Entry, Array] = {}
+    for axis, (entry, values) in enumerate(ranges.items()):
+        shape = [1] * len(ranges)
+        shape[axis] = len(values)
+        grid[entry] = np.arange(values.start, values.stop, dtype=np.int64).reshape(shape)
+    return grid
 
 
 def values_together(items: Sequence[tree.Expression], scope: Scope) -> list[Array] | None:
     """The values of several subscripts for all indices in them; None where they depend on data, or are too many."""
-    names: dict[str, range] = {}
-    if not all([_find_indices(item, scope, names) for item in items]):
+    ranges: dict[Entry, range] = {}
+    if not all([_find_ranges(item, scope, ranges) for item in items]):
         return None
-    sizes = [len(values) for values in names.values()]
+    sizes = [len(values) for values in ranges.values()]
     if math.prod(sizes) > ALL_VALUES:
         return None
-    grid = dict(
-        zip(names, np.meshgrid(*(np.arange(v.start, v.stop) for v in names.values()), indexing="ij"), strict=True)
-    )
+    grid = _grid(ranges)
     found = [_evaluate(item, scope, grid) for item in items]
     known = [np.broadcast_to(value, sizes) for value in found if value is not None]
     return known if len(known) == len(items) else None
 
 
-def _parts(node: tree.Expression, holds: bool) -> list[tuple[tree.Expression, bool]]:
+def _parts(node: tree.Expression, holds: bool, scope: Scope) -> list[Condition]:
     """A condition as conditions that all hold, so that one that cannot be evaluated does not hide the others."""
     match node:
         case tree.Binary(operator="and" | "&") if holds:
-            return _parts(node.left, True) + _parts(node.right, True)
+            return _parts(node.left, True, scope) + _parts(node.right, True, scope)
         case tree.Binary(operator="or" | "|") if not holds:
-            return _parts(node.left, False) + _parts(node.right, False)
+            return _parts(node.left, False, scope) + _parts(node.right, False, scope)
         case tree.Unary(operator="not"):
-            return _parts(node.operand, not holds)
+            return _parts(node.operand, not holds, scope)
         case _:
-            return [(node, holds)]
+            return [Condition(node, holds, scope)]
 
 
-def _find_indices(node: tree.Expression, scope: Scope, names: dict[str, range]) -> bool:
-    """Puts the indices of an expression of nothing but indices and numbers into `names`; False if there is more."""
+def _find_ranges(node: tree.Expression, scope: Scope, ranges: dict[Entry, range]) -> bool:
+    """Puts the names of an expression of nothing but counters and numbers into `ranges`; False if there is more."""
     match node:
         case tree.Number() | tree.Bool():
             return isinstance(node.value, int)
         case tree.Name():
             entry = scope.find(node.text)
-            if entry is None or not isinstance(entry.value, Value):
+            if entry is None or not isinstance(entry.value, Value) or entry.kind == "var":
                 return False
             if isinstance(entry.value.dim, int):
                 return True
-            reach = entry.value.range
-            if entry.kind not in ("index", "loop", "let") or reach is None:
-                return False
-            low, high = reach
+            low, high = entry.value.range or (None, None)
             if not isinstance(low, int) or not isinstance(high, int):
                 return False
-            names[node.text] = range(low, max(low, high))
+            ranges[entry] = range(low, max(low, high))
             return True
         case tree.Unary():
-            return _find_indices(node.operand, scope, names)
+            return _find_ranges(node.operand, scope, ranges)
         case tree.Binary():
-            left = _find_indices(node.left, scope, names)
-            return _find_indices(node.right, scope, names) and left
+            left = _find_ranges(node.left, scope, ranges)
+            return _find_ranges(node.right, scope, ranges) and left
         case _:
             return False
 
@@ -216,15 +214,15 @@ _BINARY = {
 }  # fmt: skip
 
 
-def _evaluate(node: tree.Expression, scope: Scope, grid: dict[str, Array]) -> Array | None:
+def _evaluate(node: tree.Expression, scope: Scope, grid: dict[Entry, Array]) -> Array | None:
     match node:
         case tree.Number() | tree.Bool():
             return np.asarray(node.value)
         case tree.Name():
-            if node.text in grid:
-                return grid[node.text]
             entry = scope.find(node.text)
             assert entry is not None and isinstance(entry.value, Value)
+            if entry in grid:
+                return grid[entry]
             return np.asarray(entry.value.dim)
         case tree.Unary():
             inner = _evaluate(node.operand, scope, grid)
@@ -247,41 +245,31 @@ def _evaluate(node: tree.Expression, scope: Scope, grid: dict[str, Array]) -> Ar
 
 
 def _report(
-    e: Elaborator,
-    item: tree.Expression,
-    reach: Range,
-    extent: Dim,
-    axis: int,
-    source: tree.Expression,
-    scope: Scope,
+    e: Elaborator, item: tree.Expression, reach: Range, extent: Dim, axis: int, node: tree.Subscript, scope: Scope
 ) -> None:
     low, high = reach
     last = high - 1
-    name = text_of(source)
+    name = text_of(node.value)
     shown = text_of(item)
-    if name == scope.index.itself and isinstance(low, int) and low < 0:
-        hint = f"say what is before the first: {name}[{shown} ? 0]"
+    outside = f"{name}[{', '.join(map(text_of, node.items))} ? 0]"
+    if isinstance(scope.index, Notation) and name == scope.index.itself and isinstance(low, int) and low < 0:
+        hint = f"say what is before the first: {outside}"
         e.error("E410", f"{shown} is {low} at first: nothing of '{name}' is known there", item, hint=hint)
         return
-    size = f"axis {axis} of {name} has {extent} element{'' if extent == 1 else 's'}"
+    if scope.index is None:
+        hint = f"stop earlier, put it in an if, or clamp it: clamp(0, {shown}, {extent - 1})"
+    else:
+        hint = f"say what is read outside, {outside}, or give the index a shorter range"
+    size = f"axis {axis} of {name} has {extent} element{'' if extent == 1 else 's'}, counted from 0"
     if low == last:
         message = f"{shown} is outside: {size}" if str(low) == shown else f"{shown} is {low}, outside: {size}"
-        e.error("E405", message, item, hint=f"elements are counted from 0; {_example(name, shown)}")
+        e.error("E405", message, item, hint=hint)
         return
-    labels = [label(item, f"goes from {low} to {last}")]
-    notation: Notation = scope.index
+    labels = {item.span: label(item, f"goes from {low} to {last}")}
     for inner in item.walk():
-        index = notation.find(inner.text) if isinstance(inner, tree.Name) else None
-        if index is not None and index.extents is not None and isinstance(inner, tree.Name):
-            extents = index.extents[0]
-            if isinstance(extents, int | Poly):
-                upto = index.start + extents - 1
-                labels.append(label(index.where, f"{inner.text} goes from {index.start} to {upto}"))
+        entry = scope.find(inner.text) if isinstance(inner, tree.Name) else None
+        if entry is not None and isinstance(entry.value, Value) and entry.value.range and entry.where is not None:
+            first, end = entry.value.range
+            labels.setdefault(entry.where.span, label(entry.where, f"{entry.name} goes from {first} to {end - 1}"))
     message = f"{shown} can leave the bounds: it goes from {low} to {last}, {size}"
-    seen: set[Any] = set()
-    once = [l for l in labels if not (l.span in seen or seen.add(l.span))]
-    e.error("E405", message, item, *once, hint=_example(name, shown))
-
-
-def _example(name: str, shown: str) -> str:
-    return f"say what is read outside, {name}[{shown} ? 0], or give the index a shorter range"
+    e.error("E405", message, item, *labels.values(), hint=hint)

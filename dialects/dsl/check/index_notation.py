@@ -49,36 +49,21 @@ class Index:
         return f"..{self.where.text}" if self.pack else self.where.text
 
 
-@dataclass(frozen=True)
-class Condition:
-    """What holds where something is read: the expression, or its opposite."""
-
-    node: tree.Expression
-    holds: bool
-
-
 @dataclass(eq=False)
 class Notation:
     """One piece of index notation in the walk, and what is around it.
 
-    `types` are those of subscripted expressions, shared by the whole piece; `conditions` is what holds here.
+    `types` are those of subscripted expressions, shared by the whole piece.
     """
 
     outer: Notation | None = None
     indices: dict[str, Index] = field(default_factory=dict[str, Index])
     types: dict[tree.Node, Type] = field(default_factory=dict[tree.Node, Type])
-    conditions: tuple[Condition, ...] = ()
     itself: str | None = None  # the name that a recurrence defines
 
     def inner(self) -> Notation:
         """A piece inside this one."""
-        return Notation(self, types=self.types, conditions=self.conditions, itself=self.itself)
-
-    def assuming(self, node: tree.Expression, holds: bool) -> Notation:
-        """The same piece where a condition is known to hold, or not to."""
-        inner = self.inner()
-        inner.conditions = (*self.conditions, Condition(node, holds))
-        return inner
+        return Notation(self, types=self.types, itself=self.itself)
 
     def all(self) -> Iterator[Index]:
         """Every index that is bound here."""

@@ -50,6 +50,7 @@ class Collector:
         self.notation = notation
         self.uses = {name: Uses() for name in names}
         self.lengths: dict[str, int] = {}  # of packs of indices of this piece, as far as found
+        self.dead = False  # in an arm that is left out when compiling
         self.hidden: list[str] = []  # indices bound further in
 
     def visit(self, node: tree.Node, around: tuple[tree.Node, Extent | None] | None = None) -> None:
@@ -93,12 +94,13 @@ class Collector:
         if known is None:
             self.visit(node.condition)
         for arm, holds in ((node.then, True), (node.otherwise, False)):
-            if known in (None, holds):
-                self.visit(arm, around)
+            dead, self.dead = self.dead, self.dead or known is (not holds)
+            self.visit(arm, around)
+            self.dead = dead
 
     def _known(self, condition: tree.Expression) -> bool | None:
         """What a condition is that is known when compiling: the other arm may not even make sense."""
-        if depends(condition, self.scope) or self._local(condition):
+        if self.dead or depends(condition, self.scope) or self._local(condition):
             return None
         with typing_only(self.e):
             value = self.e.expression(condition, self.scope)
@@ -125,8 +127,8 @@ class Collector:
             self.visit(node.value)
         if node.outside is not None:
             self.visit(node.outside)
-        shape = self._shape(node.value)
-        self.items(node.items, shape, text_of(node.value), node.outside is not None)
+        shape = None if self.dead and not isinstance(node.value, tree.Name) else self._shape(node.value)
+        self.items(node.items, shape, text_of(node.value), self.dead or node.outside is not None)
 
     def items(
         self, items: Sequence[tree.Node], shape: Extents | None, of: str, safe: bool, only: set[str] | None = None

@@ -103,7 +103,7 @@ def _walked(e: Elaborator, change: Change, old: Value, indices: Sequence[Index],
 
 def _value(e: Elaborator, change: Change, old: Value, inner: Scope) -> Value:
     if change.guard is not None:
-        inner = inner.child(index=inner.index.assuming(change.guard, True))
+        inner = inner.assuming(change.guard, True)
     value = single(e, change.value, inner, TensorType(old.type.dtype), "what is put there")
     return e.coerce(value, old.type.dtype, change.value, "what is put there")
 

@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from ..language.tree import Identifier
+from ..language.tree import Expression, Identifier
 from .dims import Extent
 from .modules import Module
 from .values import AnyValue
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """What holds in a scope: an expression, or its opposite, with the names of `scope`."""
+
+    node: Expression
+    holds: bool
+    scope: Scope
 
 
 @dataclass(eq=False)
@@ -32,6 +41,7 @@ class Scope:
     """Names of a block, then those of the blocks around it.
 
     `module` is the file whose names come last; `log` has every entry that was made in the function, for what is unused.
+    `conditions` is what is known to hold; it is used to prove that subscripts stay within their bounds.
     `index` is what `check/index.py` keeps of the index notation that this scope is inside of, None outside of any.
     """
 
@@ -41,6 +51,7 @@ class Scope:
         self.nested = parent.nested if parent else False  # a block of a loop or `if`
         self.log: list[Entry] = parent.log if parent else []
         self.entries: dict[str, Entry] = {}
+        self.conditions: tuple[Condition, ...] = parent.conditions if parent else ()
         self.index: Any = index if index is not None or parent is None else parent.index
 
     def child(self, index: Any = None) -> Scope:
@@ -51,6 +62,12 @@ class Scope:
         """The scope of a block of a loop or `if` inside this one."""
         inner = Scope(self)
         inner.nested = True
+        return inner
+
+    def assuming(self, node: Expression, holds: bool) -> Scope:
+        """A scope inside this one in which a condition holds, or does not."""
+        inner = self.child()
+        inner.conditions = (*self.conditions, Condition(node, holds, self))
         return inner
 
     def find(self, name: str) -> Entry | None:

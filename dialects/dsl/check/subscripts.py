@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ... import stablehlo as hlo
 from ..language import tree
 from ..language.problems import Label
-from . import annotations, names
+from . import annotations, index_bounds, names
 from .dims import Dim, Extent, Pack
 from .scope import Scope
 from .types import TensorType, Type, is_a, is_dtype
@@ -69,7 +69,14 @@ def whole(e: Elaborator, node: tree.Subscript, scope: Scope) -> AnyValue:
             if not isinstance(item, tree.Slice | tree.Pack):
                 e.expression(item, scope)
         return value
-    return cut(e, value, node.items, node, scope, cuts)
+    found = cut(e, value, node.items, node, scope, cuts)
+    for axis, (item, place) in enumerate(zip(node.items, cuts, strict=False)):
+        if place is None or place.index is None or isinstance(item, tree.Slice | tree.Pack):
+            continue
+        extent = value.type.shape[axis]
+        if not isinstance(extent, Pack) and not index_bounds.within(e, item, place.index, extent, axis, node, scope):
+            found = unknown(node)
+    return found
 
 
 def cut(

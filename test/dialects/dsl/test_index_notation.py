@@ -17,7 +17,7 @@ def draw(*shape: int, seed: int = 0) -> Array:
 X35, X57, X7 = draw(3, 5), draw(5, 7, seed=1), draw(7, seed=2)
 IDS = np.array([2, 0, 1, 2, 2], np.int64)
 
-CASES: dict[str, tuple[str, tuple[Array, ...], Array]] = {
+CASES: dict[str, tuple[str, tuple[Array, ...], Any]] = {
     "matmul": (
         "fn main[M, K, N](x: f32[M, K], w: f32[K, N], b: f32[N]) -> f32[M, N] = [i, j] => sum[k] x[i, k] * w[k, j] + b[j]",
         (X35, X57, X7),
