@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import AnyFloat, ComplexType, TensorType, i64
+from xdsl.dialects.builtin import AnyFloat, TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....compiler.dtypes import dtype_of
@@ -24,6 +24,7 @@ from .builder import element_of
 from .contractions import Factor, contract
 from .convolutions import convolve
 from .forms import Index, Linear
+from .guards import contract_where
 from .lifting import Lifted, Lifter, lifts
 from .products import Product, narrow, product_of
 from .splitting import with_blocks
@@ -77,18 +78,12 @@ def _contracted(
     if len(values) != 2 or element_of(narrowed[0]) != element_of(narrowed[1]):
         narrowed = values
     factors = [Factor(lifter.lift(value), element) for value in narrowed]
-    if guard is not None:
-        where = lifter.lift(guard)
-        masked = [set(where.axes) <= set(factor.lifted.axes) for factor in factors]
-        # a zero does not undo an infinity: of floats every factor must be zero where the guard is false
-        if not (all(masked) if isinstance(element, AnyFloat | ComplexType) else any(masked)):
-            return None
-        for i, factor in enumerate(factors):
-            if masked[i]:
-                zero = Lifted(lifter.b.constant(neutral(ReduceKind.SUM, dtype_of(factor.lifted.element))))
-                factors[i] = Factor(lifter.select(where, factor.lifted, zero), element)
     present = {axis for factor in factors for axis in factor.lifted.axes}
-    total = contract(lifter, factors, [index for index in indices if index in present])
+    summed = [index for index in indices if index in present]
+    if guard is None:
+        total = contract(lifter, factors, summed)
+    elif (total := contract_where(lifter, factors, lifter.lift(guard), summed)) is None:
+        return None
     return times(lifter, total, prod(index.size for index in indices if index not in present))
 
 

@@ -206,6 +206,50 @@ func.func @guarded(%x: tensor<2x4xf32>, %w: tensor<4x3xf32>) -> tensor<2x3xf32> 
   func.return %y : tensor<2x3xf32>
 }
 
+// A guard that only one factor can have: a zero there does not undo an infinity of the other.
+// CHECK-LABEL: func.func @causal(
+// CHECK-NEXT: %0 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+// CHECK-NEXT: %1 = stablehlo.constant dense<true> : tensor<i1>
+// CHECK-NEXT: %2 = stablehlo.iota dim = 0 : tensor<4xi64>
+// CHECK-NEXT: %3 = stablehlo.broadcast_in_dim %2, dims = [1] : (tensor<4xi64>) -> tensor<4x4xi64>
+// CHECK-NEXT: %4 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<4xi64>) -> tensor<4x4xi64>
+// CHECK-NEXT: %v5 = stablehlo.compare LE, %3, %4 : (tensor<4x4xi64>, tensor<4x4xi64>) -> tensor<4x4xi1>
+// CHECK-NEXT: %5 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) -> tensor<4x4xf32>
+// CHECK-NEXT: %6 = stablehlo.select %v5, %p, %5 : tensor<4x4xi1>, tensor<4x4xf32>
+// CHECK-NEXT: %7 = stablehlo.is_finite %v : (tensor<4x3xf32>) -> tensor<4x3xi1>
+// CHECK-NEXT: %8 = stablehlo.reduce(%7 init: %1) applies stablehlo.and across dimensions = [0, 1] : (tensor<4x3xi1>, tensor<i1>) -> tensor<i1>
+// CHECK-NEXT: %y = "stablehlo.if"(%8) ({
+// CHECK-NEXT: %9 = stablehlo.dot_general %6, %v, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+// CHECK-NEXT: stablehlo.return %9 : tensor<4x3xf32>
+// CHECK-NEXT: }, {
+// CHECK-NEXT: %10 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+// CHECK-NEXT: %11 = stablehlo.broadcast_in_dim %p, dims = [0, 2] : (tensor<4x4xf32>) -> tensor<4x3x4xf32>
+// CHECK-NEXT: %12 = stablehlo.transpose %v, dims = [1, 0] : (tensor<4x3xf32>) -> tensor<3x4xf32>
+// CHECK-NEXT: %13 = stablehlo.broadcast_in_dim %12, dims = [1, 2] : (tensor<3x4xf32>) -> tensor<4x3x4xf32>
+// CHECK-NEXT: %14 = stablehlo.multiply %11, %13 : tensor<4x3x4xf32>
+// CHECK-NEXT: %15 = stablehlo.broadcast_in_dim %v5, dims = [0, 2] : (tensor<4x4xi1>) -> tensor<4x3x4xi1>
+// CHECK-NEXT: %16 = stablehlo.broadcast_in_dim %10, dims = [] : (tensor<f32>) -> tensor<4x3x4xf32>
+// CHECK-NEXT: %17 = stablehlo.select %15, %14, %16 : tensor<4x3x4xi1>, tensor<4x3x4xf32>
+// CHECK-NEXT: %18 = stablehlo.reduce(%17 init: %10) applies stablehlo.add across dimensions = [2] : (tensor<4x3x4xf32>, tensor<f32>) -> tensor<4x3xf32>
+// CHECK-NEXT: stablehlo.return %18 : tensor<4x3xf32>
+// CHECK-NEXT: }) : (tensor<i1>) -> tensor<4x3xf32>
+// CHECK-NEXT: func.return %y : tensor<4x3xf32>
+func.func @causal(%p: tensor<4x4xf32>, %v: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  %y = dsl.comprehension [4, 3] {
+  ^bb0(%i: tensor<i64>, %d: tensor<i64>):
+    %v1 = dsl.reduce sum [4] {
+    ^bb0(%j: tensor<i64>):
+      %v2 = dsl.access %p[%i, %j] : tensor<4x4xf32>
+      %v3 = dsl.access %v[%j, %d] : tensor<4x3xf32>
+      %v4 = stablehlo.multiply %v2, %v3 : tensor<f32>
+      %v5 = stablehlo.compare LE, %j, %i : (tensor<i64>, tensor<i64>) -> tensor<i1>
+      dsl.yield %v4, %v5 : tensor<f32>, tensor<i1>
+    } : tensor<f32>
+    dsl.yield %v1 : tensor<f32>
+  } : tensor<4x3xf32>
+  func.return %y : tensor<4x3xf32>
+}
+
 // Blocks of an index: two heads read one group of keys.
 // CHECK-LABEL: func.func @grouped_heads(
 // CHECK-NEXT: %0 = stablehlo.reshape %q : (tensor<4x5x8xf32>) -> tensor<2x2x5x8xf32>
