@@ -23,7 +23,7 @@ from .pieces import MOST_PIECES, runs
 
 @dataclass(frozen=True)
 class Blocks:
-    """`index` as `place.size * block + place`."""
+    """`index` as `place.size * block + place`; the last block may reach further than the index does."""
 
     index: Index
     block: Index
@@ -31,8 +31,8 @@ class Blocks:
 
     @staticmethod
     def of(index: Index, size: int) -> Blocks:
-        """Blocks of `size`, which divides how many values `index` takes."""
-        return Blocks(index, Index(index.size // size, index.order), Index(size, index.order + 0.5))
+        """Blocks of `size`."""
+        return Blocks(index, Index(-(-index.size // size), index.order), Index(size, index.order + 0.5))
 
     def rewritten(self, form: Form) -> Form:
         """`form` as a function of block and place."""
@@ -43,7 +43,7 @@ class Blocks:
             return form.plus(parts, form.terms[self.index])
         d = form.indices.index(self.index)
         indices = (*form.indices[:d], self.block, self.place, *form.indices[d + 1 :])
-        return simplest(indices, form.values.reshape([index.size for index in indices]))
+        return simplest(indices, self._split(form.values, d))
 
     def merged(self, lifter: Lifter, lifted: Lifted) -> Lifted:
         """`lifted` with the index instead of block and place."""
@@ -55,26 +55,54 @@ class Blocks:
         if len(at) == 2 and at[1] != at[0] + 1:  # they must move, so all move to where they should be at last
             axes.sort(key=lambda axis: axis.order)
         parts = [part for axis in axes for part in (pair if axis is self.index else (axis,))]
-        value = lifter.expand(lifted, parts)
-        return Lifted(lifter.b.reshape(value, [axis.size for axis in axes]), tuple(axes))
+        whole = [self.block.size * self.place.size if axis is self.index else axis.size for axis in axes]
+        value = lifter.b.reshape(lifter.expand(lifted, parts), whole)
+        value = lifter.b.slice(value, [0] * len(axes), [axis.size for axis in axes])
+        return Lifted(value, tuple(axes))
+
+    def _split(self, values: Array, axis: int) -> Array:
+        """`values` with two axes for one; what the last block has too many is continued, or else repeated."""
+        count, size = self.block.size, self.place.size
+        if count * size > values.shape[axis]:
+            linear = _continued(values, axis, count, size)
+            missing = [(0, count * size - n if d == axis else 0) for d, n in enumerate(values.shape)]
+            values = np.pad(values, missing, mode="edge") if linear is None else linear
+        return values.reshape(*values.shape[:axis], count, size, *values.shape[axis + 1 :])
 
 
 def blocks_of(forms: Sequence[Form | None], fixed: Collection[Index]) -> Blocks | None:
     """An index, none of `fixed`, that a table among `forms` is linear in by blocks but not as it is."""
+    plain = {index for form in forms if isinstance(form, Linear) for index in form.indices}
     for form in forms:
         if not isinstance(form, Table) or form.values.dtype != np.int64 or _is_in_runs(form):
             continue
         for d, index in enumerate(form.indices):
-            if index in fixed or _is_linear(form.values, d):
+            size = 0 if index in fixed else _block_length(form.values, d)
+            uneven = size and index.size % size
+            if not size or (uneven and (index in plain or index.size < 2 * size)):
                 continue
-            for size in range(2, index.size // 2 + 1):
-                if index.size % size:
-                    continue
-                shape = form.values.shape
-                parts = form.values.reshape(*shape[:d], index.size // size, size, *shape[d + 1 :])
-                if _is_linear(parts, d) and _is_linear(parts, d + 1):
-                    return Blocks.of(index, size)
+            if _continued(form.values, d, -(-index.size // size), size) is not None:
+                return Blocks.of(index, size)
     return None
+
+
+def _block_length(values: Array, axis: int) -> int:
+    """How far `values` go on along `axis` as they begin: by equal steps; 0 if to the end."""
+    values = np.moveaxis(values, axis, 0)
+    steps = np.diff(values, axis=0)
+    others = np.flatnonzero((steps != steps.flat[0]).reshape(len(steps), -1).any(axis=1))
+    return int(others[0]) + 1 if len(others) and others[0] else 0
+
+
+def _continued(values: Array, axis: int, count: int, size: int) -> Array | None:
+    """`count` blocks of `size` along `axis`, linear in block and place, that begin with `values`; None if none do."""
+    values = np.moveaxis(values, axis, 0)
+    steps, jumps = values[1] - values[0], values[size] - values[0]
+    if (steps != steps.flat[0]).any() or (jumps != jumps.flat[0]).any():
+        return None
+    places = np.add.outer(np.arange(count) * jumps.flat[0], np.arange(size) * steps.flat[0]).reshape(-1)
+    whole = values[0] + places.reshape(-1, *[1] * (values.ndim - 1))
+    return np.moveaxis(whole, 0, axis) if (whole[: len(values)] == values).all() else None
 
 
 def _is_in_runs(form: Table) -> bool:
@@ -83,9 +111,3 @@ def _is_in_runs(form: Table) -> bool:
         return False
     pieces = runs(form.values)
     return len(pieces) <= MOST_PIECES and all(piece.step or piece.count == 1 for piece in pieces)
-
-
-def _is_linear(values: Array, axis: int) -> bool:
-    """Whether one step along `axis` adds the same everywhere."""
-    steps = np.diff(values, axis=axis)
-    return bool((steps == steps.flat[0]).all())

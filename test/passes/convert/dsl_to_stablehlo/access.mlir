@@ -210,6 +210,23 @@ func.func @upsampled(%x: tensor<3x6xf32>) -> tensor<3x12xf32> {
   func.return %y : tensor<3x12xf32>
 }
 
+// The last block may be cut.
+// CHECK-LABEL: func.func @upsampled_odd(
+// CHECK-NEXT: %0 = stablehlo.broadcast_in_dim %x, dims = [0, 1] : (tensor<3x6xf32>) -> tensor<3x6x2xf32>
+// CHECK-NEXT: %1 = stablehlo.reshape %0 : (tensor<3x6x2xf32>) -> tensor<3x12xf32>
+// CHECK-NEXT: %y = stablehlo.slice %1 [0:3, 0:11] : (tensor<3x12xf32>) -> tensor<3x11xf32>
+// CHECK-NEXT: func.return %y : tensor<3x11xf32>
+func.func @upsampled_odd(%x: tensor<3x6xf32>) -> tensor<3x11xf32> {
+  %c0 = stablehlo.constant dense<2> : tensor<i64>
+  %y = dsl.comprehension [3, 11] {
+  ^bb0(%c: tensor<i64>, %i: tensor<i64>):
+    %v1 = stablehlo.divide %i, %c0 : tensor<i64>
+    %v2 = dsl.access %x[%c, %v1] : tensor<3x6xf32>
+    dsl.yield %v2 : tensor<f32>
+  } : tensor<3x11xf32>
+  func.return %y : tensor<3x11xf32>
+}
+
 // Places in blocks tile it.
 // CHECK-LABEL: func.func @tiled(
 // CHECK-NEXT: %0 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<2xf32>) -> tensor<10x2xf32>
