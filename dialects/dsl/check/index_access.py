@@ -9,7 +9,7 @@ from ...dsl.ops import AccessOp
 from ..language import tree
 from . import index_alignment, index_bounds, names, subscripts
 from .dims import Dim, Extent, Pack
-from .index_notation import INDEX, Notation, depends, is_index, label, text_of
+from .index_notation import INDEX, Notation, counted, depends, is_index, label, text_of
 from .scope import Scope
 from .types import TensorType, Type, is_a
 from .values import AnyValue, TupleValue, Value, unknown
@@ -76,12 +76,16 @@ def aligned(e: Elaborator, node: tree.Subscript, source: Value, scope: Scope) ->
     if any(isinstance(item, tree.Pack) and length(item.text, scope) is None for item in node.items):
         return None
     name = text_of(node.value)
-    if any(isinstance(extent, Pack) for extent in shape) and not packs:
-        message, hint = f"{name} has any number of axes, {source.type}", f"name a pack of indices: {name}[..b]"
+    count = sum(length(i.text, scope) or 0 if isinstance(i, tree.Pack) else 1 for i in node.items)
+    if any(isinstance(extent, Pack) for extent in shape) and (not packs or count == len(shape)):
+        pack = next(str(extent) for extent in shape if isinstance(extent, Pack))
+        message = f"{name} is {source.type}: only a pack of indices can stand for {pack}"
+        hint = "axes are in order: a pack stands where the axes are that it stands for"
+        if not packs:
+            hint = f"bind one: {name}[..b]"
     else:
-        count = sum(length(i.text, scope) or 0 if isinstance(i, tree.Pack) else 1 for i in node.items)
-        axes = f"{len(shape)} ax{'i' if len(shape) == 1 else 'e'}s"
-        message = f"{count} subscript{'' if count == 1 else 's'} for the {axes} of {name}, {source.type}"
+        subscripts_ = counted(count, "subscript")
+        message = f"{subscripts_} for the {counted(len(shape), 'axis', 'axes')} of {name}, {source.type}"
         hint = f"{name} is a single value" if not shape else "index notation is about elements: one subscript per axis"
     place = node.items[len(shape)] if not packs and len(node.items) > len(shape) else node
     e.error("E406", message, place, label(place, ""), label(node.value, f"is {source.type}"), hint=hint)

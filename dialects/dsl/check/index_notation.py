@@ -228,6 +228,11 @@ def text_of(node: tree.Node, level: int = 0) -> str:
             return "…"
 
 
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number of things: `1 axis`, `2 axes`."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
 def label(node: tree.Node, text: str) -> Label:
     """What is to be said at a node."""
     return Label(node.span, text)

@@ -39,6 +39,7 @@ class Uses:
 
     plain: list[Use] = field(default_factory=list[Use])
     other: list[tuple[tree.Node, Extent | None]] = field(default_factory=list[tuple[tree.Node, Extent | None]])
+    unclear: bool = False  # it subscripts something unknown, or that has other axes, which is reported elsewhere
 
 
 class Collector:
@@ -128,6 +129,8 @@ class Collector:
         if node.outside is not None:
             self.visit(node.outside)
         shape = None if self.dead and not isinstance(node.value, tree.Name) else self._shape(node.value)
+        if shape is None and not self._local(node.value):
+            self._unclear(node.items)
         self.items(node.items, shape, text_of(node.value), self.dead or node.outside is not None)
 
     def items(
@@ -135,6 +138,8 @@ class Collector:
     ) -> None:
         """The items of a subscript of something of this shape; `only` are the names that may be plain."""
         aligned = None if shape is None else index_alignment.align(items, shape, self._length)
+        if shape is not None and aligned is None:
+            self._unclear(items)
         for number, item in enumerate(items):
             extents = None if aligned is None else aligned[number]
             name = _plain(item)
@@ -146,6 +151,12 @@ class Collector:
             else:
                 extent = extents[0] if extents is not None and len(extents) == 1 else None
                 self.visit(item, (item, extent))
+
+    def _unclear(self, items: Sequence[tree.Node]) -> None:
+        for item in items:
+            name = _plain(item)
+            if name in self.uses and name not in self.hidden:
+                self.uses[name].unclear = True
 
     def _length(self, pack: str) -> int | None:
         """How many indices a pack of indices stands for, where that is known already."""
@@ -208,7 +219,7 @@ def _range(
     e: Elaborator, binder: tree.Binder, uses: Uses, scope: Scope, declared: Extents | None, demand_use: bool
 ) -> Index:
     where = binder.name
-    used = bool(uses.plain or uses.other) or where.text.startswith("_")
+    used = bool(uses.plain or uses.other or uses.unclear) or where.text.startswith("_")
     if binder.stop is not None:
         if demand_use and not used:
             hint = f"leave it out, or call it _{where.text} if every element is to count that often"
@@ -221,6 +232,8 @@ def _range(
         return Index(where, declared, pack=binder.pack)
     if uses.plain:
         return Index(where, _agreed(e, where, uses.plain), pack=binder.pack)
+    if uses.unclear:
+        return Index(where, None, pack=binder.pack)
     name = f"..{where.text}" if binder.pack else where.text
     if not used:
         hint = "leave it out" if binder.pack else f"leave it out, or write its range: {name}: 4"

@@ -22,6 +22,7 @@ from .index_notation import (
     Index,
     Notation,
     arguments,
+    counted,
     define_indices,
     enter,
     filling,
@@ -56,12 +57,16 @@ def recurrence(e: Elaborator, node: tree.Define, scope: Scope, declared: TensorT
     name = node.target.text
     notation = notation_of(scope)
     notation.itself = name
+    order = _order(e, node, [Index(b.name, None, pack=b.pack) for b in node.binders], scope)
+    if order is None:
+        unclear = [Index(b.name, None, pack=b.pack) for b in node.binders]
+        _walk(e, node, scope, notation, unclear, Value(UNKNOWN, node=node.target), None)
+        return unknown(node)
     uses = Collector(e, scope, notation, names_of(node.binders))
     uses.visit(node.value)
     given = declared_extents(node.binders, None if declared is None else declared.shape)
     indices = infer(e, node.binders, uses.uses, scope, notation, given)
     shape = shape_of(indices)
-    order = _order(e, node, indices)
     for index in indices:
         if index.start != 0:
             hint = f"count from 0 and say what the first elements are: if {index.name} < 2 {{ … }} else {{ … }}"
@@ -155,7 +160,7 @@ def _is_dtype(name: str) -> bool:
 # The order ---------------------------------------------------------------------------------------------------------
 
 
-def _order(e: Elaborator, node: tree.Define, indices: Sequence[Index]) -> list[int] | None:
+def _order(e: Elaborator, node: tree.Define, indices: Sequence[Index], scope: Scope) -> list[int] | None:
     """The positions of the indices that the loop goes over; None after an error."""
     uses = [n for n in node.value.walk() if isinstance(n, tree.Subscript) and _is_itself(n.value, node)]
     subscripted = {n.value for n in uses}
@@ -167,7 +172,8 @@ def _order(e: Elaborator, node: tree.Define, indices: Sequence[Index]) -> list[i
     for use in uses:
         if len(use.items) != len(indices):
             own = f"{node.target.text}[{', '.join(i.name for i in indices)}]"
-            e.error("E406", f"{len(use.items)} subscripts for the {len(indices)} indices of {own}", use)
+            count = counted(len(use.items), "subscript")
+            e.error("E406", f"{count} for the {counted(len(indices), 'index', 'indices')} of {own}", use)
             return None
         steps.append([_step(item, index) for item, index in zip(use.items, indices, strict=True)])
     for position in range(len(indices)):
@@ -176,7 +182,7 @@ def _order(e: Elaborator, node: tree.Define, indices: Sequence[Index]) -> list[i
     for count in range(2, len(indices) + 1):
         if all(_lexically_earlier(step[:count]) for step in steps):
             return list(range(count))
-    _not_earlier(e, node, uses, steps, indices)
+    _not_earlier(e, node, uses, steps, indices, scope)
     return None
 
 
@@ -219,14 +225,15 @@ def _not_earlier(
     uses: Sequence[tree.Subscript],
     steps: Sequence[Sequence[int | None]],
     indices: Sequence[Index],
+    scope: Scope,
 ) -> None:
     """Reports the uses because of which there is no order."""
     own = f"{node.target.text}[{', '.join(i.name for i in indices)}]"
     one = indices[0].name
     hint = f"a use must be earlier at an index by a constant, as in {node.target.text}[{one} - 1 ? 0]"
     wrong = [use for use, step in zip(uses, steps, strict=True) if not any(_earlier(s) for s in step)]
-    if all(step == 0 for use, each in zip(uses, steps, strict=True) for step in each if use in wrong) and wrong:
-        hint = f"give the new tensor another name, or: {hint}"
+    if scope.find(node.target.text) is not None:
+        hint = f"if the '{node.target.text}' defined before is meant, give the new one another name; else {hint}"
     for use in wrong or uses[-1:]:
         e.error("E409", f"{text_of(use)} is not known yet when {own} is computed", use, hint=hint)
 

@@ -25,6 +25,7 @@ from .index_notation import (
     INDEX,
     Index,
     arguments,
+    counted,
     define_indices,
     depends,
     enter,
@@ -65,8 +66,8 @@ def plan(e: Elaborator, change: Change, old: Value, scope: Scope) -> list[tuple[
             return None
     found = index_alignment.align(change.items, old.type.shape, lambda _: None)
     if found is None:
-        count, axes = len(change.items), len(old.type.shape)
-        message = f"{count} subscript{'' if count == 1 else 's'} for {axes} axes of {change.target.text}, {old.type}"
+        axes = counted(len(old.type.shape), "axis", "axes")
+        message = f"{counted(len(change.items), 'subscript')} for the {axes} of {change.target.text}, {old.type}"
         hint = "index notation is about elements: one subscript per axis"
         labels = (label(change.node, ""), label(change.target, f"is {old.type}"))
         e.error("E406", message, change.node, *labels, hint=hint)
