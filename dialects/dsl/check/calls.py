@@ -21,11 +21,11 @@ def call(e: Elaborator, node: tree.Call, scope: Scope, expected: Type | None) ->
     """What a call gives."""
     function = node.function
     entry = scope.find(function.text)
-    if entry is not None:
+    if entry is not None and (isinstance(entry.value, TypeValue) or not _always(function.text)):
         value = names.use(e, function, entry)
         if isinstance(value, TypeValue):
             return cast(e, node, value.type, scope)
-        if not isinstance(value, FunctionValue) and not builtins.is_builtin(function.text):
+        if not isinstance(value, FunctionValue):
             return _not_a_function(e, node, scope, value)
     if is_dtype(function.text):
         return cast(e, node, TensorType(function.text), scope)
@@ -51,6 +51,11 @@ def call(e: Elaborator, node: tree.Call, scope: Scope, expected: Type | None) ->
     if "." in function.text and scope.module is not None and (module := scope.module.has_alias(head)):
         hint = similar(function.text.partition(".")[2], list(module.names))
     return e.error("E102", f"there is no function '{function.text}'", function, hint=hint)
+
+
+def _always(name: str) -> bool:
+    """Whether a name is one of a function wherever it is called, even if a value has it too: `i8(i8)`, `var(var)`."""
+    return is_dtype(name) or builtins.is_builtin(name)
 
 
 def walk_arguments(e: Elaborator, node: tree.Call, scope: Scope) -> None:

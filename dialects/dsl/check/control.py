@@ -301,6 +301,8 @@ def for_(e: Elaborator, node: tree.For, scope: Scope) -> None:
     reach = None
     if start.dim is not None and stop.dim is not None:
         reach = (start.dim, stop.dim) if step > 0 else (stop.dim + 1, start.dim + 1)
+        if e.facts.less(reach[0], reach[1]) is False:
+            reach = None  # it never runs
     for side, part in ((start, node.start), (stop, node.stop)):
         if not side.unknown and (side.type.dtype == "f32" or not _whole(side)):
             e.error("E604", f"a loop counts whole numbers, got {side.type}", part)
