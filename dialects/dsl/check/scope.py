@@ -99,5 +99,5 @@ class Scope:
 
 def similar(name: str, names: Iterator[str] | list[str] | set[str]) -> str:
     """A hint if one of the names is nearly this one, else ''."""
-    close = get_close_matches(name, set(names), 1, 0.7)
+    close = get_close_matches(name, set(names), 1, 0.6)
     return f"did you mean '{close[0]}'?" if close else ""
