@@ -14,8 +14,8 @@ from ..language.problems import Label
 from . import promotion
 from .facts import Facts
 from .scope import Entry, Scope
-from .types import DType, TensorType, TupleType, Type, ir_type
-from .values import AnyValue, TupleValue, Value, describe, unknown
+from .types import UNKNOWN, DType, TensorType, TupleType, Type, ir_type
+from .values import AnyValue, TupleValue, Unbound, Value, describe, unknown
 
 if TYPE_CHECKING:
     from .elaborator import Elaborator
@@ -73,7 +73,10 @@ def branch(
     one, two = given
     if one is None or two is None:
         return None
-    kinds = [_common(e, a, b, node, wanted) for a, b in zip(one, two, strict=True)]
+    if isinstance(chosen.const, Unbound):  # only one of the arms will be there
+        kinds = [_either(e, a, b) for a, b in zip(one, two, strict=True)]
+    else:
+        kinds = [_common(e, a, b, node, wanted) for a, b in zip(one, two, strict=True)]
     if not e.emits or blocks[0] is None:
         return [_typed(kind, node) for kind in kinds]
     for block, values in zip(blocks, given, strict=True):
@@ -127,6 +130,19 @@ def _common(e: Elaborator, a: AnyValue, b: AnyValue, node: tree.Node, wanted: DT
     ]
     e.error("E605", f"both arms must give the same type: {describe(a)} and {describe(b)}", node, *places)
     return unknown().type
+
+
+def _either(e: Elaborator, a: AnyValue, b: AnyValue) -> Type:
+    """The type of both, unknown where they differ."""
+    from .annotations import fits
+
+    if isinstance(a, Value) and isinstance(b, Value) and not a.unknown and not b.unknown:
+        dtype = _dtype(a, b, None)
+        if dtype is not None and fits(e, b.type.shape, a.type.shape):
+            return TensorType(dtype, a.type.shape)
+    if isinstance(a, TupleValue) and isinstance(b, TupleValue) and len(a.items) == len(b.items):
+        return TupleType(tuple(_either(e, x, y) for x, y in zip(a.items, b.items, strict=True)))
+    return UNKNOWN
 
 
 def _dtype(a: Value, b: Value, wanted: DType | None) -> Any:

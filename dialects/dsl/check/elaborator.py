@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .modules import Global
     from .signatures import Instance, Signature
 
-DEEPEST = 200
+DEEPEST = 500
 """Expressions and blocks may be nested so deep: far more than a person writes, far less than Python's stack holds."""
 
 
@@ -63,6 +63,7 @@ class Elaborator:
         self.definitions: dict[tree.Node, tree.Identifier] = {}  # where each used name is defined
         self.signatures: dict[tree.Function, Signature] = {}
         self.instances: dict[Any, Instance] = {}
+        self.symbols: set[str] = {"main"}  # the names of functions in the module
         self.used_globals: set[Global] = set()
         self.constants: dict[tree.Const, Value] = {}
         self.evaluating: list[tree.Const] = []

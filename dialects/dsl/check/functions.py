@@ -363,11 +363,11 @@ def instance(e: Elaborator, signature: Signature, bound: Bound, node: tree.Node)
 
 
 def _fresh(e: Elaborator, name: str) -> str:
-    taken = {known.symbol for known in e.instances.values()}
-    symbol, n = f"{name}_" if name == "main" else name, 0
-    while symbol in taken:
+    symbol, n = name, 0
+    while symbol in e.symbols:
         n += 1
         symbol = f"{name}_{n}"
+    e.symbols.add(symbol)
     return symbol
 
 

@@ -78,7 +78,7 @@ def constant(e: Elaborator, const: tree.Const, module: Module, node: tree.Node) 
     """The value of `const N = 2 * 4`: evaluated where it is used, once if it is a number."""
     known = e.constants.get(const)
     if known is not None:
-        return known.at(node) if isinstance(known, Value) else known
+        return known.at(node)
     if const in e.evaluating:
         return e.error("E110", f"'{const.name.text}' is defined by itself", const.name)
     e.evaluating.append(const)

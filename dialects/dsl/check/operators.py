@@ -163,8 +163,8 @@ def unary(e: Elaborator, node: tree.Unary, scope: Scope, expected: Type | None) 
         case _:
             if kind_of(dtype) not in ("bool", "int"):
                 return e.error("E202", f"'~' does not take {dtype}", node)
-            if value.weak and isinstance(value.const, int):
-                return _constant(value, ~value.const, node)
+            if value.weak and isinstance(value.dim, int):
+                return _constant(value, -1 - value.dim, node)
     value = e.settle(value)
     return e.emit(lambda: hlo.NotOp(value.ssa), value.type, node)  # pyright: ignore
 

@@ -1,4 +1,4 @@
-"""What checking says of programs: the characters it points at, both places of a conflict, no follow-up errors; types."""
+"""What checking says of programs: which characters, both places of a conflict, no follow-up errors; and types."""
 
 from pathlib import Path
 
@@ -35,7 +35,8 @@ WRONG: list[tuple[str, list[tuple[str, int, int, list[str]]]]] = [
         [("E307", 1, 35, ["is f32[2, 3]", "declared here"])],
     ),
     (
-        "fn f(x: f32) = x + undefined + 1\nfn g(x: f32) = f(also) * f(x)\nfn h(x: f32) -> f32 {\n  let y = wrong(x)\n  return y\n}",
+        "fn f(x: f32) = x + undefined + 1\nfn g(x: f32) = f(also) * f(x)\n"
+        "fn h(x: f32) -> f32 {\n  let y = wrong(x)\n  return y\n}",
         [("E101", 1, 20, [""]), ("E101", 2, 18, [""]), ("E102", 4, 11, [""])],
     ),
     (
@@ -71,6 +72,7 @@ RIGHT = [
     "fn f[N](x: f32[N]) -> f32[N] = concat([x[:N // 2], x[N // 2:]])",
     "fn f[N](x: f32[N], k: const int = 2) -> f32[N*k] = concat([x, x])[:N*k]",
     "fn f(x: f32) -> f32 = if x > 0 { 1 } else { -1 }",
+    "fn f[N](x: f32[N], mean: const bool = false) -> f32 = sum(if mean { x[0] } else { x })",
     "fn even(n: const int) -> bool = if n == 0 { true } else { odd(n - 1) }\n"
     "fn odd(n: const int) -> bool = if n == 0 { false } else { even(n - 1) }",
     "fn f[T: float](x: T[3]) -> T[3] = x * 0.5 + T(2) * [1, 2, 3]",
@@ -123,7 +125,8 @@ def test_imports(tmp_path: Path) -> None:
     (tmp_path / "a.lam").write_text('import "below/b.lam" as b\nfn four(x: f32) = b.twice(b.twice(x))')
     main = tmp_path / "main.lam"
     main.write_text(
-        'import "a.lam"\nimport "below/b.lam" as c\nfn f(x: f32) = four(x) + c.TWO\nfn g(x: f32) = b.twice(x), c.twin(x)'
+        'import "a.lam"\nimport "below/b.lam" as c\nfn f(x: f32) = four(x) + c.TWO\n'
+        "fn g(x: f32) = b.twice(x), c.twin(x)"
     )
     problems = check(load_file(main)).found
     assert [(p.code, p.span.line, p.span.column, p.hint) for p in problems] == [

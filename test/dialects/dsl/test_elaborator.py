@@ -86,7 +86,8 @@ CASES: dict[str, tuple[str, tuple[Any, ...], Any]] = {
         ),
     ),
     "numbers": (
-        "const N = 2 * 4\nconst E: f32 = 1e-3\nfn main(x: f32) = N / 3, 7 / 2.0, 2 ** 10, 2.0 ** -1, x + E, f32(N) / 3, -N // 3",
+        "const N = 2 * 4\nconst E: f32 = 1e-3\n"
+        "fn main(x: f32) = N / 3, 7 / 2.0, 2 ** 10, 2.0 ** -1, x + E, f32(N) / 3, -N // 3",
         (np.float32(1),),
         (2, np.float32(3.5), 1024, np.float32(0.5), np.float32(1.001), np.float32(8 / 3), -3),
     ),
@@ -128,13 +129,15 @@ CASES: dict[str, tuple[str, tuple[Any, ...], Any]] = {
         (3, 2, 1, 4),
     ),
     "generic": (
-        "fn twice[T: number, ..S](x: T[..S]) -> T[..S] = x + x\nfn main(x: f32[4], n: i32) = twice(x), twice(n), twice(1.5), twice([1, 2])",
+        "fn twice[T: number, ..S](x: T[..S]) -> T[..S] = x + x\n"
+        "fn main(x: f32[4], n: i32) = twice(x), twice(n), twice(1.5), twice([1, 2])",
         (V, np.int32(4)),
         (2 * V, np.int32(8), np.float32(3), np.array([2, 4])),
     ),
     "defaults": (
         "fn f(x: f32[4], by: f32 = 2, n: const int = 3, e: const float = 0.5, up: const bool = true) "
-        "= if up { x * by + n * e } else { x }\nfn main(x: f32[4]) = f(x), f(x, e=1, by=3), f(x, up=false), f(n=0, x=x)",
+        "= if up { x * by + n * e } else { x }\n"
+        "fn main(x: f32[4]) = f(x), f(x, e=1, by=3), f(x, up=false), f(n=0, x=x)",
         (V,),
         (2 * V + 1.5, 3 * V + 3, V, 2 * V),
     ),
@@ -149,8 +152,10 @@ CASES: dict[str, tuple[str, tuple[Any, ...], Any]] = {
         (np.arange(2, dtype=np.float32), 2),
     ),
     "recursion": (
-        "fn total[N](x: f32[N]) -> f32 {\n  if N == 1 { return x[0] }\n  return total(x[:N // 2]) + total(x[N // 2:])\n}\n"
-        "fn fact(n: const int) -> i64 = if n <= 1 { 1 } else { n * fact(n - 1) }\nfn main(x: f32[4]) = total(x), fact(10)",
+        "fn total[N](x: f32[N]) -> f32 {\n  if N == 1 { return x[0] }\n"
+        "  return total(x[:N // 2]) + total(x[N // 2:])\n}\n"
+        "fn fact(n: const int) -> i64 = if n <= 1 { 1 } else { n * fact(n - 1) }\n"
+        "fn main(x: f32[4]) = total(x), fact(10)",
         (V,),
         (np.float32(2.5), 3628800),
     ),
