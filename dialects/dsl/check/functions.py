@@ -13,7 +13,7 @@ from xdsl.ir import Block, Region, SSAValue
 from ..language import tree
 from ..language.problems import Label
 from . import annotations, statements
-from .dims import Dim
+from .dims import Dim, Extent, Pack, evaluate, symbol, symbols_of
 from .facts import Facts
 from .matching import Given, Match, Matcher, Mismatch, assign
 from .scope import Scope
@@ -252,8 +252,10 @@ def complete(e: Elaborator, match: Match, node: tree.Node) -> bool:
 
 
 def constraints_hold(e: Elaborator, match: Match, node: tree.Node) -> bool:
-    """Reports the first constraint that what is bound breaks."""
+    """Reports the first constraint that what is bound breaks; that no dimension is negative is one too."""
     own = match.signature
+    if not _sizes_hold(e, match, node):
+        return False
     if not own.node.constraints:
         return True
     scope = scope_of(e, own, match.bound)
@@ -264,6 +266,33 @@ def constraints_hold(e: Elaborator, match: Match, node: tree.Node) -> bool:
             told = ", ".join(f"{n} = {v}" for n, v in sorted(match.dims.items()) if n in names)
             labels = [Label(node.span, told or "broken here"), Label(constraint.span, "required here")]
             e.error("E311", f"'{own.name}' has a constraint that does not hold: {told}", node, *labels)
+            return False
+    return True
+
+
+def _sizes_hold(e: Elaborator, match: Match, node: tree.Node) -> bool:
+    """Whether no dimension in the head of a function becomes negative."""
+    own, bound = match.signature, match.bound
+    heads = [p.type for p in own.parameters] + ([own.result] if own.result is not None else [])
+    sizes: list[Extent] = [*(symbol(name) for name in own.dims)]
+    while heads:
+        kind = heads.pop()
+        if isinstance(kind, TupleType):
+            heads += kind.items
+        elif isinstance(kind, TensorType):
+            sizes += kind.shape
+    for size in sizes:
+        if isinstance(size, Pack):
+            continue
+        try:
+            value = evaluate(size, bound.dims)
+        except ZeroDivisionError:
+            continue  # reported where the type is made
+        if isinstance(value, int) and value < 0:
+            names = sorted(str(name) for name in symbols_of(size) if str(name) in match.dims)
+            told = ", ".join(f"{name} = {match.dims[name]}" for name in names)
+            message = f"a dimension of '{own.name}' would be negative: {size} is {value}"
+            e.error("E303", message, node, Label(node.span, told))
             return False
     return True
 
