@@ -14,10 +14,11 @@ _PUBLIC = {
     "import_onnx": ".tools.api",
     "lower": ".tools.api",
     "interpret": ".tools.api",
+    "dsl": ".tools.dsl",
     "onnx_backend": ".tools.onnx_backend",
     "LaminaError": ".compiler.diagnostics",
 }
-__all__ = ["LaminaError", "compile", "import_onnx", "interpret", "load", "lower", "onnx_backend"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["LaminaError", "compile", "dsl", "import_onnx", "interpret", "load", "lower", "onnx_backend"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

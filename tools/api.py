@@ -15,12 +15,14 @@ from ..compiler.artefact import Artefact
 from ..compiler.diagnostics import LaminaError
 from ..compiler.program import Program
 from ..compiler.signature import Array, Signature
-from .sources import read_program, source_of, with_shapes
+from .sources import read_program, source_of, whole, with_shapes
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-Source: TypeAlias = "str | os.PathLike[str] | Program | ModelProto"
+    from .dsl.templates import Template
+
+Source: TypeAlias = "str | os.PathLike[str] | Program | Template | ModelProto"
 
 
 class Model:
@@ -81,8 +83,9 @@ def compile(
 ) -> Model:
     """Compiles a model for a target.
 
-    `model`: a path (`.onnx`, `.mlir`), an `onnx.ModelProto`, or a `Program`. `shapes` fixes symbolic dimensions ahead
-    of time; `threads` defaults to all cores; `cache=False` neither reads nor writes the on-disk cache.
+    `model`: a path (`.onnx`, `.mlir`, `program.lam::function`), an `onnx.ModelProto`, or a `Program`. `shapes` fixes
+    symbolic dimensions ahead of time; `threads` defaults to all cores; `cache=False` neither reads nor writes the
+    on-disk cache.
     Raises LaminaError for a model that cannot be read or an operator that cannot be lowered.
     """
     chosen = find_target(target)
@@ -95,7 +98,7 @@ def compile(
         settings = replace(settings, source=source)
 
     def compile_for(bindings: Mapping[str, int]) -> Executable:
-        return chosen.compile(with_shapes(program, bindings), settings)
+        return chosen.compile(whole(with_shapes(program, bindings)), settings)
 
     return Model(program.signature, compile_for)
 
@@ -109,7 +112,7 @@ def load(path: str | os.PathLike[str], *, threads: int | None = None) -> Model:
 
 def import_onnx(model: str | os.PathLike[str] | ModelProto) -> Program:
     """Reads an ONNX model into the onnx level, one node to one op."""
-    return read_program(model)
+    return whole(read_program(model))
 
 
 def lower(

@@ -11,7 +11,7 @@ from ..backends import Options
 from ..compiler.diagnostics import LaminaError
 from . import api
 from .run import parse_shapes
-from .sources import read_program, with_shapes, write_program
+from .sources import read_program, whole, with_shapes, write_program
 from .summary import DescentLog
 
 NATIVE = (".o", ".ll", ".s", ".so")
@@ -19,7 +19,7 @@ NATIVE = (".o", ".ll", ".s", ".so")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument("model", help="a .onnx or .mlir file, or onnx:NAME")
+    parser.add_argument("model", help="a .onnx or .mlir file, program.lam::function, or onnx:NAME")
     parser.add_argument(
         "-o", "--output", type=Path, required=True, help="model.lamx, .o (with .h and .weights), .so, .s, .ll or .mlir"
     )
@@ -36,7 +36,7 @@ def main(args: argparse.Namespace) -> int:
     start = time.perf_counter()
     log = DescentLog()
     options = Options(threads=args.threads, cache=not args.no_cache, on_level=log if args.timing else None)
-    program = with_shapes(read_program(args.model), parse_shapes(args.shape))
+    program = whole(with_shapes(read_program(args.model), parse_shapes(args.shape)))
     output: Path = args.output
     match output.suffix:
         case ".mlir":

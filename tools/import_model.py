@@ -8,21 +8,21 @@ from pathlib import Path
 
 from . import api
 from .run import parse_shapes
-from .sources import read_program, with_shapes, write_program
+from .sources import read_program, whole, with_shapes, write_program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument("model", help="a .onnx file, or onnx:NAME")
+    parser.add_argument("model", help="a .onnx file, program.lam::function, or onnx:NAME")
     parser.add_argument("-o", "--output", type=Path, help="where to write the IR (default: standard output)")
-    parser.add_argument("--to", default="onnx", metavar="LEVEL", help="the level to stop at (default: onnx)")
+    parser.add_argument("--to", metavar="LEVEL", help="the level to stop at (default: as imported)")
     parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
 
 
 def main(args: argparse.Namespace) -> int:
     """Runs the command."""
-    program = with_shapes(read_program(args.model), parse_shapes(args.shape))
-    if args.to != "onnx":
+    program = whole(with_shapes(read_program(args.model), parse_shapes(args.shape)))
+    if args.to:
         program = api.lower(program, args.to)
     if args.output:
         write_program(program, args.output)

@@ -1,11 +1,11 @@
-"""Reading programs: ONNX files, textual IR, or what is already in memory, told apart by suffix."""
+"""Reading programs: ONNX files, textual IR, functions of `.lam` files, or what is in memory, told apart by suffix."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from xdsl.dialects.builtin import StringAttr
 
@@ -26,7 +26,10 @@ from .registry import registry
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+    from .dsl.templates import Template
+
 WEIGHTS_SUFFIX = ".weights"
+FUNCTION = "::"  # between a .lam file and the function that is meant
 
 
 def new_context(machine: Machine | None = None) -> LaminaContext:
@@ -36,29 +39,36 @@ def new_context(machine: Machine | None = None) -> LaminaContext:
     return context
 
 
-def read_program(model: str | os.PathLike[str] | Program | ModelProto) -> Program:
-    """The program in a file or object.
+def read_program(model: str | os.PathLike[str] | Program | Template | ModelProto) -> Program | Template:
+    """The program in a file or object; a function whose sizes are not all known is a `Template` of programs.
 
     Raises LaminaError when the file is missing, unreadable, of an unknown kind or malformed.
     """
-    if isinstance(model, Program):
-        return model
+    if isinstance(model, Program) or hasattr(model, "with_sizes"):
+        return model  # pyright: ignore[reportReturnType]
     if not isinstance(model, str | os.PathLike):
-        return _from_onnx(model)
-    path = resolve(model)
+        return _from_onnx(model)  # pyright: ignore[reportArgumentType]
+    file, separator, function = os.fspath(model).partition(FUNCTION)
+    path = resolve(file)
+    if separator and path.suffix != ".lam":
+        raise LaminaError(f"only .lam files have functions to name with '{FUNCTION}'", where=str(path))
     match path.suffix:
         case ".onnx":
             return _from_onnx(path)
         case ".mlir":
             return _from_text(path)
+        case ".lam":
+            return _from_lam(path, function)
         case suffix:
             kind = f"files of kind '{suffix}'" if suffix else "files without a suffix"
-            raise LaminaError(f"{kind} are not programs", where=str(path), hint="expected .onnx or .mlir")
+            raise LaminaError(f"{kind} are not programs", where=str(path), hint="expected .onnx, .lam or .mlir")
 
 
-def source_of(model: str | os.PathLike[str] | Program | ModelProto, shapes: Mapping[str, int]) -> Source | None:
+def source_of(
+    model: str | os.PathLike[str] | Program | Template | ModelProto, shapes: Mapping[str, int]
+) -> Source | None:
     """The file that an ONNX model comes from; None for anything else."""
-    if not isinstance(model, str | os.PathLike):
+    if not isinstance(model, str | os.PathLike) or FUNCTION in os.fspath(model):
         return None
     path = resolve(model)
     return Source(path, shapes) if path.suffix == ".onnx" else None
@@ -101,6 +111,18 @@ def _from_text(path: Path) -> Program:
     return program
 
 
+def _from_lam(path: Path, function: str) -> Program | Template:
+    from .dsl.reading import load
+    from .dsl.templates import Template
+
+    files = load(path)
+    names = files.function_names()
+    if not function and len(names) != 1:
+        choice = ", ".join(f"{path}{FUNCTION}{name}" for name in names) or "it has none"
+        raise LaminaError(f"the program has {len(names)} functions: which one?", where=str(path), hint=choice)
+    return Template(files, function or names[0]).with_sizes({})
+
+
 def write_program(program: Program, path: Path) -> None:
     """Writes the IR as text, and the weights it refers to beside it."""
     keys = list(dict.fromkeys(resource_keys(program.module)))
@@ -114,11 +136,17 @@ def write_program(program: Program, path: Path) -> None:
         file.write(text.encode())
 
 
-def with_shapes(program: Program, shapes: Mapping[str, int]) -> Program:
+@overload
+def with_shapes(program: Program, shapes: Mapping[str, int]) -> Program: ...
+@overload
+def with_shapes(program: Program | Template, shapes: Mapping[str, int]) -> Program | Template: ...
+def with_shapes(program: Program | Template, shapes: Mapping[str, int]) -> Program | Template:
     """`program` with symbolic dimensions bound; itself when there is nothing to bind.
 
     Raises LaminaError for a name that is no dimension of the program or a size below zero.
     """
+    if not isinstance(program, Program):
+        return program.with_sizes(shapes)
     if not shapes:
         return program
     symbols = program.signature.symbols
@@ -133,3 +161,11 @@ def with_shapes(program: Program, shapes: Mapping[str, int]) -> Program:
     bind(shapes=tuple(f"{k}={v}" for k, v in shapes.items())).apply(bound.context, bound.module)  # pyright: ignore
     all_passes()["onnx-infer-shapes"]()().apply(bound.context, bound.module)
     return bound
+
+
+def whole(program: Program | Template) -> Program:
+    """`program`, if all its sizes are known. Raises LaminaError that names those that are not."""
+    if isinstance(program, Program):
+        return program
+    symbols = ", ".join(program.signature.symbols)
+    raise LaminaError(f"dimensions {symbols} have no size", hint="give --shape NAME=N")

@@ -311,9 +311,14 @@ def bind(
     e = Elaborator(files, problems)
     own = overloads(files, function)
     node = own[0].node.name
-    given = [Given(_value(value, node), node) for value in arguments]
+    places = {p.name: p.node.name for p in own[0].parameters}  # what is said of an argument is said there
+    given = [
+        Given(_value(value, place), place)
+        for value, place in zip(arguments, [*places.values(), *(node for _ in arguments)], strict=False)
+    ]
     for name, value in (named or {}).items():
-        given.append(Given(_value(value, node), node, tree.Identifier(span=node.span, text=name)))
+        place = places.get(name, node)
+        given.append(Given(_value(value, place), place, tree.Identifier(span=place.span, text=name)))
     sizes = {name: (value, node) for name, value in (dims or {}).items()}
     with _deep():
         match = functions.select(e, own, given, sizes, node)

@@ -19,7 +19,7 @@ from ...backends.cpu.jit import aligned_bytes, link, pool
 from ...backends.cpu.target import CpuTarget
 from ...compiler.dtypes import dtype_of
 from ..run import parse_shapes
-from ..sources import read_program, with_shapes
+from ..sources import read_program, whole, with_shapes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Prints the kernels by their share of the time."""
     target = CpuTarget()
-    program = with_shapes(read_program(args.model), parse_shapes(args.shape))
+    program = whole(with_shapes(read_program(args.model), parse_shapes(args.shape)))
     options = Options(threads=args.threads)
     lowered = target.buffers(program, options)
     built = target.build(lowered, options)
@@ -51,13 +51,13 @@ def main(args: argparse.Namespace) -> int:
         rows.append((seconds * kernel.calls, seconds, kernel))
     total = sum(row[0] for row in rows)
     print(f"{'kernel':<12}{'kind':<13}{'calls':>6}{'us':>11}{'share':>8}{'GFLOP/s':>9}{'GB/s':>7}  from")
-    for whole, seconds, kernel in sorted(rows, key=lambda row: -row[0])[: args.rows]:
+    for all_calls, seconds, kernel in sorted(rows, key=lambda row: -row[0])[: args.rows]:
         function = functions[kernel.name]
         gflops = operations(function, lowered.module) / seconds / 1e9
         moved = sum(_nbytes(type_) for type_ in function.function_type.inputs) / seconds / 1e9
         origin = kernel.origins[0] if kernel.origins else ""
         print(
-            f"{kernel.name:<12}{kernel.kind:<13}{kernel.calls:>6}{seconds * 1e6:>11.1f}{whole / total:>8.1%}"
+            f"{kernel.name:<12}{kernel.kind:<13}{kernel.calls:>6}{seconds * 1e6:>11.1f}{all_calls / total:>8.1%}"
             f"{gflops:>9.1f}{moved:>7.1f}  {origin[:60]}"
         )
     print(f"{len(rows)} kernels, {sum(k.calls for k in built.kernels)} calls, {total * 1e3:.2f} ms in all")

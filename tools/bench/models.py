@@ -26,7 +26,7 @@ from .. import light_models
 from ..compare import compare
 from ..inputs import complete, read_named
 from ..run import parse_shapes
-from ..sources import read_program, resolve, with_shapes
+from ..sources import read_program, resolve, whole, with_shapes
 from .peers import PEERS, Task, chosen
 
 PATIENCE = 600  # seconds a peer may take to prepare a model
@@ -193,7 +193,7 @@ def serve(
             file.write_bytes(light_models.randomized(short).SerializeToString())
         else:
             file = resolve(name)
-        program = with_shapes(read_program(file), shapes)
+        program = whole(with_shapes(read_program(file), shapes))
         beside = Path(name).with_name(Path(name).name.partition(".")[0] + ".npz")
         values = inputs_file or (beside if beside.is_file() else None)
         given = read_named([str(values)]) if values else {}
