@@ -179,6 +179,15 @@ class Elaborator:
         """The name in the module of the instance of a function for these arguments; "" after an error."""
         return functions.symbol_of(self, function, values, node)
 
+    def fresh_symbol(self, name: str) -> str:
+        """A name for a function that the module has not, in instance mode."""
+        symbol, n = name, 0
+        while symbol in self.symbols:
+            n += 1
+            symbol = f"{name}_{n}"
+        self.symbols.add(symbol)
+        return symbol
+
     # Dimensions ----------------------------------------------------------------------------------------------------
 
     def equal(self, left: Dim, right: Dim) -> bool | None:

@@ -377,7 +377,7 @@ def instance(e: Elaborator, signature: Signature, bound: Bound, node: tree.Node)
         if not known.done:
             e.error("E508", f"'{signature.name}' calls itself with the same dimensions, without end", node)
         return known
-    made = Instance(_fresh(e, signature.name))
+    made = Instance(e.fresh_symbol(signature.name))
     e.instances[key] = made
     if len(e.frames) >= DEEPEST:
         hint = "recursion unrolls when compiling: it must end, by an `if` on dimensions or consts"
@@ -389,15 +389,6 @@ def instance(e: Elaborator, signature: Signature, bound: Bound, node: tree.Node)
     if built is not None:
         made.result = built[1]
     return made
-
-
-def _fresh(e: Elaborator, name: str) -> str:
-    symbol, n = name, 0
-    while symbol in e.symbols:
-        n += 1
-        symbol = f"{name}_{n}"
-    e.symbols.add(symbol)
-    return symbol
 
 
 def build(

@@ -209,11 +209,7 @@ def _instance(b: Builder, model: tree.Model, folder: Path | None, kinds: Sequenc
         raise b.fail("E557", f"{b.name}: {error.message}", hint=error.hint or "") from error
     function = main_of(module)
     function.detach()
-    taken = {known.symbol for known in e.instances.values()} | {"main"}
-    symbol, count = model.name.text, 0
-    while symbol in taken:
-        count += 1
-        symbol = f"{model.name.text}_{count}"
+    symbol = e.fresh_symbol(model.name.text)
     function.properties["sym_name"] = StringAttr(symbol)
     function.properties["sym_visibility"] = StringAttr("private")
     for attributes in ("arg_attrs", "res_attrs"):

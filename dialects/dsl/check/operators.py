@@ -57,10 +57,22 @@ def binary(e: Elaborator, node: tree.Binary, scope: Scope, expected: Type | None
     if operator == "@":
         return contraction.matmul(e, left, right, node)
     if left.const is not None and right.const is not None and left.scalar and right.scalar:
+        if operator == "/" and isinstance(node.left, tree.Number):
+            _warn_of_rounding(e, left, right, node)
         folded = fold(e, operator, left, right, node)
         if folded is not None:
             return folded
     return elementwise(e, operator, left, right, node)
+
+
+def _warn_of_rounding(e: Elaborator, left: Value, right: Value, node: tree.Binary) -> None:
+    """`1 / N` is a whole number, 0 for most N: seldom what is meant."""
+    if left.dim is None or right.dim in (None, 0, 1):
+        return
+    if isinstance(left.dim, int) and isinstance(right.dim, int) and left.dim % right.dim == 0:
+        return
+    hint = f"{left.dim}.0 / … has a fraction; // says that rounding is meant"
+    e.warn("W905", "whole numbers are divided: the quotient is rounded down", node, hint)
 
 
 def elementwise(e: Elaborator, operator: str, left: Value, right: Value, node: tree.Node) -> Value:

@@ -329,4 +329,11 @@ CHECKING: dict[str, Code] = {
         "fn f(x: f32[4]) {\n  for i in 0..4 { let y = x[i] }\n  return x\n}",
         "fn f(x: f32[4]) {\n  var y = 0.0\n  for i in 0..4 { y = y + x[i] }\n  return y\n}",
     ),
+    "W905": Code(
+        "a quotient of whole numbers",
+        "Dimensions, consts and numbers without a point are whole, and so is their quotient: 1 / N is 0. One operand "
+        "with a point or a cast gives a fraction; `//` says that rounding down is meant.",
+        "fn f[N](x: f32[N]) = sum(x) * (1 / N)",
+        "fn f[N](x: f32[N]) = sum(x) * (1.0 / N)",
+    ),
 }
