@@ -63,6 +63,26 @@ def _divides_out(lifter: Lifter, op: hlo.DivideOp, indices: Collection[Index]) -
     return exact and lifter.is_inside(op.results[0]) and lifter.depends(op.rhs).isdisjoint(indices)
 
 
+@dataclass(frozen=True)
+class Terms:
+    """A sum or difference of two values."""
+
+    op: type[hlo.BinaryOp]
+    values: tuple[SSAValue, SSAValue]
+
+
+def terms_of(lifter: Lifter, value: SSAValue, indices: Collection[Index]) -> Terms | None:
+    """The two terms of `value` if they are better summed over `indices` apart: one of them would be a contraction."""
+    op = value.owner
+    if not isinstance(op, hlo.AddOp | hlo.SubtractOp) or not lifter.is_inside(value):
+        return None
+    for term in (op.lhs, op.rhs):
+        inner = [lifter.depends(factor) for factor in product_of(lifter, term, indices).inner]
+        if len(inner) > 1 and frozenset[Index]().union(*inner) not in inner:
+            return Terms(type(op), (op.lhs, op.rhs))
+    return None
+
+
 def narrow(value: SSAValue) -> SSAValue:
     """What a factor was before it was widened; a contraction can widen it itself."""
     op = value.owner

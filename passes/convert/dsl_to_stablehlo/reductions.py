@@ -26,9 +26,9 @@ from .convolutions import convolve
 from .forms import Index, Linear
 from .guards import contract_where
 from .lifting import Lifted, Lifter, lifts
-from .products import Product, narrow, product_of
+from .products import Product, narrow, product_of, terms_of
 from .splitting import with_blocks
-from .windows import reduce_windows
+from .windows import reduce_windows, windows_of
 
 COMBINERS = {
     ReduceKind.SUM: "add",
@@ -52,19 +52,27 @@ def reduce(lifter: Lifter, op: ReduceOp) -> list[Lifted]:
         return [_place(lifter, kind, _guarded(lifter, kind, value, op.guard), indices[0])]
     if kind is not ReduceKind.SUM:
         return [_combined(lifter, kind, value, op.guard, indices)]
+    return [_sum(lifter, value, op.guard, indices)]
+
+
+def _sum(lifter: Lifter, value: SSAValue, guard: SSAValue | None, indices: Sequence[Index]) -> Lifted:
+    """A sum: of a product as a contraction, of several products one by one, of anything else of its elements."""
     product = product_of(lifter, value, indices)
-    if not product.inner:  # the elements are all the same, but for the guard
-        product = Product([value])
     inner = product.inner
+    if len(inner) == 1 and (terms := terms_of(lifter, inner[0], indices)) is not None:
+        left, right = (_sum(lifter, term, guard, indices) for term in terms.values)
+        return product.around(lifter, lifter.binary(terms.op, left, right))
+    if len(inner) > 1 and not (guard is None and all(windows_of(lifter, factor, indices) for factor in inner)):
 
-    def contracted(lifter: Lifter) -> Lifted | None:
-        return _contracted(lifter, inner, op.guard, indices)
+        def contracted(lifter: Lifter) -> Lifted | None:
+            return _contracted(lifter, inner, guard, indices)
 
-    if len(inner) == 1 or (total := with_blocks(lifter, inner, indices, contracted)) is None:
-        if len(product.inner) > 1:
-            product = Product([value])
-        total = _combined(lifter, kind, product.inner[0], op.guard, indices)
-    return [product.around(lifter, total)]
+        total = with_blocks(lifter, inner, indices, contracted)
+        if total is not None:
+            return product.around(lifter, total)
+    if len(inner) != 1:  # no contraction, or the elements are all the same, but for the guard
+        product = Product([value])
+    return product.around(lifter, _combined(lifter, ReduceKind.SUM, product.inner[0], guard, indices))
 
 
 def _contracted(

@@ -206,6 +206,31 @@ func.func @guarded(%x: tensor<2x4xf32>, %w: tensor<4x3xf32>) -> tensor<2x3xf32> 
   func.return %y : tensor<2x3xf32>
 }
 
+// A difference of products is one of contractions.
+// CHECK-LABEL: func.func @difference(
+// CHECK-NEXT: %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT: %1 = stablehlo.dot_general %u, %v, contracting_dims = [1] x [0] : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT: %y = stablehlo.subtract %0, %1 : tensor<2x3xf32>
+// CHECK-NEXT: func.return %y : tensor<2x3xf32>
+func.func @difference(%x: tensor<2x4xf32>, %w: tensor<4x3xf32>, %u: tensor<2x4xf32>, %v: tensor<4x3xf32>) -> tensor<2x3xf32> {
+  %y = dsl.comprehension [2, 3] {
+  ^bb0(%i: tensor<i64>, %j: tensor<i64>):
+    %v1 = dsl.reduce sum [4] {
+    ^bb0(%k: tensor<i64>):
+      %v2 = dsl.access %x[%i, %k] : tensor<2x4xf32>
+      %v3 = dsl.access %w[%k, %j] : tensor<4x3xf32>
+      %v4 = stablehlo.multiply %v2, %v3 : tensor<f32>
+      %v5 = dsl.access %u[%i, %k] : tensor<2x4xf32>
+      %v6 = dsl.access %v[%k, %j] : tensor<4x3xf32>
+      %v7 = stablehlo.multiply %v5, %v6 : tensor<f32>
+      %v8 = stablehlo.subtract %v4, %v7 : tensor<f32>
+      dsl.yield %v8 : tensor<f32>
+    } : tensor<f32>
+    dsl.yield %v1 : tensor<f32>
+  } : tensor<2x3xf32>
+  func.return %y : tensor<2x3xf32>
+}
+
 // A guard that only one factor can have: a zero there does not undo an infinity of the other.
 // CHECK-LABEL: func.func @causal(
 // CHECK-NEXT: %0 = stablehlo.constant dense<0.000000e+00> : tensor<f32>

@@ -120,6 +120,9 @@ class Writer:
 
         def write(inner):
             value = self.product(inner, depth - 1) if kind == "sum" else self.expression(inner, depth - 1)
+            if kind == "sum" and self.rng.random() < 0.3:
+                other = self.product(inner, depth - 1)
+                value = self.op(f"stablehlo.subtract {value}, {other} : tensor<{self.element}>")
             self.op_yield(value, self.guard(inner) if self.rng.random() < 0.2 and kind == "sum" else None)
 
         body = self.body(extents, write, indices)

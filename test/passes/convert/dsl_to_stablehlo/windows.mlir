@@ -131,6 +131,33 @@ func.func @torus(%x: tensor<6x5xi32>) -> tensor<6x5xi32> {
   func.return %y : tensor<6x5xi32>
 }
 
+// A product of what one window reads is computed once for each place.
+// CHECK-LABEL: func.func @energy(
+// CHECK-NEXT: %0 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
+// CHECK-NEXT: %v6 = stablehlo.multiply %x, %x : tensor<9xf32>
+// CHECK-NEXT: %y = "stablehlo.reduce_window"(%v6, %0) <{window_dimensions = array<i64: 3>, window_strides = array<i64: 1>, window_dilations = array<i64: 1>, padding = dense<0> : tensor<1x2xi64>}> ({
+// CHECK-NEXT: ^bb0(%1: tensor<f32>, %2: tensor<f32>):
+// CHECK-NEXT: %3 = stablehlo.add %1, %2 : tensor<f32>
+// CHECK-NEXT: stablehlo.return %3 : tensor<f32>
+// CHECK-NEXT: }) : (tensor<9xf32>, tensor<f32>) -> tensor<7xf32>
+// CHECK-NEXT: func.return %y : tensor<7xf32>
+func.func @energy(%x: tensor<9xf32>) -> tensor<7xf32> {
+  %y = dsl.comprehension [7] {
+  ^bb0(%p: tensor<i64>):
+    %v1 = dsl.reduce sum [3] {
+    ^bb0(%r: tensor<i64>):
+      %v2 = stablehlo.add %p, %r : tensor<i64>
+      %v3 = dsl.access %x[%v2] : tensor<9xf32>
+      %v4 = stablehlo.add %p, %r : tensor<i64>
+      %v5 = dsl.access %x[%v4] : tensor<9xf32>
+      %v6 = stablehlo.multiply %v3, %v5 : tensor<f32>
+      dsl.yield %v6 : tensor<f32>
+    } : tensor<f32>
+    dsl.yield %v1 : tensor<f32>
+  } : tensor<7xf32>
+  func.return %y : tensor<7xf32>
+}
+
 // Other indices are reduced after the window.
 // CHECK-LABEL: func.func @sum_of_squares(
 // CHECK-NEXT: %0 = stablehlo.constant dense<0.000000e+00> : tensor<f32>
