@@ -304,7 +304,7 @@ def bind(
     dims: Mapping[str, int] | None = None,
 ) -> Invocation:
     """Binds a function as a call does. An argument is (dtype, shape), a tuple of them for a tuple, or for a `const`
-    its number. Raises ProgramError where they do not fit."""
+    its number; dimensions may be given by name among the others. Raises ProgramError where they do not fit."""
     problems = Problems(list(files.problems.errors))
     if problems.errors:
         raise ProgramError(problems)
@@ -319,7 +319,6 @@ def bind(
     for name, value in (named or {}).items():
         place = places.get(name, node)
         given.append(Given(_value(value, place), place, tree.Identifier(span=place.span, text=name)))
-    sizes = {name: (value, node) for name, value in (dims or {}).items()}
     with _deep():
         match = functions.select(e, own, given, sizes, node)
         fine = match is not None and functions.complete(e, match, node) and functions.constraints_hold(e, match, node)
