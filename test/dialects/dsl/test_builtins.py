@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import lamina
+from lamina.compiler.program import Program
 from lamina.dialects.dsl.check.builtins import TABLE
 from lamina.dialects.dsl.check.types import dtype_name
+from lamina.dialects.dsl.load import bind, instantiate, load_file
+from lamina.tools.sources import new_context
 
 Evaluate = Callable[..., list[Any]]
 ProblemOf = Callable[..., Any]
@@ -418,6 +422,24 @@ def test_convolutions(value: Value) -> None:
     )
     last = value("conv(x, w, padding=1, channels_last=true, groups=2)", x=x.transpose(0, 2, 1), w=w.transpose(2, 1, 0))
     same(last.transpose(0, 2, 1), convolved(x, w, 1, 1, 1, 1, 2))
+
+
+def test_compiled() -> None:
+    text = """fn main(x: f32[3, 40]) {
+      let best, place = topk(x, 3)
+      let padded = pad(x, 2, mode="reflect")
+      return sort(x, axis=0), best, place, cumsum(x, axis=1), argmax(x), roll(padded, 3, axis=1), hypot(x, 1)
+    }"""
+    x = numbers((3, 40))
+    best = np.argsort(-x, stable=True)[:, :3]
+    context = new_context()
+    files = load_file(text)
+    module = instantiate(files, bind(files, "main", [("f32", x.shape)]), context)
+    found = lamina.compile(Program(module, context))(x)
+    rolled = np.roll(np.pad(x, 2, mode="reflect"), 3, 1)
+    expected = [np.sort(x, 0), np.take_along_axis(x, best, 1), best, np.cumsum(x, 1), np.argmax(x), rolled]
+    for one, other in zip(found, [*expected, np.hypot(x, np.float32(1))], strict=True):
+        same(np.asarray(one), other)
 
 
 def test_every_builtin_has_a_value_test() -> None:

@@ -68,7 +68,8 @@ class Builtin:
             elif p.default is None:
                 shown.append(f"{p.name}=…")
             else:
-                shown.append(f"{p.name}={str(p.default).lower() if isinstance(p.default, bool) else p.default}")
+                text = f'"{p.default}"' if isinstance(p.default, str) else str(p.default)
+                shown.append(f"{p.name}={text.lower() if isinstance(p.default, bool) else text}")
         return f"{name}({', '.join(shown)})"
 
 
