@@ -10,6 +10,7 @@ from __future__ import annotations
 from .index_access import subscript
 from .index_body import comprehension, reduction
 from .index_define import define
+from .index_slices import read_or
 from .index_update import update
 
-__all__ = ["comprehension", "define", "reduction", "subscript", "update"]
+__all__ = ["comprehension", "define", "read_or", "reduction", "subscript", "update"]

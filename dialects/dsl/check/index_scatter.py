@@ -19,7 +19,7 @@ from ...stablehlo.shapes import scalar
 from ..language import tree
 from . import index_alignment, index_bounds
 from .dims import Extent, Pack
-from .index_access import as_index, items_value
+from .index_access import as_index, from_the_end, items_value
 from .index_body import condition, made_tensor, single, sizes_of
 from .index_notation import (
     INDEX,
@@ -35,8 +35,9 @@ from .index_notation import (
     text_of,
     typing_only,
 )
-from .index_slices import combined, select
+from .index_slices import combined, select, written
 from .scope import Scope
+from .subscripts import Cut
 from .types import TensorType, element_type
 from .values import Value, unknown
 
@@ -49,12 +50,17 @@ _COMBINERS = {"+=": "add", "*=": "multiply", "max=": "maximum", "min=": "minimum
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """One axis of the target: its subscript (a part of it, if a pack), and the index that runs over all of it alone."""
+    """One axis of the target: its subscript (a part of it, if a pack), and the index that runs over all of it alone.
+
+    `block` is an index that alone runs over a part of it; `fixed` means that no index is in the subscript.
+    """
 
     item: tree.Expression | tree.Pack
     part: int
     extent: Extent
     window: Index | None
+    block: Index | None
+    fixed: bool
 
 
 def plan(e: Elaborator, change: Change, old: Value, scope: Scope) -> list[tuple[Extent, ...]] | None:
@@ -86,6 +92,8 @@ def changed(e: Elaborator, change: Change, old: Value, indices: Sequence[Index],
     axes = _axes(e, change, old, indices)
     if all(axis.window is not None for axis in axes):
         return _anew(e, change, old, indices, scope)
+    if all(axis.window is not None or axis.block is not None or axis.fixed for axis in axes):
+        return _in_one_piece(e, change, old, axes, indices, scope)
     if change.operator == "=" and _ambiguous(e, change, axes, indices, scope):
         return unknown(change.node)
     return _scattered(e, change, old, axes, indices, scope)
@@ -128,9 +136,20 @@ def _axes(e: Elaborator, change: Change, old: Value, indices: Sequence[Index]) -
         name = _name(item)
         index = by_name.get(name) if name is not None else None
         whole = index is not None and index.start == 0 and index.extents == extents
-        window = index if whole and name is not None and uses[name] == 1 and name not in guarded else None
-        found += [Axis(item, part, extent, window) for part, extent in enumerate(extents)]
+        alone = index if name is not None and uses[name] == 1 and name not in guarded else None
+        block = alone if index is not None and _is_part(index, extents) else None
+        fixed = not any(_name(inner) in by_name for inner in item.walk())
+        window = alone if whole else None
+        found += [Axis(item, part, extent, window, block, fixed) for part, extent in enumerate(extents)]
     return found
+
+
+def _is_part(index: Index, extents: Sequence[Extent]) -> bool:
+    """Whether the values of an index are all within an axis."""
+    if index.extents is None or len(extents) != 1 or len(index.extents) != 1:
+        return False
+    start, count, size = index.start, index.extents[0], extents[0]
+    return isinstance(start, int) and isinstance(count, int) and isinstance(size, int) and 0 <= start <= size - count
 
 
 def _name(node: tree.Node) -> str | None:
@@ -164,6 +183,51 @@ def _anew(e: Elaborator, change: Change, old: Value, indices: Sequence[Index], s
             if change.guard is not None:
                 value = select(e, condition(e, change.guard, inner), value, before, node)
     return made_tensor(e, indices, value, block, node)
+
+
+def _in_one_piece(
+    e: Elaborator, change: Change, old: Value, axes: Sequence[Axis], indices: Sequence[Index], scope: Scope
+) -> Value:
+    """The part of the tensor that indices and computed places make is written at once."""
+    node = change.node
+    cuts: list[Cut] = []
+    for axis in axes:
+        index = axis.window or axis.block
+        if index is None:
+            cuts.append(Cut(0, 1, drop=True, index=_place(e, axis, scope)))
+        else:
+            cuts.append(Cut(index.start, (index.extents or ())[axis.part]))
+    order: list[Index] = []
+    for axis in axes:
+        index = axis.window or axis.block
+        if index is not None and index not in order:
+            order.append(index)
+    inner, block = enter(e, scope, notation_of(scope), order)
+    assert block is not None
+    with e.inside(block):
+        define_indices(e, inner, order, arguments(block))
+        value = _value(e, change, old, inner)
+        if value.unknown:
+            return value
+        if change.operator != "=":
+            at = [_place(e, axis, inner) for axis in axes]
+            before = e.emit(lambda: AccessOp(_ssa(old), [_ssa(p) for p in at]), TensorType(old.type.dtype), node)
+            value = combined(e, change.operator, before, value, node)
+    value = made_tensor(e, order, value, block, node)
+    if value.unknown:
+        return value
+    new = written(e, old, value, cuts, node)
+    return new if change.guard is None else select(e, condition(e, change.guard, scope), new, old, node)
+
+
+def _place(e: Elaborator, axis: Axis, inner: Scope) -> Value:
+    """Where along an axis the element is."""
+    values = items_value(e, axis.item, inner)
+    assert values is not None
+    value = values[axis.part]
+    if not isinstance(axis.extent, Pack):
+        value = from_the_end(axis.item, value, axis.extent)
+    return as_index(e, value, axis.item)
 
 
 # Scatters ----------------------------------------------------------------------------------------------------------
@@ -209,12 +273,7 @@ def _places(e: Elaborator, change: Change, axis: Axis, first: bool, spread: Sequ
     """Where along an axis each update goes; outside where the guard is false."""
 
     def one(inner: Scope) -> Value:
-        values = items_value(e, axis.item, inner)
-        assert values is not None
-        at = as_index(e, values[axis.part], axis.item)
-        if isinstance(axis.item, tree.Unary) and isinstance(axis.item.operand, tree.Number):
-            if isinstance(at.const, int) and at.const < 0 and not isinstance(axis.extent, Pack):
-                at = e.settle(Value(INDEX, const=axis.extent + at.const, weak=True, node=axis.item))
+        at = _place(e, axis, inner)
         if first and change.guard is not None:
             outside = e.settle(Value(INDEX, const=-1, weak=True, node=axis.item))
             at = select(e, condition(e, change.guard, inner), at, outside, change.guard)

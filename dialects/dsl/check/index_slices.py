@@ -51,7 +51,7 @@ def changed(e: Elaborator, change: Change, old: Value, scope: Scope) -> Value:
         return Value(old.type, node=node)
     places = [cut for cut in cuts if cut is not None]
     places += [Cut(0, extent) for extent in old.type.shape[len(places) :]]
-    return _written(e, e.settle(old), value, before, places, node)
+    return written(e, e.settle(old), value, places, node)
 
 
 def _fits(e: Elaborator, shape: Sequence[Extent], place: Sequence[Extent]) -> bool:
@@ -88,12 +88,31 @@ class _Hull:
     index: Value | None
 
 
-def _written(e: Elaborator, old: Value, value: Value, before: Value, cuts: Sequence[Cut], node: tree.Node) -> Value:
+def read_or(e: Elaborator, node: tree.Subscript, scope: Scope) -> Value:
+    """`x[t - 1, j ? v]` outside of index notation: `v` where a computed subscript is not within its axis."""
+    assert node.outside is not None
+    source = e.tensor(node.value, scope)
+    outside = e.scalar(node.outside, scope)
+    cuts: list[Cut | None] = []
+    found = unknown(node) if source.unknown else subscripts.cut(e, source, node.items, node, scope, cuts)
+    if not source.unknown:
+        outside = e.coerce(outside, source.type.dtype, node.outside, "the value outside")
+    if found.unknown or outside.unknown or not e.emits:
+        return found
+    hulls = [_hull(cut) for cut in cuts if cut is not None]
+    inside = _inside(e, hulls, _starts(e, hulls, node), source.type.shape, node)
+    if inside is None:
+        return found
+    return select(e, inside, found, e.broadcast(outside, found.type.shape, node), node)
+
+
+def written(e: Elaborator, old: Value, value: Value, cuts: Sequence[Cut], node: tree.Node) -> Value:
+    """`old` with `value` in the part that the cuts make; computed places that turn out to be outside change nothing."""
     hulls = [_hull(cut) for cut in cuts]
     if any(hull.size == 0 for hull in hulls):
         return old
     dtype = old.type.dtype
-    counts = [1 if cut.index is not None or cut.drop else int(str(cut.count)) for cut in cuts]
+    counts = [1 if cut.index is not None or cut.drop else _whole(cut.count) for cut in cuts]
     value = e.emit(lambda: hlo.ReshapeOp(_ssa(value), counts), TensorType(dtype, tuple(counts)), node)
     turned = [axis for axis, hull in enumerate(hulls) if hull.turned]
     if turned:
@@ -108,8 +127,13 @@ def _written(e: Elaborator, old: Value, value: Value, before: Value, cuts: Seque
         )
         value = _spread(e, value, under, hulls, node)
     new = e.emit(lambda: hlo.DynamicUpdateSliceOp(_ssa(old), _ssa(value), [_ssa(s) for s in starts]), old.type, node)
-    inside = _inside(e, hulls, starts, old, node)
+    inside = _inside(e, hulls, starts, old.type.shape, node)
     return new if inside is None else select(e, inside, new, old, node)
+
+
+def _whole(count: Extent) -> int:
+    assert isinstance(count, int)
+    return count
 
 
 def _hull(cut: Cut) -> _Hull:
@@ -158,13 +182,13 @@ def _spread(e: Elaborator, value: Value, under: Value, hulls: Sequence[_Hull], n
 
 
 def _inside(
-    e: Elaborator, hulls: Sequence[_Hull], starts: Sequence[Value], old: Value, node: tree.Node
+    e: Elaborator, hulls: Sequence[_Hull], starts: Sequence[Value], shape: Sequence[Extent], node: tree.Node
 ) -> Value | None:
     """Whether computed places are inside; None where that is known."""
     found: Value | None = None
     kind = TensorType("bool")
-    for hull, at, extent in zip(hulls, starts, old.type.shape, strict=True):
-        if hull.index is None:
+    for hull, at, extent in zip(hulls, starts, shape, strict=False):
+        if hull.index is None or not isinstance(extent, int):
             continue
         low, high = hull.index.range or (-1, extent + 1)
         if isinstance(low, int) and isinstance(high, int) and low >= 0 and high <= extent:

@@ -28,6 +28,10 @@ def subscript(e: Elaborator, node: tree.Subscript, scope: Scope, expected: Type 
         from . import index
 
         return index.subscript(e, node, scope, expected)
+    if node.outside is not None:
+        from . import index
+
+        return index.read_or(e, node, scope)
     return whole(e, node, scope)
 
 
@@ -61,8 +65,6 @@ class Cut:
 def whole(e: Elaborator, node: tree.Subscript, scope: Scope) -> AnyValue:
     """`x[1:, ::2, t]`; axes without an item are kept."""
     value = e.tensor(node.value, scope)
-    if node.outside is not None:
-        e.error("E309", "a value outside the bounds is given in index notation only", node.outside)
     cuts: list[Cut | None] = []
     if value.unknown:
         for item in node.items:

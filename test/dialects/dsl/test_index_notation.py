@@ -19,7 +19,8 @@ IDS = np.array([2, 0, 1, 2, 2], np.int64)
 
 CASES: dict[str, tuple[str, tuple[Array, ...], Any]] = {
     "matmul": (
-        "fn main[M, K, N](x: f32[M, K], w: f32[K, N], b: f32[N]) -> f32[M, N] = [i, j] => sum[k] x[i, k] * w[k, j] + b[j]",
+        "fn main[M, K, N](x: f32[M, K], w: f32[K, N], b: f32[N]) -> f32[M, N] =\n"
+        "  [i, j] => sum[k] x[i, k] * w[k, j] + b[j]",
         (X35, X57, X7),
         X35 @ X57 + X7,
     ),
@@ -134,7 +135,8 @@ CASES: dict[str, tuple[str, tuple[Array, ...], Any]] = {
         np.zeros(0),
     ),
     "pascal": (
-        "fn main(x: i64[1]) -> i64[5, 5] {\n  let p[n: 5, k: 5] = if k == 0 or k == n { x[0] } else { p[n - 1, k ? 0] + p[n - 1, k - 1 ? 0] }\n"
+        "fn main(x: i64[1]) -> i64[5, 5] {\n  let p[n: 5, k: 5] = if k == 0 or k == n { x[0] } else {"
+        " p[n - 1, k ? 0] + p[n - 1, k - 1 ? 0] }\n"
         "  return [n, k] => if k <= n { p[n, k] } else { 0 }\n}",
         (np.array([1]),),
         np.array([[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, 2, 1, 0, 0], [1, 3, 3, 1, 0], [1, 4, 6, 4, 1]]),

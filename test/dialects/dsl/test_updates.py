@@ -125,6 +125,37 @@ CASES: dict[str, tuple[str, tuple[Array, ...], Array]] = {
         (X, np.array(3)),
         after(X, put(3, 0)),
     ),
+    "columns in a loop": (
+        "fn main(x: f32[3, 4]) -> f32[3, 4] {\n  var y = x\n  for j in 1..4 { y[i, j] += y[i, j - 1] }\n  return y\n}",
+        (A,),
+        np.cumsum(A, 1),
+    ),
+    "a part of a row at a place of data": (
+        "fn main(x: f32[3, 4], at: i64) -> f32[3, 4] {\n  var y = x\n  y[at, j: 1..3] = f32(j)\n  return y\n}",
+        (A, np.array(1)),
+        after(A, put((1, slice(1, 3)), [1, 2])),
+    ),
+    "a row outside": (
+        "fn main(x: f32[3, 4], at: i64) -> f32[3, 4] {\n  var y = x\n  y[at, j] *= 2 where at < 9\n  return y\n}",
+        (A, np.array(-1)),
+        A,
+    ),
+    "one guarded": (
+        "fn main(x: f32[3, 4], at: i64) -> f32[3, 4] {\n  var y = x\n  y[at, j] *= 2 where at < 1\n  return y\n}",
+        (A, np.array(2)),
+        A,
+    ),
+    "read before the first": (
+        "fn main(x: f32[3, 4]) -> f32[3, 4] {\n  var y = zeros(f32[3, 4])\n"
+        "  for t in 0..3 { y[t] = x[t] - x[t - 1 ? 1] }\n  return y\n}",
+        (A,),
+        A - np.concatenate([np.ones((1, 4), np.float32), A[:-1]]),
+    ),
+    "read one of data": (
+        "fn main(x: f32[7], at: i64) -> f32 = x[at ? 5] + x[at - 1 ? 0.5]",
+        (X, np.array(7)),
+        np.array(12, np.float32),
+    ),
     "no updates": (
         "fn main(ids: i64[0], x: f32[7]) -> f32[7] {\n  var y = x\n  y[ids[n]] += 1.0\n  return y\n}",
         (IDS[:0], X),
