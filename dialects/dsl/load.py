@@ -316,7 +316,11 @@ def bind(
         Given(_value(value, place), place)
         for value, place in zip(arguments, [*places.values(), *(node for _ in arguments)], strict=False)
     ]
+    sizes = {name: (value, node) for name, value in (dims or {}).items()}
     for name, value in (named or {}).items():
+        if isinstance(value, int) and any(name in s.dims for s in own):
+            sizes[name] = value, node
+            continue
         place = places.get(name, node)
         given.append(Given(_value(value, place), place, tree.Identifier(span=place.span, text=name)))
     with _deep():
