@@ -4,7 +4,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from lamina.dialects.dsl.language import tree
@@ -179,14 +179,17 @@ def blocks(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 statements = st.recursive(simple, blocks, max_leaves=5)
 
 
-@settings(max_examples=150, deadline=None)
+WITHOUT_SHRINKING = (Phase.explicit, Phase.reuse, Phase.generate)  # shrinking these takes minutes
+
+
+@settings(max_examples=60, deadline=None, phases=WITHOUT_SHRINKING)
 @given(st.lists(st.tuples(statements, st.sampled_from(["\n", ";", "\n\n", " # c\n"])), max_size=4))
 def test_random_programs(body: list[tuple[str, str]]) -> None:
     check("# doc\nfn f(x: f32) {" + "".join(a + b for a, b in body) + "}\n# end")
 
 
 @pytest.mark.slow
-@settings(max_examples=5_000, deadline=None)
+@settings(max_examples=5_000, deadline=None, phases=WITHOUT_SHRINKING)
 @given(st.lists(st.tuples(statements, st.sampled_from(["\n", ";", "\n\n", " # c\n"])), max_size=4))
 def test_many_random_programs(body: list[tuple[str, str]]) -> None:
     check("# doc\nfn f(x: f32) {" + "".join(a + b for a, b in body) + "}\n# end")
