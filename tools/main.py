@@ -13,6 +13,10 @@ COMMANDS = {
     "compile": (".compile", "compile a model to an artefact, an object, assembly or the IR of a level"),
     "import": (".import_model", "read a model into textual IR, with its weights beside it"),
     "bench": (".bench.command", "time models and kernels against ONNX Runtime in one run"),
+    "check": (".programs.check", "everything that is wrong with .lam programs"),
+    "fmt": (".programs.fmt", "lay out .lam programs"),
+    "test": (".programs.test", "run the tests of .lam programs"),
+    "explain": (".programs.explain", "what an error code of a .lam program means"),
     "lsp": (".lsp", "serve an editor: diagnostics, types, definitions of .lam files"),
     "targets": (".targets", "list the targets and what is known of this machine"),
 }

@@ -1,0 +1,1 @@
+"""The commands for programs written as text: check, fmt, test, explain."""
