@@ -26,6 +26,8 @@ FITTING = [
     ("[M, N](x: f32[M, 2*N])", "reshape(x, [M, 2, N])", "f32[M, 2, N]"),
     ("[M, N](x: f32[M, 2*N])", "reshape(x, [2, -1])", "f32[2, M*N]"),
     ("[..B, N, T: any](x: T[..B, 4*N])", "reshape(x, T[..B, N, 4])", "T[..B, N, 4]"),
+    ("[..B, N](x: f32[..B, N])", "sum(reshape(x, [-1, N]), axis=0)", "f32[N]"),
+    ("[..B, N](x: f32[..B, N])", "reshape(reshape(x, [-1]), f32[..B, N])", "f32[..B, N]"),
     ("[M, N](x: f32[M, N])", "transpose(x)", "f32[N, M]"),
     ("[..B, M, N](x: f32[..B, M, N])", "swapaxes(x, -1, -2)", "f32[..B, N, M]"),
     ("[M, N](x: f32[N])", "broadcast(x, [M, N])", "f32[M, N]"),
@@ -74,6 +76,7 @@ def test_the_type_found_is_the_type_declared(head: str, expression: str, kind: s
     [
         ("[..S, T: number](x: T[..S])", "exp(x)", "E250"),
         ("[M, N](x: f32[M, N])", "reshape(x, [M, M])", "E353"),
+        ("[..B, N](x: f32[..B, N])", "reshape(x, f32[N, ..B, 2])", "E353"),
         ("[M, N](x: f32[M, N])", "concat([x, transpose(x)])", "E350"),
         ("[M, N](x: f32[M, N])", "dot(x, x)", "E350"),
         ("[M, N](x: f32[M, N])", "squeeze(x, axis=0)", "E350"),

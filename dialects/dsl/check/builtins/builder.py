@@ -185,24 +185,13 @@ class Builder:
 
     def count(self, x: Value, axes: Sequence[int] | None = None) -> Dim:
         """The product of the extents at these positions, of all for None."""
-        total: Dim = 1
-        for axis in range(len(x.type.shape)) if axes is None else axes:
-            extent = x.type.shape[axis]
-            if isinstance(extent, Pack):
-                if self.emits:
-                    raise Undetermined
-                total = total * pack_size(extent)
-            else:
-                total = total * extent
-        return total
+        return self.product(x.type.shape if axes is None else [x.type.shape[axis] for axis in axes])
 
     def product(self, dims: Iterable[Extent]) -> Dim:
         """All of them multiplied."""
         total: Dim = 1
         for extent in dims:
-            if isinstance(extent, Pack):
-                raise Undetermined
-            total = total * extent
+            total = total * (pack_size(extent) if isinstance(extent, Pack) else extent)
         return total
 
     @staticmethod

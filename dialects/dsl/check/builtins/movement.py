@@ -15,8 +15,6 @@ def reshape(b: Builder, x: Value, shape: Dims) -> Value:
     """The same elements, row by row, in another shape: `reshape(x, [A, B*C])`, one size may be -1."""
     x = b.settle(x)
     wanted = list(shape)
-    if any(isinstance(extent, Pack) for extent in (*x.type.shape, *wanted)):
-        return b.reshape(x, wanted)
     total = b.count(x)
     if wanted.count(-1) > 1:
         raise b.fail("E353", "only one size can follow from the others", "shape")
