@@ -102,3 +102,23 @@ def test_one_error_causes_no_others() -> None:
 def test_a_wrong_call_hides_no_other_errors() -> None:
     text = "fn f(x: f32[2, 3]) {\n  let y = x + 1\n  return concat([y, exp(x, axs=1)], axes=nothing)\n}"
     assert {problem.code for problem in check(load_file(text)).found} == {"E551", "E101"}
+
+
+@pytest.mark.parametrize(
+    ("call", "place"),
+    [
+        ('rearrange(x, "a b -> b c")', "a"),
+        ('rearrange(x, "a b -> b a c")', "c"),
+        ('rearrange(x, "(a k) b -> b a k", k=4)', "a"),
+        ("sum(x, axis=5)", "5"),
+        ("sum(x, axs=1)", "axs"),
+        ("concat([x, i32(x)])", "i32(x)"),
+        ("stablehlo.transpoze(x)", "stablehlo.transpoze"),
+        ("onnx.Gemm(x, x, transC=1)", "transC"),
+    ],
+)
+def test_messages_point_at_the_very_characters(call: str, place: str) -> None:
+    text = f"fn f(x: f32[2, 3]) = {call}"
+    (problem,) = check(load_file(text)).errors
+    assert text[problem.span.start : problem.span.end] == place
+    assert problem.span.column == problem.span.start + 1
