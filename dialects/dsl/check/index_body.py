@@ -140,6 +140,8 @@ def single(e: Elaborator, body: tree.Expression, scope: Scope, expected: TensorT
         return value
     if value.type.shape:
         hint = f"say which element: {text_of(body)}[…]"
+        if isinstance(body, tree.Comprehension):
+            hint = "bind all indices in one place: [i, j] => …"
         parts = [n for n in body.walk() if isinstance(n, tree.Name) and _is_tensor(scope, n)]
         subscripted = {n.value for n in body.walk() if isinstance(n, tree.Subscript)}
         whole = next((n for n in parts if n not in subscripted), None)
@@ -252,7 +254,12 @@ def combined(e: Elaborator, node: tree.Reduction, value: Value) -> Value:
         return e.error("E418", f"{reducer} combines numbers, got bool", node.body, hint=hint)
     elif reducer not in ("sum", "prod") and not (is_a(dtype, "int") or is_a(dtype, "float") or kind == "bool"):
         hint = "compare abs(…) or real(…)" if kind == "complex" else f"narrow the type parameter: [{dtype}: float]"
-        return e.error("E418", f"{reducer} needs an order, which {dtype} may not have", node.body, hint=hint)
+        return e.error(
+            "E418",
+            f"{reducer} needs an order, which {dtype} {'has' if kind == 'complex' else 'may have'} not",
+            node.body,
+            hint=hint,
+        )
     elif not is_a(dtype, "number") and kind != "bool":
         hint = f"narrow the type parameter: [{dtype}: number]"
         return e.error("E418", f"{reducer} combines numbers, {dtype} may be bool", node.body, hint=hint)

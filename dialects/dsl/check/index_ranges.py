@@ -227,11 +227,11 @@ def _range(
         return _written(e, binder, scope)
     strict = [use for use in uses.plain if not use.safe]
     if strict:
-        return Index(where, _agreed(e, where, strict), pack=binder.pack)
+        return Index(where, _agreed(e, binder, strict), pack=binder.pack)
     if declared is not None:
         return Index(where, declared, pack=binder.pack)
     if uses.plain:
-        return Index(where, _agreed(e, where, uses.plain), pack=binder.pack)
+        return Index(where, _agreed(e, binder, uses.plain), pack=binder.pack)
     if uses.unclear:
         return Index(where, None, pack=binder.pack)
     name = f"..{where.text}" if binder.pack else where.text
@@ -272,12 +272,12 @@ def _failed(e: Elaborator, size: Dim, before: int, node: tree.Node) -> bool:
     return bool(reported) or str(size) == "?"
 
 
-def _agreed(e: Elaborator, where: tree.Identifier, uses: Sequence[Use]) -> Extents | None:
+def _agreed(e: Elaborator, binder: tree.Binder, uses: Sequence[Use]) -> Extents | None:
     """The extents that all uses have."""
     first = uses[0]
     for other in uses[1:]:
         if not _same(e, first.extents, other.extents):
-            name = where.text
+            name = f"..{binder.name.text}" if binder.pack else binder.name.text
             labels = [
                 label(use.node, f"{name} ranges over {_shown(use.extents)} from {use.of} here")
                 for use in (other, first)
@@ -288,7 +288,7 @@ def _agreed(e: Elaborator, where: tree.Identifier, uses: Sequence[Use]) -> Exten
                 message + _shown(other.extents),
                 other.node,
                 *labels,
-                hint=f"write the range that is meant at the index: {name}: …",
+                hint="" if binder.pack else f"write the range that is meant at the index: {name}: …",
             )
             return None
     known = [use.extents for use in uses if all(isinstance(extent, int) for extent in use.extents)]

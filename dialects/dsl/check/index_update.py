@@ -74,9 +74,14 @@ def redefine(e: Elaborator, node: tree.Define, entry: Entry, scope: Scope) -> No
         items.append(tree.Pack(span=span, text=text) if binder.pack else tree.Name(span=span, text=text))
         if binder.pack or binder.stop is not None or is_free(e, binder.name.text, items[-1], scope):
             binders.append(binder)
+        elif (known := scope.find(text)) is not None and known.where is not None:
+            e.definitions[binder.name] = known.where
     change = Change(node, target, old, tuple(items), "=", node.value, None, tuple(binders))
     put(e, entry, changed(e, change, scope))
-    e.types.setdefault(node.target, entry.value)
+    if entry.where is not None:
+        e.definitions[node.target] = entry.where
+    if not e.emits:
+        e.types.setdefault(node.target, entry.value)
 
 
 def put(e: Elaborator, entry: Entry, value: Value) -> None:
