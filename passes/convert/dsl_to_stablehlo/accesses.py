@@ -27,6 +27,9 @@ from .gathers import Subscript, gather, place_of, take, within
 from .lifting import Lifted, Lifter, lifts
 from .pieces import MOST_PIECES, Piece, pieces_of
 
+LARGEST_CONSTANT = 1 << 16
+"""More places than this are computed where the program runs, not kept with it."""
+
 
 @dataclass
 class Read:
@@ -52,7 +55,10 @@ def _source(lifter: Lifter, op: AccessOp) -> tuple[SSAValue, list[Form | None], 
     A comprehension inside has the indices it depends on as further axes, which are read as they are.
     """
     forms = [lifter.form(subscript) for subscript in op.subscripts]
-    subscripts: list[Subscript] = list(op.subscripts)
+    subscripts: list[Subscript] = [
+        value if form is None or form is lifter.forms.of(value) else form  # a window's index stands for two
+        for value, form in zip(op.subscripts, forms, strict=True)
+    ]
     if not lifter.is_inside(op.source):
         return op.source, forms, subscripts
     if not isinstance(op.source.owner, ComprehensionOp):
@@ -85,7 +91,8 @@ def read(
     blocks = blocks_of(forms, {i for subscript in dependent for i in place_of(lifter, subscript).axes})
     if blocks is not None:
         parts = [form if form is None else blocks.rewritten(form) for form in forms]
-        return blocks.merged(lifter, read(lifter, source, parts, subscripts, outside))
+        places = [s if new is old or new is None else new for s, old, new in zip(subscripts, forms, parts, strict=True)]
+        return blocks.merged(lifter, read(lifter, source, parts, places, outside))
     groups, dynamic = _groups(forms)
     for group in list(groups):
         if not _is_small(forms, group):
@@ -158,9 +165,11 @@ def _groups(forms: Sequence[Form | None]) -> tuple[list[set[int]], set[int]]:
 
 def _is_small(forms: Sequence[Form | None], group: set[int]) -> bool:
     """Whether a group of dimensions can be tabulated, where it must be."""
-    if len(group) == 1 and isinstance(forms[min(group)], Linear):
-        return True
-    return prod(i.size for i in {i for d in group for i in _indices_of(forms[d])}) <= LARGEST_TABLE
+    count = prod(i.size for i in {i for d in group for i in _indices_of(forms[d])})
+    form = forms[min(group)]
+    if len(group) == 1 and isinstance(form, Linear):
+        return len(form.indices) < 2 or count <= LARGEST_CONSTANT or _digits(form) is not None
+    return count <= LARGEST_TABLE
 
 
 def _merge(lifter: Lifter, state: Read, positions: list[int], group: list[int], has_outside: bool) -> None:
@@ -284,16 +293,13 @@ def _split(lifter: Lifter, state: Read, positions: list[int], d: int, form: Form
     """A dimension read at a sum such as `i * 4 + j` with j < 4 is split by a reshape. Returns whether it was."""
     if not isinstance(form, Linear) or len(form.indices) < 2:
         return False
-    b, size = lifter.b, state.shape()[d]
-    parts = sorted(form.indices, key=lambda i: (i.size > 1, -abs(form.terms[i])))  # of size 1 anywhere
-    wide = [i for i in parts if i.size > 1]
-    steps = [abs(form.terms[i]) for i in wide] or [1]
-    fits = all(big == small * i.size for big, small, i in zip(steps, steps[1:], wide[1:], strict=False))
+    b, size, parts = lifter.b, state.shape()[d], _digits(form)
     low, high = form.range
-    if not fits or (outside is None and (low < 0 or high >= size)):
+    if parts is None or (outside is None and (low < 0 or high >= size)):
         return False
     total = Index(prod(i.size for i in parts), 0)
-    whole = pieces_of(Linear({total: steps[-1]}, low), size, outside is not None)
+    step = min((abs(form.terms[i]) for i in parts if i.size > 1), default=1)
+    whole = pieces_of(Linear({total: step}, low), size, outside is not None)
     if whole is None:
         return False
     value = _join(lifter, state.value, d, whole, outside)
@@ -303,3 +309,12 @@ def _split(lifter: Lifter, state: Read, positions: list[int], d: int, form: Form
     state.dims[d : d + 1] = parts
     positions[d : d + 1] = [-1] * len(parts)
     return True
+
+
+def _digits(form: Linear) -> list[Index] | None:
+    """The indices from the most significant to the least if they count as digits do: `i * 12 + j * 3 + k * 1`."""
+    parts = sorted(form.indices, key=lambda i: (i.size > 1, -abs(form.terms[i])))  # of size 1 anywhere
+    wide = [i for i in parts if i.size > 1]
+    steps = [abs(form.terms[i]) for i in wide]
+    fits = all(big == small * i.size for big, small, i in zip(steps, steps[1:], wide[1:], strict=False))
+    return parts if fits else None

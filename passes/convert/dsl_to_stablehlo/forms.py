@@ -20,7 +20,7 @@ from ....dialects import stablehlo as hlo
 from ....dialects.stablehlo.constants import constant_value
 from ....dialects.stablehlo.semantics.regions import ELEMENTWISE
 
-LARGEST_TABLE = 1 << 20
+LARGEST_TABLE = 1 << 22
 """A subscript is tabulated for up to so many values of its indices."""
 
 

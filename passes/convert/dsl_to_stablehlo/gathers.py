@@ -20,11 +20,13 @@ from .builder import shape_of
 from .forms import Form, Index, Linear, Table
 from .lifting import Lifted, Lifter, union
 
-Subscript = SSAValue | Linear
+Subscript = SSAValue | Form
 
 
 def place_of(lifter: Lifter, subscript: Subscript) -> Lifted:
     """A subscript as numbers."""
+    if isinstance(subscript, Table):
+        return Lifted(lifter.b.constant(subscript.values), subscript.indices)
     return lifter.linear(subscript) if isinstance(subscript, Linear) else lifter.lift(subscript)
 
 

@@ -15,7 +15,7 @@ from lamina.compiler.interpreter import Interpreter
 from lamina.compiler.parsing import parse_module
 from lamina.compiler.verifier import verify
 from lamina.dialects import all_dialects
-from lamina.passes.convert.dsl_to_stablehlo import ConvertDslToStablehlo
+from lamina.passes.convert.dsl_to_stablehlo import ConvertDslToStablehlo, accesses, forms
 
 COUNT = int(os.environ.get("LAMINA_RANDOM_PROGRAMS", "300"))
 DTYPES = {"f64": np.float64, "i32": np.int32}
@@ -208,6 +208,15 @@ def context():
     for name, factory in all_dialects().items():
         ctx.register_dialect(name, factory)
     return ctx
+
+
+@pytest.mark.parametrize("start", range(0, COUNT // 4, 20))
+def test_with_small_limits(start, monkeypatch):
+    """Tables that are too large to be looked at are computed where the program runs."""
+    monkeypatch.setattr(forms, "LARGEST_TABLE", 12)
+    monkeypatch.setattr(accesses, "LARGEST_TABLE", 12)
+    monkeypatch.setattr(accesses, "LARGEST_CONSTANT", 0)
+    test_same_meaning(start)
 
 
 @pytest.mark.parametrize("start", range(0, COUNT, 20))
