@@ -19,6 +19,7 @@ from .values import AnyValue, TupleValue, Unbound, Value, describe, unknown
 
 if TYPE_CHECKING:
     from .elaborator import Elaborator
+    from .statements import Rest
 
 
 def condition(e: Elaborator, node: tree.Expression, scope: Scope) -> Value:
@@ -194,17 +195,18 @@ def conditional(e: Elaborator, node: tree.Conditional, scope: Scope, expected: T
     return unknown(node) if found is None or chosen.unknown else found[0]
 
 
-def if_(e: Elaborator, node: tree.If, scope: Scope, rest: Sequence[tree.Statement]) -> tuple[AnyValue | None, bool]:
-    """An `if` with the statements behind it: what is returned, and whether the rest has been walked with it."""
+def if_(e: Elaborator, node: tree.If, scope: Scope, rest: Rest) -> tuple[AnyValue | None, bool]:
+    """An `if` with all that comes behind it: what is returned, and whether the rest has been walked with it."""
     from .statements import run
 
     chosen = condition(e, node.condition, scope)
     blocks = (node.then.statements, node.otherwise.statements if node.otherwise is not None else ())
-    if isinstance(chosen.const, bool):
-        found = run(e, blocks[not chosen.const], scope.block())
-        return found, found is not None
     inner = [statement for block in blocks for statement in block]
-    if any(isinstance(part, tree.Return) for statement in inner for part in statement.walk()):
+    returns = any(isinstance(part, tree.Return) for statement in inner for part in statement.walk())
+    if isinstance(chosen.const, bool):
+        block = blocks[not chosen.const]
+        return run(e, block, scope.block(), rest if returns else ()), returns
+    if returns:
         return _returning(e, node, chosen, blocks, scope, rest), True
     changed = assigned(inner, scope)
 
@@ -223,28 +225,37 @@ def if_(e: Elaborator, node: tree.If, scope: Scope, rest: Sequence[tree.Statemen
     return None, False
 
 
+MOST_WAYS = 200
+"""So many times an `if` of a function may return in one arm: what is behind it is walked once more for each."""
+
+
 def _returning(
     e: Elaborator,
     node: tree.If,
     chosen: Value,
     blocks: Sequence[Sequence[tree.Statement]],
     scope: Scope,
-    rest: Sequence[tree.Statement],
+    rest: Rest,
 ) -> AnyValue | None:
-    """An arm that returns ends there, the other goes on with the rest of the function."""
+    """An arm that returns ends there; one that does not goes on with what is behind, up to the function's end."""
     from .statements import run
 
-    if e.frames[-1].loops:
+    frame = e.frames[-1]
+    frame.ways += 1
+    if frame.loops:
         hint = "set a var in the loop and return it behind"
         return e.error("E602", "a function cannot return from inside a loop", node, hint=hint)
+    if frame.ways > MOST_WAYS:
+        hint = "set a var in the arms and return it once, or make functions of parts"
+        return e.error("E608", f"'{frame.name}' returns on more than {MOST_WAYS} ways", node, hint=hint)
     entries = variables(scope)
 
     def arm(block: Sequence[tree.Statement], holds: bool) -> list[AnyValue] | None:
         before = [entry.value for entry in entries]
         with assuming(e, node.condition, scope, holds) as inside:
-            value = run(e, block, inside.block())
-            if value is None:
-                value = run(e, rest, inside.child())
+            (behind, own), *outer = rest
+            own = inside.child() if own is scope else own
+            value = run(e, block, inside.block(), ((behind, own), *outer))
         for entry, old in zip(entries, before, strict=True):
             entry.value = old
         return None if value is None else [value]

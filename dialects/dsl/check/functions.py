@@ -50,6 +50,7 @@ class Frame:
     declared: tree.Node | None
     expectations: list[tuple[tree.Expect, Value, Value | None, float]] | None = None
     loops: int = 0
+    ways: int = 0  # `if`s met that return in one arm
 
 
 # Checking ----------------------------------------------------------------------------------------------------------

@@ -22,21 +22,28 @@ Outcome: TypeAlias = "AnyValue | None"
 conditional = control.conditional
 
 
-def run(e: Elaborator, statements: Sequence[tree.Statement], scope: Scope) -> Outcome:
-    """Walks statements; what is behind an `if` that returns in one arm is walked as the other arm's rest."""
+Rest: TypeAlias = "tuple[tuple[Sequence[tree.Statement], Scope], ...]"
+"""What comes behind the blocks that a statement stands in, innermost first."""
+
+
+def run(e: Elaborator, statements: Sequence[tree.Statement], scope: Scope, after: Rest = ()) -> Outcome:
+    """Walks statements, then those of `after`: what is behind an `if` that may return belongs to its arms."""
     e.depth += 1
     try:
         for i, node in enumerate(statements):
             rest = statements[i + 1 :]
             if isinstance(node, tree.If):
-                outcome, done = control.if_(e, node, scope, rest)
+                outcome, done = control.if_(e, node, scope, ((rest, scope), *after))
             else:
                 outcome, done = statement(e, node, scope), isinstance(node, tree.Return)
             if done:
                 if rest and isinstance(node, tree.Return):
                     e.warn("W903", "this is never reached: the function has returned", rest[0])
                 return outcome
-        return None
+        if not after:
+            return None
+        (next_, outer), *more = after
+        return run(e, next_, outer, tuple(more))
     finally:
         e.depth -= 1
 
@@ -57,7 +64,7 @@ def statement(e: Elaborator, node: tree.Statement, scope: Scope) -> Outcome:
         case tree.While():
             control.while_(e, node, scope)
         case tree.If():
-            control.if_(e, node, scope, ())
+            control.if_(e, node, scope, (((), scope),))
         case tree.Expect():
             expect(e, node, scope)
         case tree.Hole():

@@ -292,6 +292,12 @@ CHECKING: dict[str, Code] = {
         "fn f(x: f32) {\n  expect x > 0\n  return x\n}",
         'fn f(x: f32) = x\ntest "f" { expect f(1) > 0 }',
     ),
+    "E608": Code(
+        "too many ways to return",
+        "An `if` that returns in one arm only makes two ways of all that is behind it, so many in a row are too many.",
+        "fn f(x: f32) -> f32 {\n" + "  if x > 1 { if x < 2 { return x } }\n" * 9 + "  return 0\n}",
+        "fn f(x: f32) -> f32 {\n  var y = 0.0\n" + "  if x > 1 { if x < 2 { y = x } }\n" * 9 + "  return y\n}",
+    ),
     "E701": Code(
         "imports in a circle",
         "A file that another one imports cannot import that one, not even by a third.",

@@ -111,6 +111,15 @@ CASES: dict[str, tuple[str, tuple[Any, ...], Any]] = {
         (V,),
         (np.float32(1), np.float32(-1), np.float32(0), V),
     ),
+    "returns in blocks": (
+        "fn f(x: f32) -> f32 {\n  var y = x\n  if x > 0 {\n    y = 10 * y\n"
+        "    if x > 2 { y = y + 1; return y }\n    y = -y\n  }\n"
+        "  if y < -9 {\n    return 2 * y\n  } else if y < 0 {\n    if y < -3 { return 3 * y }\n  }\n  return y\n}\n"
+        "fn g(x: f32, n: const int) -> f32 {\n  if n > 1 {\n    if x > 0 { return 1 }\n  }\n  return 2\n}\n"
+        "fn main(v: f32[4]) = f(v[0]), f(v[1]), f(v[2]), f(v[3]), g(v[0], 2), g(v[0], 1), g(v[1], 2)",
+        (V,),
+        tuple(map(np.float32, (-20, -2, 31, -15, 1, 2, 2))),
+    ),
     "for": (
         "fn main(x: f32[4], n: i64) {\n  var s = 0.0\n  var k = 0\n  for i in 0..4 { s = s + x[i] * 2 }\n"
         "  for i in n..0 step -2 { k = k + i }\n  for i in 0..n { for j in 0..i { k = k + 100 } }\n  return s, k\n}",
