@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lamina import dsl
@@ -35,7 +36,14 @@ def test_python():
 
 
 def message(call: str, text: str) -> str:
-    """What is said about a program, or about an instance of it."""
+    """What is said about a program, or about an instance of it: `slope(f32[5])`."""
+    try:
+        program = dsl.compile(text, target="interpret")
+        name, _, types = call.partition("(")
+        shapes = re.findall(r"f32\[([\d, ]*)\]", types)
+        program[name](*(np.zeros([int(n) for n in shape.split(",")], np.float32) for shape in shapes))
+    except dsl.WrongProgram as error:
+        return f"{error}\n"
     return ""
 
 

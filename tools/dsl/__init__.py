@@ -11,7 +11,18 @@ m.linear.ir("stablehlo", M=4, K=8, N=5)
 """
 
 from .functions import CompiledFunction, CompiledProgram, compile
-from .reading import check, format, load
+from .reading import Result, WrongProgram, check, format, load, test
 from .templates import Template
 
-__all__ = ["CompiledFunction", "CompiledProgram", "Template", "check", "compile", "format", "load"]
+__all__ = [
+    "CompiledFunction",
+    "CompiledProgram",
+    "Result",
+    "Template",
+    "WrongProgram",
+    "check",
+    "compile",
+    "format",
+    "load",
+    "test",
+]

@@ -108,11 +108,16 @@ class CompiledFunction:
         names = [spec.name for spec in program.signature.outputs]
         return _nested(names, executable.run(inputs))
 
-    def ir(self, level: str, *arguments: Any, **named: Any) -> Program:
-        """The function at a level of the descent, for the arrays given or, with numbers by name alone, for these sizes.
+    def ir(self, level: str, *arguments: Any, **named: Any) -> str:
+        """The text of the function at a level of the descent: `dsl`, `stablehlo`, `linalg`, `affine`, `llvm`, …
 
-        `dsl` is the level the language comes in at; print the result, or interpret it.
+        For the arrays given, or with nothing but numbers by name for these sizes. Raises LaminaError for a level that
+        is none, and as a call does.
         """
+        return str(self.lowered(level, *arguments, **named))
+
+    def lowered(self, level: str, *arguments: Any, **named: Any) -> Program:
+        """What `ir` shows, as a program: `lamina.interpret` and `lamina.compile` take it."""
         sizes = {*self._heads[0].dims, *(p.name for p in self._heads[0].parameters if p.const == "int")}
         if not arguments and all(name in sizes for name in named):
             found = Template(self._files, self.__name__).with_sizes(named)

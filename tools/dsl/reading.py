@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
+from ...backends import target as find_target
 from ...compiler.diagnostics import LaminaError
 from ...dialects.dsl.language.formatting import format_text
 from ...dialects.dsl.language.problems import Problem, Problems
@@ -59,6 +61,30 @@ def format(text: str) -> str:
     if files.problems.errors:
         raise WrongProgram(files.problems, files)
     return format_text(text, "program.lam")
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a test went: nothing in `failures`, each with the lines it speaks of, if it passed."""
+
+    name: str
+    failures: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every expectation held."""
+        return not self.failures
+
+
+def test(source: str | os.PathLike[str], target: str = "interpret") -> list[Result]:
+    """Runs the `test` blocks of a program. Raises WrongProgram, LaminaError as `load` does."""
+    from ..programs.test import run
+
+    files, chosen = load(source), find_target(target)
+    return [
+        Result(each.name.value, tuple(render([problem], files.texts) for problem in run(files, each, chosen)))
+        for each in files.main.tests
+    ]
 
 
 def told(error: ProgramError, files: Files) -> WrongProgram:

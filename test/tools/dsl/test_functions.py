@@ -65,11 +65,14 @@ def test_what_it_says_of_itself(program):
 
 
 def test_every_level_can_be_seen(program):
-    assert "dsl.comprehension" in str(program.linear.ir("dsl", M=4, K=8, N=5))
-    assert "stablehlo.dot_general" in str(program.linear.ir("stablehlo", M=4, K=8, N=5))
+    assert "dsl.comprehension" in program.linear.ir("dsl", M=4, K=8, N=5)
+    assert "stablehlo.dot_general" in program.linear.ir("stablehlo", M=4, K=8, N=5)
     by_arrays = program.linear.ir("linalg", normal(4, 8), normal(8, 5), normal(5))
-    assert str(by_arrays) == str(program.linear.ir("linalg", M=4, K=8, N=5))
-    assert "tensor<3x2xf32>" in str(program.halves.ir("dsl", normal(6, 2)))
+    assert by_arrays == program.linear.ir("linalg", M=4, K=8, N=5)
+    lowered = program.linear.lowered("linalg", M=1, K=1, N=1)
+    one = np.ones((1, 1), np.float32)
+    assert lamina.interpret(lowered, [one, one, one[0]])[0] == 2
+    assert "tensor<3x2xf32>" in program.halves.ir("dsl", normal(6, 2))
 
 
 def test_each_specialisation_is_compiled_once(monkeypatch):
@@ -120,3 +123,9 @@ def test_a_wrong_program_is_told_whole():
     assert len(caught.value.problems) == 2
     assert str(caught.value).count("E101") == 2
     assert next(p.code for p in lamina.dsl.check("fn f(x: f32) -> f32 { return y }\n")) == "E101"
+
+
+def test_tests_of_a_program():
+    program = 'fn f(x: f32) -> f32 = 2 * x\ntest "good" { expect f(1) == 2 }\ntest "bad" { expect f(1) == 3 }\n'
+    good, bad = lamina.dsl.test(program)
+    assert good.passed and not bad.passed and "is 2, expected 3" in bad.failures[0]
