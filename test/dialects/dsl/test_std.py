@@ -28,5 +28,5 @@ def test_is_documented_and_tested(path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_passes(path):
-    results = dsl.run_tests(path)
+    results = dsl.test(path)
     assert results and not [result for result in results if not result.passed]
