@@ -36,7 +36,7 @@ from .check.signatures import Bound, Signature, signature
 from .check.types import TensorType, TupleType, Type
 from .check.values import AnyValue, TupleValue, Value
 from .language import tree
-from .language.parsing import parse
+from .language.parsing import decode, parse
 from .language.problems import Label, Problems
 
 STANDARD = Path(__file__).parent / "std"
@@ -82,7 +82,7 @@ def load_file(source: str | Path, name: str = "program.lam", folder: Path | None
     """
     problems = Problems()
     if isinstance(source, Path):
-        text = read(source)
+        text = read(source, problems)
         name, folder = str(source), source.parent
     else:
         text = source
@@ -92,14 +92,12 @@ def load_file(source: str | Path, name: str = "program.lam", folder: Path | None
     return Files(main, list(loader.modules.values()), problems)
 
 
-def read(path: Path) -> str:
-    """The text of a file. Raises LaminaError."""
+def read(path: Path, problems: Problems) -> str:
+    """The text of a file; bytes that are no text are reported. Raises LaminaError where it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        return decode(path.read_bytes(), str(path), problems)
     except OSError as error:
         raise LaminaError(f"cannot read '{path}': {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise LaminaError(f"'{path}' is not text in UTF-8: byte {error.start} is wrong") from error
 
 
 class _Loader:
@@ -162,7 +160,7 @@ class _Loader:
                 return None
             if name in self.modules:
                 return self.modules[name]
-            return self.load(read(file), name, file.parent, path)
+            return self.load(read(file, self.problems), name, file.parent, path)
         except LaminaError as error:
             self.problems.add("E702", error.message, node.path, hint=error.hint or "")
             return None
@@ -174,7 +172,7 @@ def _standard() -> dict[str, Module]:
     problems = Problems()
     loader = _Loader(problems, standard=True)
     files = sorted(STANDARD.glob("*.lam"))
-    found = {file.name: loader.load(read(file), f"std/{file.name}", STANDARD, ()) for file in files}
+    found = {file.name: loader.load(read(file, loader.problems), f"std/{file.name}", STANDARD, ()) for file in files}
     names = _names(found.values())
     for module in found.values():
         module.prelude = names

@@ -23,8 +23,8 @@ def main(args: argparse.Namespace) -> int:
     """Formats every file; 2 if one cannot be parsed (it stays as it is), 1 if --check found one to change."""
     changed = broken = False
     for name in args.files:
-        text = sys.stdin.read() if name == "-" else read(Path(name))
         problems = Problems()
+        text = sys.stdin.read() if name == "-" else read(Path(name), problems)
         formatted = format_text(text, name, problems)
         if problems.errors:
             print(render(problems.errors, {name: text}, sys.stderr.isatty()), file=sys.stderr)

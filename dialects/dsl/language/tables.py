@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
+import importlib.metadata
+import json
+import os
 import re
-from dataclasses import dataclass, field
+import tempfile
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -52,8 +58,44 @@ class Tables:
 
 @cache
 def tables() -> Tables:
-    """The tables of the language."""
-    return build(GRAMMAR.read_text())
+    """The tables of the language; made once for each grammar and version of lark, then read from the cache folder."""
+    grammar = GRAMMAR.read_text()
+    version = f"{importlib.metadata.version('lark')}\n{Path(__file__).read_text()}"
+    key = hashlib.sha256(f"{version}\n{grammar}".encode()).hexdigest()
+    path = _cache_folder() / f"{key[:32]}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return _loaded(path.read_text(), key)
+    made = build(grammar)
+    with suppress(OSError):  # a folder that cannot be written only costs time
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent)
+        with os.fdopen(handle, "w") as file:
+            file.write(_saved(made, key))
+        os.replace(temporary, path)
+    return made
+
+
+def _cache_folder() -> Path:
+    """`$LAMINA_CACHE`, or `lamina` below the user's cache folder."""
+    told = os.environ.get("LAMINA_CACHE")
+    root = Path(told) if told else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lamina"
+    return root / "grammar"
+
+
+def _saved(made: Tables, key: str) -> str:
+    """The tables as text, with their own checksum: what cannot be trusted is made again."""
+    text = json.dumps({**asdict(made), "key": key}, separators=(",", ":"))
+    return f"{hashlib.sha256(text.encode()).hexdigest()}\n{text}"
+
+
+def _loaded(text: str, key: str) -> Tables:
+    """The tables that a text of `_saved` holds. Raises ValueError when it is damaged or of another grammar."""
+    checksum, _, body = text.partition("\n")
+    data = json.loads(body)
+    if hashlib.sha256(body.encode()).hexdigest() != checksum or data.pop("key") != key:
+        raise ValueError("not these tables")
+    rules = tuple(Rule(**{**rule, "layout": tuple(rule["layout"])}) for rule in data.pop("rules"))
+    return Tables(rules, tuple(data.pop("actions")), tuple(data.pop("gotos")), **data)
 
 
 def build(grammar: str) -> Tables:
