@@ -95,7 +95,7 @@ class Artefact:
                 if magic != MAGIC:
                     raise LaminaError("not a lamina artefact, or one of another version", where=name)
                 if where + length > size:
-                    raise LaminaError(f"the file is cut short: {size} bytes, {where + length} expected", where=name)
+                    raise LaminaError(f"damaged or cut short: {size} bytes, {where + length} expected", where=name)
                 file.seek(where)
                 header: Mapping[str, Any] = json.loads(file.read(length))
                 nbytes, *sizes = header["sizes"]

@@ -83,7 +83,8 @@ def compile(
 ) -> Model:
     """Compiles a model for a target.
 
-    `model`: a path (`.onnx`, `.mlir`, `program.lam::function`), an `onnx.ModelProto`, or a `Program`. `shapes` fixes
+    `model`: a path (`.onnx`, `.mlir`, `program.lam::function`), the text of a program with one function, an
+    `onnx.ModelProto`, or a `Program`. `shapes` fixes
     symbolic dimensions ahead of time; `threads` defaults to all cores; `cache=False` neither reads nor writes the
     on-disk cache.
     Raises LaminaError for a model that cannot be read or an operator that cannot be lowered.

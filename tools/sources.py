@@ -48,6 +48,8 @@ def read_program(model: str | os.PathLike[str] | Program | Template | ModelProto
         return model  # pyright: ignore[reportReturnType]
     if not isinstance(model, str | os.PathLike):
         return _from_onnx(model)  # pyright: ignore[reportArgumentType]
+    if isinstance(model, str) and ("\n" in model or "{" in model):
+        return _from_lam(model, "")
     file, separator, function = os.fspath(model).partition(FUNCTION)
     path = resolve(file)
     if separator and path.suffix != ".lam":
@@ -68,7 +70,7 @@ def source_of(
     model: str | os.PathLike[str] | Program | Template | ModelProto, shapes: Mapping[str, int]
 ) -> Source | None:
     """The file that an ONNX model comes from; None for anything else."""
-    if not isinstance(model, str | os.PathLike) or FUNCTION in os.fspath(model):
+    if not isinstance(model, str | os.PathLike) or FUNCTION in os.fspath(model) or "\n" in str(model):
         return None
     path = resolve(model)
     return Source(path, shapes) if path.suffix == ".onnx" else None
@@ -111,15 +113,16 @@ def _from_text(path: Path) -> Program:
     return program
 
 
-def _from_lam(path: Path, function: str) -> Program | Template:
+def _from_lam(source: Path | str, function: str) -> Program | Template:
     from .dsl.reading import load
     from .dsl.templates import Template
 
-    files = load(path)
+    files = load(source)
     names = files.function_names()
     if not function and len(names) != 1:
-        choice = ", ".join(f"{path}{FUNCTION}{name}" for name in names) or "it has none"
-        raise LaminaError(f"the program has {len(names)} functions: which one?", where=str(path), hint=choice)
+        name = files.main.path
+        choice = ", ".join(f"{name}{FUNCTION}{each}" for each in names) or "it has none"
+        raise LaminaError(f"the program has {len(names)} functions: which one?", where=name, hint=choice)
     return Template(files, function or names[0]).with_sizes({})
 
 

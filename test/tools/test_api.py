@@ -5,6 +5,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import lamina
+from lamina.compiler.diagnostics import LaminaError
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +64,33 @@ def test_a_file_compiled_before_is_not_read_again(tmp_path, monkeypatch):
     fixed.graph.node[0].op_type = "LogSoftmax"
     onnx.save(fixed, path)
     np.testing.assert_allclose(lamina.compile(path)(x)[0], np.log(softmax(x)), rtol=1e-5)
+
+
+def test_a_program_as_text():
+    text = "fn twice[N](x: f32[N]) -> f32[N] {\n  return 2 * x\n}\n"
+    model = lamina.compile(text, "interpret")
+    assert str(model.signature) == "(x: float32[N]) -> (result: float32[N])"
+    assert model(np.ones(3, np.float32))[0].tolist() == [2, 2, 2]
+    assert model(np.ones(1, np.float32))[0].tolist() == [2]
+    with pytest.raises(LaminaError, match="2 functions: which one"):
+        lamina.compile(text + "fn half(x: f32) -> f32 = x / 2\n")
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        ("twice.lam::twise", "no function 'twise' .did you mean 'twice'"),
+        ("twice.lam::twice", ""),
+        ("none.lam", "no such file"),
+        ("m.onnx::f", "no such file"),
+    ],
+)
+def test_functions_of_programs(tmp_path, monkeypatch, model, told):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "twice.lam").write_text("fn twice[N](x: f32[N]) -> f32[N] = 2 * x\n")
+    if not told:
+        fixed = lamina.compile(model, "interpret", shapes={"N": 2})
+        assert fixed.signature.inputs[0].shape == (2,) and fixed(np.ones(2, np.float32))[0].tolist() == [2, 2]
+        return
+    with pytest.raises(LaminaError, match=told):
+        lamina.compile(model)

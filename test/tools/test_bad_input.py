@@ -96,9 +96,9 @@ def test_files(fails, tmp_path):
     assert "no such file" in fails(tmp_path / "none.onnx")
     assert "is a directory" in fails(tmp_path)
     (tmp_path / "m.txt").write_text("x")
-    assert "expected .onnx or .mlir" in fails(tmp_path / "m.txt")
+    assert "expected .onnx, .lam or .mlir" in fails(tmp_path / "m.txt")
     assert "unknown light model" in fails("onnx:resnet51")
-    (tmp_path / "m.lamx").write_bytes(b"LAMX0001" + b"\xff" * 30)
+    (tmp_path / "m.lamx").write_bytes(b"LAMX0002" + b"\xff" * 30)
     assert "damaged" in fails(tmp_path / "m.lamx")
 
 

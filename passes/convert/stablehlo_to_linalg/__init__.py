@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp, Signedness, TensorType, i64
+from xdsl.dialects.builtin import ComplexType, DenseArrayBase, IntegerType, ModuleOp, Signedness, TensorType, i64
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from ....compiler.conversion import convert
+from ....compiler.diagnostics import LaminaError
 from . import contractions, control, elementwise, indexing, movement, reductions, sorting
 from .rules import RULES, UNSIGNED
 
@@ -33,8 +34,18 @@ class ConvertStablehloToLinalg(ModulePass):
     name = "convert-stablehlo-to-linalg"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        _refuse_complex(op)
         _note_unsigned(op)
         convert(op, RULES, illegal={"stablehlo", "chlo"})
+
+
+def _refuse_complex(module: ModuleOp) -> None:
+    """Complex numbers end above this level: said at the first op that has any."""
+    for op in module.walk():
+        for value in (*op.operands, *op.results):
+            if isinstance(value.type, TensorType) and isinstance(value.type.element_type, ComplexType):
+                hint = "they run on the target 'interpret'"
+                raise LaminaError("complex numbers are not lowered to linalg", where=op, hint=hint)
 
 
 def _note_unsigned(module: ModuleOp) -> None:

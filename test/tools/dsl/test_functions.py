@@ -129,3 +129,9 @@ def test_tests_of_a_program():
     program = 'fn f(x: f32) -> f32 = 2 * x\ntest "good" { expect f(1) == 2 }\ntest "bad" { expect f(1) == 3 }\n'
     good, bad = lamina.dsl.test(program)
     assert good.passed and not bad.passed and "is 2, expected 3" in bad.failures[0]
+
+
+def test_what_a_later_level_refuses_is_said_at_the_line():
+    program = lamina.dsl.compile("fn f[N](x: c64[N]) -> c64[N] {\n  let y = x * x\n  return y\n}\n")
+    with pytest.raises(LaminaError, match=r"program\.lam:2:11.*complex numbers are not lowered"):
+        program.f(np.ones(2, np.complex64))
