@@ -6,7 +6,7 @@ from pathlib import Path
 from lamina.dialects.dsl.language.grammar_page import page
 from lamina.dialects.dsl.language.tables import tables
 
-PAGE = Path(__file__).parents[2] / "docs" / "grammar.md"
+PAGE = Path(__file__).parents[2] / "docs" / "language" / "grammar.md"
 
 
 def test_the_page_is_the_grammar() -> None:

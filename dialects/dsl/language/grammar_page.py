@@ -1,4 +1,4 @@
-"""The page of the grammar, made from `grammar.lark`: `docs/grammar.md`."""
+"""The page of the grammar, made from `grammar.lark`: `docs/language/grammar.md`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HEAD = """# The grammar
 
 What the parser reads, chapter by chapter. `"x"` stands for itself, `[a]` may be left out, `(a)*` is there any number
 of times, `a | b` is one of the two; what is in capitals is in the table of the last chapter. What a program means is in
-the [tutorial](tutorial.md).
+the [tutorial](../tutorial.md).
 
 <!-- made from dialects/dsl/language/grammar.lark; LAMINA_UPDATE=1 pytest test/docs/test_grammar.py writes it anew -->
 """
