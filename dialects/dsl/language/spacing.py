@@ -98,9 +98,7 @@ class Spacing:
             return ""
         if kind == "=" and before == "REDUCER" and self.inside[number] in ("", "{"):
             return ""
-        if number in self.close and (
-            (kind in _TIGHT and number not in self.unary) or (before in _TIGHT and number - 1 not in self.unary)
-        ):
+        if number in self.close and (kind in _TIGHT or before in _TIGHT):
             return ""
         if kind in ("(", "[") and before in _OPERANDS and number - 1 not in self.after_reduction:
             return ""
