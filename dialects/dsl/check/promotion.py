@@ -86,6 +86,8 @@ def cast_hint(value: Value, dtype: DType) -> str:
     """How to get the dtype."""
     if value.weak and isinstance(dtype, TypeVar) and dtype.kind in ("any", "number"):
         return f"narrow the type parameter, [{dtype}: float], or cast: {dtype}(…)"
+    if value.weak and kind_of(value.type.dtype) == "float" and is_a(dtype, "int"):
+        return f"cast the {dtype} instead: f32(…)"
     if kind_of(value.type.dtype) == "complex":
         return "take a part of it: real(…) or imag(…)"
     return f"cast it: {dtype}(…)"

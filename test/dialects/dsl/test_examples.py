@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+import lamina.dialects.dsl
 from lamina import dsl
+from lamina.dialects.dsl.language.formatting import format_text
 
 SAMPLES = Path(__file__).parents[2] / "samples" / "dsl"
 LONGEST = 25
@@ -329,3 +331,9 @@ def test_there_are_twenty_short_examples():
     assert len(files()) == 20
     assert {path.stem for path in files()} <= {draw.__name__ for draw in CASES}
     assert not [path.name for path in files() if len(path.read_text().splitlines()) > LONGEST]
+
+
+@pytest.mark.parametrize("folder", [SAMPLES, Path(lamina.dialects.dsl.__file__).parent / "std"], ids=["samples", "std"])
+def test_have_the_one_layout(folder):
+    paths = sorted(folder.glob("*.lam"))
+    assert paths and not [path.name for path in paths if format_text(path.read_text(), path.name) != path.read_text()]
