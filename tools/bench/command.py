@@ -11,6 +11,7 @@ GROUPS = {
     "kernels": (".kernels", "where the time of one model goes, kernel by kernel"),
     "gemm": (".gemm", "float32 matrix products and convolutions as a share of the measured FMA peak"),
     "dsl": (".dsl", "index notation against the hub's own ops: speed, and whether the kernels are the same"),
+    "dsl-check": (".dsl_check", "reading and checking programs against their number of lines"),
     "compile": (".compile_time", "compile time: cold, warm, and against depth"),
     "scaling": (".compile_scaling", "parse, verify, canonicalise, CSE and print against the size of the module"),
 }

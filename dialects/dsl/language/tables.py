@@ -94,7 +94,9 @@ def _loaded(text: str, key: str) -> Tables:
     data = json.loads(body)
     if hashlib.sha256(body.encode()).hexdigest() != checksum or data.pop("key") != key:
         raise ValueError("not these tables")
-    rules = tuple(Rule(**{**rule, "layout": tuple(rule["layout"])}) for rule in data.pop("rules"))
+    rules = tuple(
+        Rule(rule["origin"], rule["action"], rule["size"], tuple(rule["layout"])) for rule in data.pop("rules")
+    )
     return Tables(rules, tuple(data.pop("actions")), tuple(data.pop("gotos")), **data)
 
 
