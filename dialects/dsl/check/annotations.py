@@ -42,6 +42,9 @@ def try_dim(e: Elaborator, node: tree.Expression, scope: Scope) -> Dim | None:
         except ZeroDivisionError:
             e.error("E312", "a dimension is divided by 0", node)
             return None
+        except OverflowError:
+            e.error("E303", "this dimension has too many terms when multiplied out", node)
+            return None
     if isinstance(node, tree.Name) and _undeclared(node, scope):
         hint = names.suggestion(node.text, scope) or f"declare it in brackets: fn f[{node.text}](…)"
         e.error("E101", f"there is no '{node.text}' here", node, hint=hint)

@@ -149,6 +149,8 @@ Dim: TypeAlias = int | Poly
 Extent: TypeAlias = int | Poly | Pack
 """What a shape consists of."""
 
+MOST_TERMS = 1000  # of a product: multiplied out, a product of sums grows without end
+
 
 def symbol(name: str, least: int | None = 0) -> Poly:
     """The dimension called `name`."""
@@ -315,13 +317,15 @@ def opaque(dim: Dim) -> bool:
 
 
 def apply(function: str, left: Dim, right: Dim) -> Dim:
-    """`left function right` for `+ - * // % min max`. Raises ZeroDivisionError."""
+    """`left function right` for `+ - * // % min max`. Raises ZeroDivisionError, OverflowError beyond MOST_TERMS."""
     match function:
         case "+":
             return left + right
         case "-":
             return left - right
         case "*":
+            if len(terms_of(left)) * len(terms_of(right)) > MOST_TERMS:
+                raise OverflowError
             return left * right
         case "//":
             return left // right

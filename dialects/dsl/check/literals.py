@@ -17,6 +17,8 @@ from .values import AnyValue, TupleValue, Value, describe, unknown
 if TYPE_CHECKING:
     from .elaborator import Elaborator
 
+MOST_AXES = 32  # of a tensor written out: what every NumPy can hold
+
 
 def number(node: tree.Number | tree.Bool) -> Value:
     """A number written out is weak; `true` and `false` are not."""
@@ -43,6 +45,8 @@ def array(e: Elaborator, node: tree.Array, scope: Scope, expected: Type | None) 
             return Value(TensorType("f32", (0,)), const=np.zeros((0,)), weak=True, node=node)
         return e.error("E308", "a tensor without elements says no dtype", node, hint="zeros(f32[0]) does")
     first = items[0]
+    if len(first.type.shape) >= MOST_AXES:
+        return e.error("E308", f"a tensor written out has at most {MOST_AXES} axes", node)
     for item in items[1:]:
         if len(item.type.shape) != len(first.type.shape) or any(
             a != b and (not isinstance(a, int) or not isinstance(b, int) or a != b)

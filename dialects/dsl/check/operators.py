@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator as python
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from ... import stablehlo as hlo
@@ -247,7 +248,7 @@ def _number(operator: str, a: Any, b: Any) -> Any:
         if isinstance(a, float) or isinstance(b, float):
             return UNBOUND
         if operator == "**" and isinstance(b, int) and 0 <= b <= 16:
-            return a**b
+            return reduce(lambda power, _: apply_dims("*", power, a), range(b), 1)
         function = _DIMS.get(operator)
         return UNBOUND if function is None else apply_dims(function, a, b)
     if operator == "/":
