@@ -5,6 +5,8 @@ import os
 import re
 from pathlib import Path
 
+from lamina.dialects.dsl.check.annotations import CONST_DTYPES
+from lamina.dialects.dsl.check.types import dtype_names
 from lamina.dialects.dsl.language.highlighting import textmate
 from lamina.dialects.dsl.language.lexing import OPENING
 from lamina.dialects.dsl.language.tables import tables
@@ -34,5 +36,8 @@ def test_it_colours_every_word_and_sign() -> None:
         assert scope(reducer, "[k]") == "support.function.reduction.lamina"
     assert scope("0xff") == scope("1.5e-3") == "constant.numeric.lamina"
     assert scope("f32", "[N]") == scope("f8e4m3fn") == "support.type.lamina"
+    for dtype in (*dtype_names(), *CONST_DTYPES):
+        assert scope(dtype) == "support.type.lamina", dtype
+    assert not [name for name in ("i2", "u128", "f80", "c32", "f8") if scope(name) == "support.type.lamina"]
     assert scope("onnx.Gemm", "(x)") == "entity.name.function.call.lamina"
     assert scope("# words") == "comment.line.number-sign.lamina"
