@@ -21,7 +21,7 @@ def file_below(location: str, base: Path | None, what: str, owner: str, where: s
     if not location or relative.is_absolute() or location[1:2] == ":" or ".." in relative.parts:
         raise LaminaError(f"{what} must lie below the {owner}'s folder", where=where)
     path, root = base / relative, Path(os.path.realpath(base))
-    if not path.exists():
+    if not os.path.exists(path):  # Path.exists raises where a name is too long
         raise LaminaError(f"{what} does not exist in {base}", where=where)
     if not Path(os.path.realpath(path)).is_relative_to(root):
         raise LaminaError(f"{what} is a link that leaves the {owner}'s folder", where=where)

@@ -313,6 +313,10 @@ def _shown(extents: Extents) -> str:
 
 def _demand(e: Elaborator, name: str, binder: tree.Binder, uses: Uses) -> None:
     """Asks for a range, says why none is obvious, and shows what to write."""
+    if not uses.other:  # called `_…`: it may be without a use
+        message = f"the range of index '{name}' cannot be inferred: nothing uses it"
+        e.error("E404", message, binder.name, hint=f"write it: {name}: …")
+        return
     node, extent = uses.other[0]
     example = "…"
     if isinstance(node, tree.Name) and node.text == binder.name.text:

@@ -1,5 +1,7 @@
 """Programs that would take long to check, or break what checks them, are told quickly."""
 
+from pathlib import Path
+
 import pytest
 
 from lamina.dialects.dsl.load import check, load_file
@@ -16,8 +18,15 @@ SUM = f"({' + '.join(NAMES)})"
         (f"fn f() = {'[' * 150}1{']' * 150}", "E308"),
         ("const A = 9 ** 9 ** 9 ** 9", "E203"),
         ("const A = 1 << 99999999999", "E203"),
+        ("fn f(x: f32) -> f32 = sum[_k] x", "E404"),
     ],
-    ids=["dimension", "power", "array", "tower", "shift"],
+    ids=["dimension", "power", "array", "tower", "shift", "unused"],
 )
 def test_told(program: str, code: str) -> None:
     assert [problem.code for problem in check(load_file(program)).errors] == [code]
+
+
+def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+    file = tmp_path / "program.lam"
+    file.write_text(f'import "{"a" * 5000}.lam"')
+    assert [problem.code for problem in check(load_file(file)).errors] == ["E702"]
