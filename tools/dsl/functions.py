@@ -111,15 +111,17 @@ class CompiledFunction:
     def ir(self, level: str, *arguments: Any, **named: Any) -> str:
         """The text of the function at a level of the descent: `dsl`, `stablehlo`, `linalg`, `affine`, `llvm`, …
 
-        For the arrays given, or with nothing but numbers by name for these sizes. Raises LaminaError for a level that
-        is none, and as a call does.
+        For the arrays given, or with nothing but numbers by name for these sizes; with neither, as it was last called.
+        Raises LaminaError for a level that is none, and as a call does.
         """
         return str(self.lowered(level, *arguments, **named))
 
     def lowered(self, level: str, *arguments: Any, **named: Any) -> Program:
         """What `ir` shows, as a program: `lamina.interpret` and `lamina.compile` take it."""
         sizes = {*self._heads[0].dims, *(p.name for p in self._heads[0].parameters if p.const == "int")}
-        if not arguments and all(name in sizes for name in named):
+        if not arguments and not named and self._made:
+            program = next(reversed(self._made.values()))[1]
+        elif not arguments and all(name in sizes for name in named):
             found = Template(self._files, self.__name__).with_sizes(named)
             if not isinstance(found, Program):
                 missing = ", ".join(found.signature.symbols)

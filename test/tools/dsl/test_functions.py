@@ -75,6 +75,15 @@ def test_every_level_can_be_seen(program):
     assert "tensor<3x2xf32>" in program.halves.ir("dsl", normal(6, 2))
 
 
+def test_a_level_of_what_was_last_called():
+    program = lamina.dsl.compile(PROGRAM, target="interpret")
+    with pytest.raises(LaminaError, match="needs sizes for 2"):
+        program.halves.ir("linalg")
+    program.halves(normal(8))
+    program.halves(normal(6))
+    assert program.halves.ir("linalg") == program.halves.ir("linalg", normal(6))
+
+
 def test_each_specialisation_is_compiled_once(monkeypatch):
     program = lamina.dsl.compile(PROGRAM, target="interpret")
     made = []
