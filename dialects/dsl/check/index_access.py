@@ -121,6 +121,8 @@ def items_value(e: Elaborator, item: tree.Node, scope: Scope) -> list[Value] | N
             entry.used = True
             if entry.where is not None:
                 e.definitions[item] = entry.where
+            if length(item.text, scope) is None:  # no size was found for it, which has been told
+                return None
             return list(entry.value.items) if isinstance(entry.value, TupleValue) else None  # pyright: ignore
         case tree.Slice():
             hint = "a[1:] takes a part of a whole tensor: name it before, let b = a[1:]"

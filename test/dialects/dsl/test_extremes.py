@@ -19,8 +19,9 @@ SUM = f"({' + '.join(NAMES)})"
         ("const A = 9 ** 9 ** 9 ** 9", "E203"),
         ("const A = 1 << 99999999999", "E203"),
         ("fn f(x: f32) -> f32 = sum[_k] x", "E404"),
+        ("fn f[..B, H, G, M](x: f32[..B, H, M], y: f32[..B, G, M]) = [..b, i, j] => x[..b, i] * y[..b, j]", "E403"),
     ],
-    ids=["dimension", "power", "array", "tower", "shift", "unused"],
+    ids=["dimension", "power", "array", "tower", "shift", "unused", "pack"],
 )
 def test_told(program: str, code: str) -> None:
     assert [problem.code for problem in check(load_file(program)).errors] == [code]
