@@ -19,6 +19,7 @@ from ...compiler.machine import Machine
 from ...compiler.signature import Array, Signature
 from ...compiler.weights import Section
 from .emit import llvm, object_code, optimise, with_target
+from .outputs import OutputMemory
 from .runtime import pool_ir
 
 ALIGNMENT = 64
@@ -141,14 +142,14 @@ class NativeModel:
         self._entry = _ENTRY(self._library[entry])
         self._constants = _placed(constants)
         self._arenas: list[Array] = []
-        self._outputs = [(tuple(int(d) for d in s.shape), dtype_named(s.dtype)) for s in signature.outputs]
+        self._outputs = [OutputMemory(tuple(int(d) for d in s.shape), dtype_named(s.dtype)) for s in signature.outputs]
         self._input_array = _POINTER * max(1, len(signature.inputs))
         self._output_array = _POINTER * max(1, len(signature.outputs))
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """One inference on arrays already checked against the signature; results are fresh arrays."""
+        """One inference on arrays already checked against the signature; results are arrays that nobody else has."""
         arrays = [np.ascontiguousarray(array) for array in inputs]
-        outputs: list[Array] = [np.empty(shape, dtype) for shape, dtype in self._outputs]
+        outputs = [memory.take() for memory in self._outputs]
         if self._pool.process != os.getpid():
             self._pool = pool(self._threads, self._machine)
         try:

@@ -1,0 +1,65 @@
+"""Memory for results: what the caller has let go of is used again, so that no call waits for fresh pages."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from math import prod
+
+import numpy as np
+
+from ...compiler.signature import Array
+
+ALIGNMENT = 64
+RECYCLED = 1 << 16  # bytes from which on this pays; smaller memory comes from malloc's own lists
+KEPT = 2  # a caller often still holds one result while the next is computed
+
+
+class _Memory:
+    """Bytes that start on a cache line."""
+
+    __slots__ = ("raw", "start")
+
+    def __init__(self, size: int):
+        self.raw = np.empty(size + ALIGNMENT, np.uint8)
+        self.start = -self.raw.ctypes.data % ALIGNMENT
+
+    @property
+    def unused(self) -> bool:
+        """Whether no array lies in it: views, and views of views, refer to the array that owns the bytes."""
+        return sys.getrefcount(self.raw) == 2  # this attribute and the argument
+
+
+class OutputMemory:
+    """Gives out arrays of one shape and dtype; safe from several threads.
+
+    An array's memory is used again once nothing refers to it any more: no array, no view, no buffer, no DLPack capsule.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]):
+        self.shape = shape
+        self.dtype = dtype
+        self.nbytes = prod(shape) * dtype.itemsize
+        self._recycles = self.nbytes >= RECYCLED and getattr(sys, "_is_gil_enabled", lambda: True)()
+        self._kept: deque[_Memory] = deque(maxlen=KEPT)  # what the caller has held longest falls out
+
+    def take(self) -> Array:
+        """An array with undefined contents that nobody else has."""
+        if not self._recycles:
+            return np.empty(self.shape, self.dtype)
+        memory = self._unused() or _Memory(self.nbytes)
+        array = np.ndarray(self.shape, self.dtype, memory.raw, memory.start)
+        self._kept.append(memory)  # only now, when the array shows that it is in use
+        return array
+
+    def _unused(self) -> _Memory | None:
+        """Memory taken off the list, so that no other thread takes it too."""
+        for _ in range(KEPT):
+            try:
+                memory = self._kept.popleft()
+            except IndexError:
+                return None
+            if memory.unused:
+                return memory
+            self._kept.append(memory)
+        return None
