@@ -11,6 +11,7 @@ from typing import Protocol
 from ..compiler.artefact import Artefact
 from ..compiler.diagnostics import LaminaError
 from ..compiler.program import Program
+from ..compiler.schedules import Schedules
 from ..compiler.signature import Array
 
 TARGETS = {
@@ -42,13 +43,18 @@ class Source:
 
 @dataclass(frozen=True)
 class Options:
-    """How to compile. `threads` None means every core; `on_level(level, program, seconds)` watches the descent."""
+    """How to compile. `threads` None means every core; `on_level(level, program, seconds)` watches the descent.
+
+    `schedules` None means what the tuning database has, and where that has nothing, or with `cache` off, what the cost
+    model says.
+    """
 
     threads: int | None = None
     cache: bool = True
     verify_each: bool = False
     on_level: Callable[[str, Program, float], None] | None = None
     source: Source | None = None
+    schedules: Schedules | None = None
 
 
 class Target(Protocol):

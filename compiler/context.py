@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from .diagnostics import DiagnosticEngine, LaminaError
 from .machine import Machine
+from .schedules import Schedules
 from .weights import WeightStore
 
 
@@ -23,13 +24,15 @@ class OpenDialect(Dialect, ABC):
 
 
 class LaminaContext(Context):
-    """xDSL's context with what a pass of ours may ask: `weights` (bytes behind resource handles),
-    `machine`, `diagnostics` to say what is no error (`ctx.diagnostics.emit("remark", ...)`), and `passes`, those
-    known by name, for a frontend whose programs hold programs of another one.
+    """xDSL's context with what a pass of ours may ask: `weights` (bytes behind resource handles), `machine`,
+    `schedules` given for computations by name, `diagnostics` to say what is no error
+    (`ctx.diagnostics.emit("remark", ...)`), and `passes`, those known by name, for a frontend whose programs hold
+    programs of another one.
     """
 
     weights: WeightStore
     machine: Machine
+    schedules: Schedules
     diagnostics: DiagnosticEngine
     passes: Mapping[str, Callable[[], type[ModulePass]]]
 
@@ -38,6 +41,7 @@ class LaminaContext(Context):
         self.weights = WeightStore()
         self.diagnostics = DiagnosticEngine()
         self.machine = machine or Machine.preset("x86-64-avx2")
+        self.schedules = Schedules()
         self.passes = {}
 
     def _get_known_op(self, name: str) -> type[Operation] | None:
@@ -58,6 +62,7 @@ class LaminaContext(Context):
         """A context with the same dialects; weights and machine are shared, not copied."""
         other = LaminaContext(allow_unregistered=self.allow_unregistered, machine=self.machine)
         other.weights = self.weights
+        other.schedules = self.schedules
         other.diagnostics = self.diagnostics
         other.passes = self.passes
         other._loaded_dialects = self._loaded_dialects.copy()

@@ -30,6 +30,7 @@ from .parsing import LaminaParser
 from .pass_manager import Instrumentation, PassFault, PassManager
 from .pipelines import parse_pipeline
 from .printing import PrintOptions, print_module, resource_keys
+from .schedules import Schedules
 from .verifier import verify
 
 SPLIT_MARKER = "// -----"
@@ -216,6 +217,8 @@ class _Run:
         ctx.diagnostics.listeners.append(self.found.append)
         if self.args.machine:
             ctx.machine = Machine.preset(self.args.machine)
+        if self.args.schedules:
+            ctx.schedules = Schedules.read(self.args.schedules)
         if self.args.weights:
             ctx.weights.load(Path(self.args.weights))
         return ctx

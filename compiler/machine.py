@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import tomllib
@@ -34,6 +35,15 @@ class Machine:
     def lanes(self, element_bytes: int) -> int:
         """How many elements of `element_bytes` one register holds."""
         return self.vector_bytes // element_bytes
+
+    @property
+    def identity(self) -> str:
+        """Names the processor, for files that hold what was found out about it: `znver3-2-1a2b3c4d`.
+
+        Differs where cores, features or caches do; not by what was measured.
+        """
+        told = (self.triple, self.features, self.l1_bytes, self.l2_bytes, self.l3_bytes)
+        return f"{self.cpu}-{self.cores}-{hashlib.sha256(repr(told).encode()).hexdigest()[:8]}"
 
     @staticmethod
     def preset(name: str) -> Machine:

@@ -43,6 +43,7 @@ PASSES: dict[str, dict[str, str]] = {
     "buffers: where each value lives": {
         "bufferize": ".bufferization.bufferize:Bufferize",
         "plan-arena": ".bufferization.plan_arena:PlanArena",
+        "linalg-schedule-contractions": ".linalg.schedule_contractions:ScheduleContractions",
     },
     "loops": {
         "convert-contraction-to-vector": ".convert.contraction_to_vector:ConvertContractionToVector",

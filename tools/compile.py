@@ -8,9 +8,14 @@ import time
 from pathlib import Path
 
 from ..backends import Options
+from ..backends import target as find_target
+from ..backends.cpu.target import CpuTarget
+from ..compiler.artefact import written_whole
 from ..compiler.diagnostics import LaminaError
+from ..compiler.program import Program
 from . import api
 from .run import parse_shapes
+from .schedules import add_schedules_argument, read_schedules, schedules_text, show_warnings
 from .sources import read_program, whole, with_shapes, write_program
 from .summary import DescentLog
 
@@ -21,26 +26,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.add_argument("model", help="a .onnx or .mlir file, program.lam::function, or onnx:NAME")
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, help="model.lamx, .o (with .h and .weights), .so, .s, .ll or .mlir"
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        help="model.lamx, .o (with .h and .weights), .so, .s, .ll, .mlir, or .schedules",
     )
     parser.add_argument("--emit", metavar="LEVEL", help="with .mlir: the level to stop at (default: llvm)")
     parser.add_argument("--target", default="cpu", help="cpu (default) or cpu:<triple>[,features]")
     parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
     parser.add_argument("--threads", type=int, help="how many threads compiled code uses (default: all cores)")
+    add_schedules_argument(parser)
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the on-disk cache")
     parser.add_argument("--timing", action="store_true", help="show the time of each level")
+
+
+def _write_schedules(program: Program, args: argparse.Namespace, options: Options) -> None:
+    target = find_target(args.target)
+    if not isinstance(target, CpuTarget):
+        raise LaminaError(f"target '{args.target}' has no schedules", hint="cpu has")
+    text = schedules_text(target.buffers(program, options), args.model, target.machine)
+    with written_whole(args.output) as file:
+        file.write(text.encode())
 
 
 def main(args: argparse.Namespace) -> int:
     """Runs the command."""
     start = time.perf_counter()
     log = DescentLog()
-    options = Options(threads=args.threads, cache=not args.no_cache, on_level=log if args.timing else None)
+    options = Options(
+        threads=args.threads,
+        cache=not args.no_cache,
+        on_level=log if args.timing else None,
+        schedules=read_schedules(args),
+    )
     program = whole(with_shapes(read_program(args.model), parse_shapes(args.shape)))
+    show_warnings(program.context, "compile")
     output: Path = args.output
     match output.suffix:
         case ".mlir":
             write_program(api.lower(program, args.emit or "llvm", target=args.target, options=options), output)
+        case ".schedules":
+            _write_schedules(program, args, options)
         case ".lamx":
             api.compile(program, args.target, options=options).save(output)
         case suffix if suffix in NATIVE:
@@ -51,7 +78,7 @@ def main(args: argparse.Namespace) -> int:
             write_native(program, output, args.target.partition(":")[2], options)
         case suffix:
             raise LaminaError(
-                f"cannot write files of kind '{suffix}'", hint="expected .lamx, .o, .so, .s, .ll or .mlir"
+                f"cannot write files of kind '{suffix}'", hint="expected .lamx, .o, .so, .s, .ll, .mlir or .schedules"
             )
     if log.rows:
         log.show()

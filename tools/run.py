@@ -19,6 +19,7 @@ from . import api, light_models
 from .checks import Checks
 from .compare import Comparison, compare
 from .inputs import complete, read_named, write_outputs
+from .schedules import add_schedules_argument, read_schedules, show_warnings
 from .sources import FUNCTION, read_program, resolve, whole, with_shapes
 from .summary import DescentLog
 
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tolerance", type=float, default=1e-3, help="relative error that --check accepts (default 1e-3)"
     )
+    add_schedules_argument(parser)
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the on-disk cache")
     parser.add_argument("--verify-numerics", action="store_true", help="run after every pass; name the first that errs")
     parser.add_argument("--quiet", action="store_true", help="do not show the descent")
@@ -67,12 +69,13 @@ def main(args: argparse.Namespace) -> int:
         program = with_shapes(read_program(args.model), parse_shapes(args.shape))
         if isinstance(program, Program):
             checks = Checks.extract(program)
+            show_warnings(program.context, "run")
         if args.verify_numerics:
             from .verify_numerics import verify_numerics
 
             return verify_numerics(whole(program), args)
         watch = None if args.quiet else log
-        options = Options(threads=args.threads, cache=not args.no_cache, on_level=watch)
+        options = Options(threads=args.threads, cache=not args.no_cache, on_level=watch, schedules=read_schedules(args))
         model = api.compile(checks.program if checks else program, args.target, options=options)
     named = read_named(args.input)
     unknown = [name for name in named if name not in {spec.name for spec in model.signature.inputs}]

@@ -14,6 +14,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+from ...compiler.folders import cache_folder
+
 MAGIC = b"LAMK0001"
 LIMIT_BYTES = 1 << 30
 _ROOT = Path(__file__).resolve().parents[2]
@@ -36,14 +38,6 @@ def compiler_fingerprint() -> str:
                 status = os.stat(path)
                 digest.update(f"{path}:{status.st_size}:{status.st_mtime_ns};".encode())
     return digest.hexdigest()
-
-
-def cache_folder() -> Path:
-    """`$LAMINA_CACHE`, or `lamina` below the user's cache folder."""
-    told = os.environ.get("LAMINA_CACHE")
-    if told:
-        return Path(told)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lamina"
 
 
 class KernelCache:

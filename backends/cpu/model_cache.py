@@ -14,12 +14,13 @@ from typing import TypeVar
 
 from ...compiler.artefact import Artefact, make_room, write_constants, written_whole
 from ...compiler.diagnostics import LaminaError
+from ...compiler.folders import cache_folder
 from ...compiler.printing import resource_keys
 from ...compiler.program import Program
 from .. import Source
 from .build import constants_of
 from .emit import llvm_version
-from .kernel_cache import CacheWarning, cache_folder, compiler_fingerprint
+from .kernel_cache import CacheWarning, compiler_fingerprint
 from .workers import alongside
 
 _T = TypeVar("_T")

@@ -50,8 +50,8 @@ MODULE_PHASES = (
     ),
     Phase(
         "buffers",
-        "every value gets a place: caller's buffer, arena or constants",
-        ("bufferize", "plan-arena"),
+        "every value gets a place: caller's buffer, arena or constants; every contraction a schedule",
+        ("bufferize", "plan-arena", "linalg-schedule-contractions"),
     ),
 )
 

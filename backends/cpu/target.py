@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from xdsl.dialects.builtin import StringAttr
+
 from ... import __version__
 from ...compiler.artefact import Artefact
 from ...compiler.descent import Phase, descend, level_of, remaining
 from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.program import Program
+from ...compiler.schedules import PROBLEM, Schedules
 from ...compiler.signature import Array
 from ...passes import all_passes
 from .. import Options, Source
@@ -20,6 +23,7 @@ from .jit import NativeModel
 from .kernel_cache import KernelCache
 from .model_cache import ModelCache
 from .pipeline import KERNEL_PHASES, MODULE_PHASES, PHASES
+from .tuning_database import TuningDatabase
 
 
 class NativeExecutable:
@@ -55,26 +59,34 @@ class CpuTarget:
         if not options.cache:
             return NativeExecutable(self.compile_artefact(program, options), self.machine, options.threads)
         cache = ModelCache()
-        key = cache.key(program, self._identity)
+        identity = self._identity(options)
+        key = cache.key(program, identity)
         artefact = cache.get(key)
         if artefact is None:
             artefact = cache.make(
                 key, program, lambda: self.buffers(program, options), lambda lowered: self._artefact(lowered, options)
             )
         if options.source is not None:
-            cache.remember(options.source, self._identity, key, program)
+            cache.remember(options.source, identity, key, program)
         return NativeExecutable(artefact, self.machine, options.threads)
 
     def recall(self, source: Source, options: Options) -> NativeExecutable | None:
         """The machine code of this source from the cache, if it is there and the files have not changed."""
         if not options.cache:
             return None
-        artefact = ModelCache().recall(source, self._identity)
+        artefact = ModelCache().recall(source, self._identity(options))
         return None if artefact is None else NativeExecutable(artefact, self.machine, options.threads)
 
-    @property
-    def _identity(self) -> str:
-        return f"{self.machine!r}|{PHASES!r}"
+    def _identity(self, options: Options) -> str:
+        return f"{self.machine!r}|{PHASES!r}|{self.schedules(options).digest}"
+
+    def schedules(self, options: Options) -> Schedules:
+        """The schedules that are given: those of the options, else what the tuning database has of this machine."""
+        if options.schedules is not None:
+            return options.schedules
+        if self.detail or not options.cache:
+            return Schedules()
+        return TuningDatabase(self.machine, options.threads or self.machine.cores).read()
 
     def compile_artefact(self, program: Program, options: Options) -> Artefact:
         """The code and constants of a program; works for other machines than this one too."""
@@ -104,7 +116,7 @@ class CpuTarget:
 
     def buffers(self, program: Program, options: Options) -> Program:
         """A copy of `program` on the level of buffers, or where it stands if that is lower."""
-        lowered = self._copy(program)
+        lowered = self._copy(program, options)
         below = remaining(PHASES, level_of(lowered))
         self._descend(lowered, [phase for phase in below if phase in MODULE_PHASES], options)
         lowered.record_signature()
@@ -166,7 +178,7 @@ class CpuTarget:
 
     def lower(self, program: Program, to: str, options: Options) -> Program:
         """A copy of `program` at level `to`, for this machine."""
-        lowered = self._copy(program)
+        lowered = self._copy(program, options)
         here = level_of(lowered)
         phases = remaining(PHASES, here)
         levels = [phase.level for phase in phases]
@@ -178,10 +190,11 @@ class CpuTarget:
         self._descend(lowered, phases[: levels.index(to) + 1], options)
         return lowered
 
-    def _copy(self, program: Program) -> Program:
+    def _copy(self, program: Program, options: Options) -> Program:
         copy = program.clone()
         copy.context = copy.context.clone()
         copy.context.machine = self.machine
+        copy.context.schedules = self.schedules(options)
         return copy
 
     def _descend(self, program: Program, phases: Sequence[Phase], options: Options) -> None:
@@ -189,3 +202,13 @@ class CpuTarget:
             if phase.level in ("linalg", "buffers"):
                 program.record_signature()  # types below no longer tell signedness and which argument is an output
             descend(program, [phase], all_passes(), verify_each=options.verify_each, on_level=options.on_level)
+            if phase.level == "buffers" and options.schedules is not None:
+                _tell_unused(options.schedules, program)
+
+
+def _tell_unused(schedules: Schedules, program: Program) -> None:
+    """Warns of the entries that are for no kernel of `program`."""
+    names = {function.attributes.get(PROBLEM) for function in program.module.ops}
+    for name, entry in schedules.entries.items():
+        if StringAttr(name) not in names:
+            program.context.diagnostics.emit("warning", f"the model has no kernel '{name}'", entry.where)

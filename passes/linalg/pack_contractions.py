@@ -11,7 +11,8 @@ The operand that carries the result's innermost loop comes second. Panels are [b
 last one is filled up with zeros, which the kernel never stores. Two vectors of columns per panel; with a single row
 (matrix times vector) wider panels, since then nothing but the stream through B matters. A right operand computed at
 run time is packed when it is read often enough to pay; one that is contiguous along n already and read by few rows is
-not. Contractions with fewer than four columns and those of integers stay as they are.
+not. Contractions with fewer than four columns and those of integers stay as they are. A schedule given for a problem
+(`ctx.schedules`) may name another number of lanes.
 """
 
 from __future__ import annotations
@@ -34,14 +35,19 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.context import lamina_context
+from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
+from ...compiler.schedules import Schedules
 from ...dialects.linalg import GenericOp, PackOp
 from ...dialects.linalg.contraction import Contraction, match_contraction
+from ...dialects.linalg.problem_name import problem_name
 from ...dialects.linalg.views import loop_ranges
 from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp
 from .hoist_constants import is_constant_argument
 from .reshapes import collapse
 
+LANES = "lanes"  # what a schedule calls the width of a panel
+MOST_LANES = 128
 FEWEST_COLUMNS = 4
 FEWEST_ROWS = 4  # a computed right operand is packed only where at least so many rows read it
 
@@ -55,13 +61,13 @@ class PackContractions(ModulePass):
     lanes: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        machine = lamina_context(ctx).machine
+        context = lamina_context(ctx)
         for generic in [inner for inner in op.walk() if isinstance(inner, GenericOp)]:
             found = match_contraction(generic)
             if found is not None and found.n:
-                self.pack(generic, found, machine)
+                self.pack(generic, found, context.machine, context.schedules)
 
-    def pack(self, op: GenericOp, c: Contraction, machine: Machine) -> None:
+    def pack(self, op: GenericOp, c: Contraction, machine: Machine, schedules: Schedules) -> None:
         """Packs one contraction where that pays."""
         b = op.operands[c.rhs]
         type_ = b.type
@@ -76,9 +82,11 @@ class PackContractions(ModulePass):
         rows = prod(ranges[d] for d in c.m)
         if len(set(dims)) != len(dims) or ranges[n] < FEWEST_COLUMNS:
             return
-        if rows < FEWEST_ROWS and not is_constant(b):
+        constant = is_constant(b)
+        if rows < FEWEST_ROWS and not constant:
             return
-        lanes = self.lanes or _lanes(machine, type_.element_type.bitwidth // 8, rows, ranges[n])
+        lanes = self.lanes or _given_lanes(op, schedules, constant)
+        lanes = lanes or _lanes(machine, type_.element_type.bitwidth // 8, rows, ranges[n])
         order = [*(d for d in c.batch if d in dims), *(d for d in c.n if d != n), n, *(d for d in dims if d in c.k)]
         source = _without_constants(op, b, map_)
         packed = _packed(op, source, dims, order, n, lanes)
@@ -93,6 +101,26 @@ def is_constant(value: SSAValue) -> bool:
     while isinstance(value.owner, CollapseShapeOp | ExpandShapeOp):
         value = value.owner.src
     return isinstance(value.owner, arith.ConstantOp) or is_constant_argument(value)
+
+
+def origin(constant: bool) -> str:
+    """What names of problems say of a packed right operand: nothing of a constant."""
+    return "" if constant else "computed"
+
+
+def _given_lanes(op: GenericOp, schedules: Schedules, constant: bool) -> int | None:
+    """The lanes that a file or the tuning database gives. Raises LaminaError for no width of vectors."""
+    if not schedules.entries:
+        return None
+    entry = schedules.get(problem_name(op, origin(constant)) or "")
+    if entry is None or LANES not in entry.values:
+        return None
+    lanes = entry.values[LANES]
+    if lanes & (lanes - 1) or not 1 <= lanes <= MOST_LANES:
+        if not schedules.strict:
+            return None
+        raise LaminaError(f"{lanes} lanes", where=entry.where, hint=f"expected a power of two up to {MOST_LANES}")
+    return lanes
 
 
 def _lanes(machine: Machine, element_bytes: int, rows: int, columns: int) -> int:

@@ -1,0 +1,97 @@
+"""The schedules of a model as a file: `lamina compile MODEL -o model.schedules` writes it, `--schedules` reads it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import StringAttr
+
+from ..compiler.context import LaminaContext
+from ..compiler.diagnostics import Diagnostic, describe_location
+from ..compiler.machine import Machine
+from ..compiler.program import Program
+from ..compiler.schedules import PROBLEM, SCHEDULE, Entry, Schedules
+from ..passes.convert.contraction_to_vector.analysis import analyse
+
+
+def add_schedules_argument(parser: argparse.ArgumentParser) -> None:
+    """`--schedules FILE`."""
+    parser.add_argument(
+        "--schedules",
+        type=Path,
+        metavar="FILE",
+        help="schedules to compile with, instead of those of the tuning database (docs/tuning.md)",
+    )
+
+
+def read_schedules(args: argparse.Namespace) -> Schedules | None:
+    """What `--schedules` gives. Raises LaminaError with file and line for a file that is not right."""
+    return None if args.schedules is None else Schedules.read(args.schedules)
+
+
+def show_warnings(context: LaminaContext, command: str) -> None:
+    """Prints the warnings of passes and targets on stderr."""
+
+    def show(diagnostic: Diagnostic) -> None:
+        if diagnostic.severity == "warning":
+            print(f"lamina {command}: {diagnostic}", file=sys.stderr)
+
+    context.diagnostics.listeners.append(show)
+
+
+@dataclass
+class Problem:
+    """A contraction problem of a model: its kernels on the level of buffers, which share one schedule."""
+
+    name: str
+    lanes: int  # the width of the panels of the right operand; 0 where it is not packed
+    kernels: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
+    calls: dict[str, int] = field(default_factory=dict[str, int])  # by kernel
+    origin: str = ""
+
+    @property
+    def entry(self) -> Entry:
+        """The numbers that all kernels have in common, with the lanes first."""
+        told = [Entry.parse(cast("StringAttr", kernel.attributes[SCHEDULE]).data).values for kernel in self.kernels]
+        same = {name: n for name, n in told[0].items() if all(other.get(name) == n for other in told)}
+        return Entry({"lanes": self.lanes, **same} if self.lanes else same)
+
+
+def problems_of(lowered: Program) -> list[Problem]:
+    """The contraction problems of a program on the level of buffers, in the order in which they occur."""
+    calls: dict[str, int] = {}
+    for op in lowered.module.walk():
+        if isinstance(op, func.CallOp):
+            name = op.callee.string_value()
+            calls[name] = calls.get(name, 0) + 1
+    problems: dict[str, Problem] = {}
+    for function in lowered.module.ops:
+        name = function.attributes.get(PROBLEM)
+        if not isinstance(function, func.FuncOp) or not isinstance(name, StringAttr):
+            continue
+        contraction = analyse(function).contraction
+        lanes = contraction.panels.lanes if contraction.panels is not None else 0
+        problem = problems.setdefault(name.data, Problem(name.data, lanes))
+        problem.kernels.append(function)
+        problem.calls[function.sym_name.data] = calls.get(function.sym_name.data, 0)
+        problem.origin = problem.origin or describe_location(contraction.op.location)
+    return list(problems.values())
+
+
+def schedules_text(
+    lowered: Program, model: str, machine: Machine, *, remarks: Mapping[str, str] | None = None, head: str = ""
+) -> str:
+    """A file with the schedule of every contraction kernel; `remarks` take the place of calls and origin."""
+    problems = problems_of(lowered)
+    told = {p.name: f"{sum(p.calls.values())} calls, {p.origin[:60]}".rstrip(", ") for p in problems}
+    opening = f"Schedules of {model} for {machine.identity if machine.name == 'host' else machine.name}."
+    replay = f"lamina compile {model} --schedules THIS_FILE -o model.lamx"
+    schedules = Schedules({problem.name: problem.entry for problem in problems})
+    lines = [opening, *([head] if head else []), f"Edit it, then: {replay}"]
+    return schedules.format({**told, **(remarks or {})}, "\n".join(lines))
