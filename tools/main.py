@@ -12,7 +12,7 @@ COMMANDS = {
     "run": (".run", "compile a model and run it on given or random inputs"),
     "compile": (".compile", "compile a model to an artefact, an object, assembly or the IR of a level"),
     "import": (".import_model", "read a model into textual IR, with its weights beside it"),
-    "bench": (".bench.command", "time models and kernels against ONNX Runtime in one run"),
+    "bench": (".bench.command", "time models and kernels against other systems in one run"),
     "check": (".programs.check", "everything that is wrong with .lam programs"),
     "fmt": (".programs.fmt", "lay out .lam programs"),
     "test": (".programs.test", "run the tests of .lam programs"),

@@ -7,9 +7,10 @@ import importlib
 
 # group -> module (with `add_arguments(parser)` and `main(args) -> int`), and its line in the help
 GROUPS = {
-    "models": (".models", "latency of whole models against ONNX Runtime, alternating, 1 and 2 threads"),
+    "models": (".models", "whole models against the peers, each system in its own process"),
     "kernels": (".kernels", "where the time of one model goes, kernel by kernel"),
-    "gemm": (".gemm", "float32 matrix products and convolutions as a share of the measured FMA peak"),
+    "gemm": (".gemm", "matrix products: square, skinny, by a vector, batched; float32, bfloat16, int8"),
+    "conv": (".conv", "the convolutions of ResNet-50, MobileNetV2 and VGG-19, by kind"),
     "dsl": (".dsl", "index notation against the hub's own ops: speed, and whether the kernels are the same"),
     "dsl-check": (".dsl_check", "reading and checking programs against their number of lines"),
     "compile": (".compile_time", "compile time: cold, warm, and against depth"),

@@ -18,7 +18,7 @@ from ...dialects.dsl.load import bind, instantiate, load_file
 from ..api import Model
 from ..api import compile as compile_model
 from ..sources import new_context
-from .gemm import best_time
+from .timing import best_time
 
 
 @dataclass(frozen=True)

@@ -1,176 +1,113 @@
-"""Matrix products and convolutions: GFLOP/s, the share of the FMA peak measured beside them, and the peers.
+"""Matrix products: square, skinny, matrix by vector and batched, in float32, bfloat16 and int8.
 
-Each case is one ONNX node, run by Lamina, ONNX Runtime and (products) NumPy in alternating rounds; a round takes the
-best of a few runs, a case the best round, so that a busy machine costs all of them alike. Convolutions are NCHW as
-in ONNX: the changes of layout at both ends, which a whole model does once, are part of their time.
+`const` has the right-hand side fixed, as the weights of a layer are; `dyn` gets both sides with each call.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from .peak import Peak
+from ...compiler.dtypes import dtype_named
+from ...compiler.signature import Array
+from .cases import Case, Graph, Workload, normal
+from .engine import add_arguments, run_group
 
-Array = np.ndarray[Any, Any]
-PRODUCTS = [(1024, 1024, 1024), (512, 512, 512), (128, 768, 768), (128, 3072, 768), (128, 768, 3072), (1, 4096, 4096)]
-# input channels, height and width, output channels, kernel, stride: the layers of ResNet-50
-CONVOLUTIONS = [
-    (3, 224, 64, 7, 2),
-    (64, 56, 64, 1, 1),
-    (64, 56, 64, 3, 1),
-    (64, 56, 256, 1, 1),
-    (256, 56, 128, 1, 1),
-    (128, 28, 128, 3, 1),
-    (128, 28, 512, 1, 1),
-    (256, 14, 256, 3, 1),
-    (256, 14, 1024, 1, 1),
-    (512, 7, 512, 3, 1),
-    (512, 7, 2048, 1, 1),
-]
+__all__ = ["add_arguments", "cases", "main"]
 
-
-@dataclass
-class Case:
-    """One node: its model, inputs, multiply-adds, and what NumPy would do (None: not compared)."""
-
-    name: str
-    model: Any
-    inputs: dict[str, Array]
-    multiply_adds: int
-    numpy: Callable[[], Array] | None = None
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the group."""
-    parser.add_argument("--threads", type=int, default=1, help="threads of every system (default 1)")
-    parser.add_argument("--rounds", type=int, default=5, help="alternating rounds (default 5)")
-    parser.add_argument("--only", default="", help="cases whose name contains this")
-    parser.add_argument("--at-least", type=float, default=0.0, help="exit 1 if mm_1024 is below this share of peak")
+SQUARE = (64, 128, 256, 512, 1024, 2048, 4096)
+# m, n, k: layers of transformers at 128 and at 8 tokens, a classifier, thin on each of the three sides, nothing even
+SKINNY = (
+    (128, 768, 768),
+    (128, 3072, 768),
+    (128, 768, 3072),
+    (8, 4096, 4096),
+    (16, 1000, 2048),
+    (4096, 64, 64),
+    (64, 4096, 64),
+    (64, 64, 4096),
+    (333, 777, 555),
+)
+VECTOR = ((1, 4096, 4096), (1, 768, 3072), (1, 50257, 768), (4096, 1, 4096))
+# batch, m, n, k: scores and values of attention over 128 and 512 tokens, and of one token over a cache
+BATCHED = ((12, 128, 128, 64), (12, 128, 64, 128), (16, 512, 512, 64), (16, 512, 64, 512), (12, 1, 128, 64))
+LOW = ((512, 512, 512), (1024, 1024, 1024), (2048, 2048, 2048), (128, 3072, 768), (1, 4096, 4096))
 
 
 def main(args: argparse.Namespace) -> int:
-    """Prints a row per case; 1 when a result is wrong or the asked share is not reached."""
-    peak = Peak()
-    heads = (
-        ("lamina ms", 11),
-        ("GFLOP/s", 9),
-        ("of peak", 9),
-        ("ort ms", 9),
-        ("ratio", 7),
-        ("numpy ms", 10),
-        ("error", 10),
-    )
-    print(f"{'case':<26}" + "".join(f"{head:>{width}}" for head, width in heads))
-    status = 0
-    for case in cases():
-        if args.only not in case.name:
-            continue
-        share, error = measure(case, peak, args.threads, args.rounds)
-        if error > 1e-4 or (case.name == "mm_1024x1024x1024" and share < args.at_least):
-            status = 1
-    return status
-
-
-def measure(case: Case, peak: Peak, threads: int, rounds: int) -> tuple[float, float]:
-    """Prints the row of `case`; returns its share of the peak and its largest relative error."""
-    from ..api import compile as compile_model
-
-    model = compile_model(case.model, threads=threads)
-    arrays = [case.inputs[spec.name] for spec in model.signature.inputs]
-    session = ort_session(case.model, threads)
-    runs: dict[str, Callable[[], Any]] = {
-        "lamina": lambda: model(*arrays),
-        "ort": lambda: session.run(None, case.inputs),
-    }
-    if case.numpy is not None and threads == 1:
-        runs["numpy"] = case.numpy
-    want = session.run(None, case.inputs)[0]
-    error = float(np.abs(model(*arrays)[0] - want).max() / np.abs(want).max())
-    best = dict.fromkeys(runs, float("inf"))
-    top = 0.0
-    for _ in range(rounds):
-        for name, run in runs.items():
-            best[name] = min(best[name], best_time(run))
-        top = max(top, peak.measure(threads))
-    speed = 2 * case.multiply_adds / best["lamina"] / 1e9
-    numpy_ms = f"{best['numpy'] * 1e3:10.3f}" if "numpy" in best else f"{'':>10}"
-    print(
-        f"{case.name:<26}{best['lamina'] * 1e3:11.3f}{speed:9.1f}{speed / top:9.0%}{best['ort'] * 1e3:9.3f}"
-        f"{best['lamina'] / best['ort']:7.2f}{numpy_ms}{error:10.1e}",
-        flush=True,
-    )
-    return speed / top, error
-
-
-def best_time(run: Callable[[], Any]) -> float:
-    """Seconds of the best of several runs, at least three and at least 50 ms of them."""
-    best, until, count = float("inf"), time.perf_counter() + 0.05, 0
-    while count < 3 or time.perf_counter() < until:
-        start = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - start)
-        count += 1
-    return best
+    """Measures the group."""
+    return run_group("gemm", cases(), args)
 
 
 def cases() -> list[Case]:
-    """Products with constant and with dynamic right-hand sides, then convolutions."""
-    products = [product(*sizes, constant=True) for sizes in PRODUCTS]
-    return [*products, product(*PRODUCTS[0], constant=False), *(convolution(*layer) for layer in CONVOLUTIONS)]
+    """All products."""
+    found = [_case("square", (n, n, n), constant=True) for n in SQUARE]
+    found += [_case("square", (n, n, n)) for n in (256, 1024, 2048)]
+    found += [_case("skinny", sizes, constant=True) for sizes in SKINNY]
+    found += [_case("skinny", SKINNY[1])]
+    found += [_case("gemv", sizes, constant=True) for sizes in VECTOR]
+    found += [_case("gemv", VECTOR[0])]
+    found += [_case("batched", sizes) for sizes in BATCHED]
+    for dtype in ("bfloat16", "int8"):
+        found += [_case(dtype, sizes, constant=True, dtype=dtype) for sizes in LOW]
+    return found
 
 
-def product(m: int, n: int, k: int, *, constant: bool) -> Case:
-    """A MatMul of float32."""
+def _case(family: str, sizes: Sequence[int], *, constant: bool = False, dtype: str = "float32") -> Case:
+    short = {"float32": "mm", "bfloat16": "mm_bf16", "int8": "mm_int8"}[dtype]
+    name = f"{short}_{'x'.join(map(str, sizes))}_{'const' if constant else 'dyn'}"
+    build = partial(integer_product if dtype == "int8" else product, *_bmnk(sizes), constant=constant)
+    if dtype == "bfloat16":
+        build = partial(build, dtype=dtype)
+    one = min(_bmnk(sizes)[1:3]) == 1
+    limit = {"float32": 1e-3, "bfloat16": 2e-2, "int8": 0.0}[dtype]
+    return Case(name, family, build, "read" if one else "fma", 2 * prod(sizes), limit=limit)
+
+
+def _bmnk(sizes: Sequence[int]) -> tuple[int, int, int, int]:
+    b, m, n, k = (*(1,) * (4 - len(sizes)), *sizes)
+    return b, m, n, k
+
+
+def product(b: int, m: int, n: int, k: int, *, constant: bool, dtype: str = "float32") -> Workload:
+    """A MatMul; with a batch when `b` is above 1."""
+    batch = (b,) if b > 1 else ()
+    left, right = (normal(i, *batch, *shape).astype(dtype_named(dtype)) for i, shape in enumerate(((m, k), (k, n))))
+    graph = Graph({"a": left} if constant else {"a": left, "b": right})
+    output = graph.node("MatMul", "a", graph.constant(right) if constant else "b")
+    libraries = ("jax", "torch", "numpy") if dtype == "float32" else ("jax", "torch")
+    functions: dict[str, Callable[..., Any]] = dict.fromkeys(libraries, lambda _, x, y: x @ y)
+    if constant and b == 1 and dtype == "float32":
+        functions["ncnn"] = lambda weights: _ncnn_layer(weights, n)
+    return graph.workload(output, left.dtype, (*batch, m, n), **functions)
+
+
+def integer_product(b: int, m: int, n: int, k: int, *, constant: bool) -> Workload:
+    """A MatMulInteger: unsigned by signed bytes, 32-bit sums.
+
+    The signed side has 7 bits: without VNNI, ONNX Runtime saturates sums of two products of all 8, and is wrong.
+    """
     rng = np.random.default_rng(0)
-    a, b = (rng.standard_normal(shape, dtype=np.float32) for shape in ((m, k), (k, n)))
-    given = {"a": a} if constant else {"a": a, "b": b}
-    model = node_model("MatMul", given, {"b": b} if constant else {}, (m, n))
-    name = f"mm_{m}x{n}x{k}" + ("" if constant else "_dynamic")
-    return Case(name, model, given, m * n * k, lambda: a @ b)
+    left = rng.integers(0, 255, (m, k), dtype=np.uint8)
+    right = rng.integers(-64, 64, (k, n), dtype=np.int8)
+    graph = Graph({"a": left} if constant else {"a": left, "b": right})
+    output = graph.node("MatMulInteger", "a", graph.constant(right) if constant else "b")
+
+    def jax(library: Any, x: Any, y: Any) -> Any:
+        return library.numpy.matmul(x, y, preferred_element_type=np.int32)
+
+    def numpy(_: Any, x: Array, y: Array) -> Array:  # exact in float64, as the sums are not in float32
+        return (x.astype(np.float64) @ y.astype(np.float64)).astype(np.int32)
+
+    return graph.workload(output, np.int32, (m, n), jax=jax, numpy=numpy)
 
 
-def convolution(channels: int, size: int, filters: int, kernel: int, stride: int) -> Case:
-    """A Conv of float32 with constant weights, padded to keep the size."""
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal((1, channels, size, size), dtype=np.float32)
-    w = rng.standard_normal((filters, channels, kernel, kernel), dtype=np.float32)
-    pad = kernel // 2
-    out = (size + 2 * pad - kernel) // stride + 1
-    model = node_model("Conv", {"a": x}, {"b": w}, (1, filters, out, out), strides=[stride] * 2, pads=[pad] * 4)
-    name = f"conv{kernel}x{kernel}s{stride}_{channels}x{size}_{filters}"
-    return Case(name, model, {"a": x}, out * out * filters * kernel * kernel * channels)
-
-
-def node_model(
-    op: str, inputs: dict[str, Array], constants: dict[str, Array], shape: tuple[int, ...], **attrs: Any
-) -> Any:
-    """An ONNX model of one node."""
-    from onnx import TensorProto, helper, numpy_helper
-
-    def info(name: str, dims: tuple[int, ...]) -> Any:
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, list(dims))
-
-    graph = helper.make_graph(
-        [helper.make_node(op, ["a", "b"], ["y"], **attrs)],
-        op,
-        [info(name, array.shape) for name, array in inputs.items()],
-        [info("y", shape)],
-        [numpy_helper.from_array(array, name) for name, array in constants.items()],
-    )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-
-
-def ort_session(model: Any, threads: int) -> Any:
-    """ONNX Runtime's CPU provider."""
-    import onnxruntime as ort
-
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    return ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+def _ncnn_layer(weights: Sequence[Array], n: int) -> tuple[str, list[Array]]:
+    """A fully connected layer: ncnn keeps the weights as n rows."""
+    (right,) = weights
+    return f"InnerProduct y 1 1 a y 0={n} 1=0 2={right.size}", [np.ascontiguousarray(right.T)]

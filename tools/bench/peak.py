@@ -1,4 +1,4 @@
-"""The FMA peak of this machine, measured: what the vector units do when nothing but registers is touched."""
+"""The ceilings of this machine, measured: multiply-adds of registers alone, and bytes copied and read."""
 
 from __future__ import annotations
 
@@ -12,9 +12,13 @@ import numpy as np
 from ...backends.cpu.emit import object_code, optimise
 from ...backends.cpu.jit import link
 from ...compiler.machine import Machine
+from ...compiler.signature import Array
+from .timing import Clock
 
 ROUNDS = 4_000_000  # some milliseconds, beside which starting a thread is nothing
 CHAINS = 12  # independent sums: more than the latency of the multiply-add times its ports
+LINE = 64 * 4  # bytes that the reading loop takes at a time
+BATCH_S = 0.004  # how long a measured batch of copies takes at least: handing it to a thread is nothing beside
 
 
 def peak_ir(machine: Machine) -> str:
@@ -41,24 +45,89 @@ def peak_ir(machine: Machine) -> str:
     )
 
 
-class Peak:
-    """Measures the peak again and again, beside what is compared with it: clocks and neighbours change."""
+def read_ir(machine: Machine) -> str:
+    """LLVM IR of `void lamina_read(ptr data, i64 bytes)`: loads every byte, LINE at a time, and keeps their sum."""
+    lanes = machine.lanes(4)
+    type_ = f"<{lanes} x i32>"
+    parts = range(LINE // (lanes * 4))
+    body: list[str] = []
+    for part in parts:
+        body.append(f"  %p{part} = getelementptr i8, ptr %data, i64 %o{part}")
+        body.append(f"  %v{part} = load {type_}, ptr %p{part}, align 4")
+        body.append(f"  %t{part} = add {type_} %s{part}, %v{part}")
+    phis = [f"  %s{part} = phi {type_} [ zeroinitializer, %entry ], [ %t{part}, %loop ]" for part in parts]
+    offsets = [f"  %o{part} = add i64 %i, {part * lanes * 4}" for part in parts]
+    stores = [f"  store {type_} %t{part}, ptr %q{part}, align 4" for part in parts]
+    places = [f"  %q{part} = getelementptr i8, ptr %sums, i64 {part * lanes * 4}" for part in parts]
+    lines = "\n".join([*phis, *offsets, *body])
+    kept = "\n".join([*places, *stores])
+    return (
+        f'target triple = "{machine.triple}"\ndefine void @lamina_read(ptr %data, i64 %bytes, ptr %sums) {{\n'
+        f"entry:\n  br label %loop\nloop:\n  %i = phi i64 [ 0, %entry ], [ %next, %loop ]\n{lines}\n"
+        f"  %next = add i64 %i, {LINE}\n  %more = icmp ult i64 %next, %bytes\n"
+        f"  br i1 %more, label %loop, label %done\ndone:\n{kept}\n  ret void\n}}\n"
+    )
 
-    def __init__(self, machine: Machine | None = None):
+
+class Peaks:
+    """Measures the ceilings again and again, beside what is compared with them: clocks and neighbours change."""
+
+    def __init__(self, threads: int = 1, clock: Clock = time.perf_counter, machine: Machine | None = None):
         self.machine = machine or Machine.host()
-        self._library = link(
-            [object_code(optimise(peak_ir(self.machine), self.machine), self.machine)], ["lamina_peak"]
+        objects = [
+            object_code(optimise(ir, self.machine), self.machine)
+            for ir in (peak_ir(self.machine), read_ir(self.machine))
+        ]
+        self._library = link(objects, ["lamina_peak", "lamina_read"])
+        self._multiply: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._library["lamina_peak"])
+        self._read: Callable[..., None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(
+            self._library["lamina_read"]
         )
-        self._run: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._library["lamina_peak"])
-        self.operations = 2 * ROUNDS * CHAINS * self.machine.lanes(4)
+        self._threads = threads
+        self._clock = clock
+        self._pool = ThreadPoolExecutor(threads)
+        self._memory: tuple[int, list[Array]] = (0, [])
 
-    def measure(self, threads: int = 1, repeats: int = 6) -> float:
-        """GFLOP/s of `threads` threads at once, the best of `repeats`."""
-        data = [np.zeros(CHAINS * 64, np.float32) for _ in range(threads)]
+    def measure(self, bound: str, moved: int = 0) -> float:
+        """The ceiling `bound`: GFLOP/s of "fma", GB/s of "copy" and "read" where `moved` bytes are touched in all."""
+        if bound == "fma":
+            return self.multiply_adds()
+        return self._traffic(bound, moved)
+
+    def multiply_adds(self, repeats: int = 3) -> float:
+        """GFLOP/s of all threads at once, the best of `repeats`."""
+        data = [np.zeros(CHAINS * 64, np.float32) for _ in range(self._threads)]
+        operations = 2 * ROUNDS * CHAINS * self.machine.lanes(4) * self._threads
+        return operations / self._best(lambda t: self._multiply(data[t].ctypes.data), repeats) / 1e9
+
+    def _traffic(self, bound: str, moved: int) -> float:
+        """Each thread its own slice; a copy reads one half of the bytes and writes the other."""
+        share = max(moved // self._threads // 2 // LINE, 1) * LINE
+        if self._memory[0] != share:
+            self._memory = (share, [np.ones(2 * share + 64, np.uint8) for _ in range(self._threads)])
+        starts = [-(-array.ctypes.data // 64) * 64 for array in self._memory[1]]
+        sums = [np.zeros(LINE, np.uint8) for _ in range(self._threads)]
+
+        def once(thread: int) -> None:
+            if bound == "copy":
+                ctypes.memmove(starts[thread] + share, starts[thread], share)
+            else:
+                self._read(starts[thread], 2 * share, sums[thread].ctypes.data)
+
+        begin = self._clock()
+        once(0)
+        count = max(1, int(BATCH_S / (self._clock() - begin)))
+        seconds = self._best(lambda thread: [once(thread) for _ in range(count)], 5)
+        return 2 * share * self._threads * count / seconds / 1e9
+
+    def _best(self, work: Callable[[int], object], repeats: int) -> float:
+        """Seconds of the fastest of several turns of all threads at once."""
         best = float("inf")
-        with ThreadPoolExecutor(threads) as pool:
-            for _ in range(repeats):
-                start = time.perf_counter()
-                list(pool.map(lambda array: self._run(array.ctypes.data), data))
-                best = min(best, time.perf_counter() - start)
-        return self.operations * threads / best / 1e9
+        for _ in range(repeats):
+            start = self._clock()
+            if self._threads == 1:
+                work(0)
+            else:
+                list(self._pool.map(work, range(self._threads)))
+            best = min(best, self._clock() - start)
+        return best

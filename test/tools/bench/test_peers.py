@@ -14,7 +14,7 @@ def test_a_peer_that_nobody_knows():
 
 
 def test_a_peer_that_is_not_installed(monkeypatch):
-    monkeypatch.setitem(PEERS, "absent", Peer(PEERS["lamina"].prepare, ("a_module_nobody_has",)))
+    monkeypatch.setitem(PEERS, "absent", Peer("nowhere:absent", ("a_module_nobody_has",)))
     with pytest.raises(LaminaError, match=r"'absent' is not installed \(it needs a_module_nobody_has\)"):
         chosen("absent")
     assert "absent" not in chosen("all")
