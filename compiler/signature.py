@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -27,13 +28,14 @@ class TensorSpec:
     def check(self, value: Any, what: str = "input") -> Array:
         """`value` as an array of this dtype and shape; a wrong one is a LaminaError that says both sides."""
         array = as_array(value)
-        if array.dtype.name != self.dtype:
+        if (name := dtype_name(array.dtype)) != self.dtype:
             raise LaminaError(
-                f"{what} '{self.name}' has dtype {array.dtype.name}, expected {self.dtype}",
+                f"{what} '{self.name}' has dtype {name}, expected {self.dtype}",
                 hint=f"convert it with .astype('{self.dtype}')",
             )
-        fits = len(array.shape) == len(self.shape) and all(
-            isinstance(want, str) or got == want for got, want in zip(array.shape, self.shape, strict=True)
+        fits = array.shape == self.shape or (
+            len(array.shape) == len(self.shape)
+            and all(isinstance(want, str) or got == want for got, want in zip(array.shape, self.shape, strict=True))
         )
         if not fits:
             raise LaminaError(f"{what} '{self.name}' has shape {list(array.shape)}, expected {list(self.shape)}")
@@ -61,18 +63,19 @@ class Signature:
         Raises LaminaError for a missing, unknown or doubled input, a wrong dtype or a wrong shape.
         """
         names = [spec.name for spec in self.inputs]
-        expected = f"the model takes {self}"
         if len(positional) > len(names):
-            raise LaminaError(f"{len(positional)} positional inputs given, {len(names)} expected", hint=expected)
+            raise LaminaError(
+                f"{len(positional)} positional inputs given, {len(names)} expected", hint=f"the model takes {self}"
+            )
         given: dict[str, Any] = dict(zip(names, positional, strict=False))
         for name, value in named.items():
             if name not in names:
-                raise LaminaError(f"unknown input '{name}'", hint=expected)
+                raise LaminaError(f"unknown input '{name}'", hint=f"the model takes {self}")
             if name in given:
-                raise LaminaError(f"input '{name}' is given twice", hint=expected)
+                raise LaminaError(f"input '{name}' is given twice", hint=f"the model takes {self}")
             given[name] = value
         if missing := [name for name in names if name not in given]:
-            raise LaminaError(f"missing input {', '.join(map(repr, missing))}", hint=expected)
+            raise LaminaError(f"missing input {', '.join(map(repr, missing))}", hint=f"the model takes {self}")
         return [spec.check(given[spec.name]) for spec in self.inputs]
 
     def bindings(self, inputs: Sequence[Array]) -> dict[str, int]:
@@ -101,6 +104,12 @@ class Signature:
         return Signature(
             *(tuple(TensorSpec(n, tuple(s), d) for n, s, d in data[side]) for side in ("inputs", "outputs"))
         )
+
+
+@cache
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """`dtype.name`, which NumPy spells out anew each time."""
+    return dtype.name
 
 
 def as_array(value: Any) -> Array:

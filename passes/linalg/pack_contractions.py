@@ -8,11 +8,12 @@ after:  %p = linalg.pack %b padding_value(%zero : f32) outer_dims_perm = [1, 0] 
             ins(%a, %p : tensor<13x64xf32>, tensor<7x64x16xf32>) ...
 
 The operand that carries the result's innermost loop comes second. Panels are [batch..., n / lanes, k..., lanes]; the
-last one is filled up with zeros, which the kernel never stores. Two vectors of columns per panel; with a single row
-(matrix times vector) wider panels, since then nothing but the stream through B matters. A right operand computed at
-run time is packed when it is read often enough to pay; one that is contiguous along n already and read by few rows is
-not. Contractions with fewer than four columns and those of integers stay as they are. A schedule given for a problem
-(`ctx.schedules`) may name another number of lanes.
+last one is filled up with zeros, which the kernel never stores. Two vectors of columns per panel, with a single row
+(matrix times vector) too: there nothing but the stream through B matters, and one core fetches from several places
+at once nearly twice as fast as from one, so that many narrow panels side by side are better than few wide ones. A
+right operand computed at run time is packed when it is read often enough to pay; one that is contiguous along n
+already and read by few rows is not. Contractions with fewer than four columns and those of integers stay as they are.
+A schedule given for a problem (`ctx.schedules`) may name another number of lanes.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class PackContractions(ModulePass):
         if rows < FEWEST_ROWS and not constant:
             return
         lanes = self.lanes or _given_lanes(op, schedules, constant)
-        lanes = lanes or _lanes(machine, type_.element_type.bitwidth // 8, rows, ranges[n])
+        lanes = lanes or _lanes(machine, type_.element_type.bitwidth // 8, ranges[n])
         order = [*(d for d in c.batch if d in dims), *(d for d in c.n if d != n), n, *(d for d in dims if d in c.k)]
         source = _without_constants(op, b, map_)
         packed = _packed(op, source, dims, order, n, lanes)
@@ -123,12 +124,10 @@ def _given_lanes(op: GenericOp, schedules: Schedules, constant: bool) -> int | N
     return lanes
 
 
-def _lanes(machine: Machine, element_bytes: int, rows: int, columns: int) -> int:
-    """Two vectors; for a single row four, as long as the columns fill them; one where one holds all columns."""
+def _lanes(machine: Machine, element_bytes: int, columns: int) -> int:
+    """Two vectors; one where one holds all columns."""
     vector = machine.lanes(element_bytes)
-    if columns <= vector:
-        return vector
-    return 4 * vector if rows == 1 and columns >= 8 * vector else 2 * vector
+    return vector if columns <= vector else 2 * vector
 
 
 def _insert(op: Operation, before: Operation) -> None:

@@ -39,11 +39,11 @@ func.func @swapped(%b: tensor<64x96xf32>, %a: tensor<13x64xf32>, %c: tensor<13x9
   func.return %y : tensor<13x96xf32>
 }
 
-// One row: panels of four vectors for a constant, none for a computed operand.
+// One row: panels for a constant, none for a computed operand.
 // CHECK-LABEL: func.func @one_row
 func.func @one_row(%a: tensor<1x64xf32>, %x: tensor<128x64xf32>, %c: tensor<1x128xf32>) -> (tensor<1x128xf32>, tensor<1x128xf32>) {
   %b = arith.constant dense_resource<w> : tensor<128x64xf32>
-  // CHECK: linalg.pack %b outer_dims_perm = [0, 1] inner_dims_pos = [0] inner_tiles = [32] into
+  // CHECK: linalg.pack %b outer_dims_perm = [0, 1] inner_dims_pos = [0] inner_tiles = [16] into
   %y = linalg.generic {indexing_maps = [#mk, #nk, #mn], iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%a, %b : tensor<1x64xf32>, tensor<128x64xf32>) outs(%c : tensor<1x128xf32>) {
   ^bb0(%l: f32, %r: f32, %o: f32):
