@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -32,6 +32,25 @@ class Machine:
     cache_line: int = 64
     scratch_registers: int = 1  # vector registers that a register tile leaves to the code generator
 
+    @property
+    def fuses(self) -> bool:
+        """Whether a product and a sum are one instruction with one rounding."""
+        return not self._x86 or not {"fma", "avx512f"}.isdisjoint(self.features)
+
+    @property
+    def rounds(self) -> bool:
+        """Whether rounding a float to an integer is an instruction."""
+        return not self._x86 or not {"sse4.1", "avx", "avx2", "avx512f"}.isdisjoint(self.features)
+
+    @property
+    def converts_halves(self) -> bool:
+        """Whether f16 to f32 and back are instructions."""
+        return not self._x86 or not {"f16c", "avx512f"}.isdisjoint(self.features)
+
+    @property
+    def _x86(self) -> bool:
+        return self.triple.startswith("x86_64")
+
     def lanes(self, element_bytes: int) -> int:
         """How many elements of `element_bytes` one register holds."""
         return self.vector_bytes // element_bytes
@@ -56,6 +75,12 @@ class Machine:
         return Machine(name=name, **data)
 
     @staticmethod
+    def names() -> list[str]:
+        """The machines that are described."""
+        files = resources.files(__package__ or "") / "machines"
+        return sorted(file.name.removesuffix(".toml") for file in files.iterdir() if file.name.endswith(".toml"))
+
+    @staticmethod
     def host() -> Machine:
         """This machine, as the operating system and LLVM see it."""
         return _host()
@@ -70,15 +95,23 @@ class Machine:
         Raises LaminaError for an architecture that has no description.
         """
         triple, *features = detail.split(",")
+        if triple in Machine.names():
+            base = Machine.preset(triple)
+            return replace(base, name=detail, features=_merged(base, features)) if features else base
         architecture = triple.partition("-")[0]
-        if triple == "x86_64-unknown-linux-gnu" or (architecture == "x86_64" and "linux" in triple):
+        if architecture == "x86_64" and "linux" in triple:
             base = Machine.preset("x86-64-avx512" if "avx512f" in features else "x86-64-avx2")
         elif architecture in ("aarch64", "arm64"):
             base = Machine.preset("aarch64-neon")
         else:
             return Machine.preset(triple)
-        merged = tuple(dict.fromkeys((*base.features, *features)))
-        return replace(base, name=detail, triple=triple, features=merged)
+        return replace(base, name=detail, triple=triple, features=_merged(base, features))
+
+
+def _merged(base: Machine, features: Sequence[str]) -> tuple[str, ...]:
+    """The features of `base` and those asked for; a "-x" takes the place of x."""
+    without = {feature.removeprefix("-") for feature in features if feature.startswith("-")}
+    return tuple(dict.fromkeys((*(f for f in base.features if f not in without), *features)))
 
 
 @cache
@@ -86,12 +119,12 @@ def _host() -> Machine:
     import llvmlite.binding as llvm  # heavy: only who compiles for this machine pays
 
     triple = llvm.get_default_triple()
-    base = Machine.for_triple(triple)
     enabled = dict(llvm.get_host_cpu_features())
+    base = Machine.for_triple(triple)
+    if base.triple.startswith("x86_64"):
+        name = "x86-64-avx512" if enabled.get("avx512f") else "x86-64-avx2" if enabled.get("avx2") else "x86-64"
+        base = Machine.preset(name)
     features = tuple(name if on else f"-{name}" for name, on in sorted(enabled.items()))
-    vector_bytes = base.vector_bytes
-    if platform.machine() in ("x86_64", "AMD64"):
-        vector_bytes = 64 if enabled.get("avx512f") else 32 if enabled.get("avx2") else 16
     sizes = _cache_sizes()
     return replace(
         base,
@@ -99,8 +132,6 @@ def _host() -> Machine:
         triple=triple,
         cpu=llvm.get_host_cpu_name(),
         features=features,
-        vector_bytes=vector_bytes,
-        vector_registers=32 if vector_bytes == 64 else base.vector_registers,
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         l1_bytes=sizes.get(1, base.l1_bytes),
         l2_bytes=sizes.get(2, base.l2_bytes),

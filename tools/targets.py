@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..backends import TARGETS, target
+from ..compiler.machine import Machine
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,4 +18,7 @@ def main(args: argparse.Namespace) -> int:
         print(name)
         for fact, value in target(name).describe():
             print(f"  {fact:<18} {value}")
+    print("machines with a description (--target cpu:NAME)")
+    for name in Machine.names():
+        print(f"  {name}")
     return 0

@@ -26,7 +26,7 @@ from .. import Options
 from .build import ENTRY, arena_bytes, constants_of, load_passes, lowered_text, split
 from .emit import assembly, llvm, object_code, optimise, with_target
 from .pipeline import KERNEL_PHASES
-from .runtime import pool_ir
+from .runtime import runtime_ir
 from .target import CpuTarget
 from .workers import parallel_map, usable_cores
 
@@ -127,7 +127,7 @@ def _linked(program: Program, machine: Machine, wrapper: str, options: Options):
 
     codes = dict(parallel_map(work, len(parts), usable_cores(), [part.name for part in parts]))
     binding = llvm()
-    whole = optimise(with_target(pool_ir(machine.triple), machine), machine)
+    whole = optimise(with_target(runtime_ir(machine), machine), machine)
     for i in range(len(parts)):
         whole.link_in(binding.parse_bitcode(codes[i]))
     public = {function.name for function in whole.functions if function.name.startswith("lamina_pool_")}

@@ -20,7 +20,7 @@ from ...compiler.signature import Array, Signature
 from ...compiler.weights import Section
 from .emit import llvm, object_code, optimise, with_target
 from .outputs import OutputMemory
-from .runtime import pool_ir
+from .runtime import runtime_ir
 
 ALIGNMENT = 64
 _POINTER = ctypes.c_void_p
@@ -56,7 +56,7 @@ class Pool:
 
     def __init__(self, threads: int, machine: Machine):
         names = ("lamina_pool_create", "lamina_pool_destroy", "lamina_parallel_for", "lamina_pool_threads")
-        self.object = object_code(optimise(with_target(pool_ir(machine.triple), machine), machine), machine)
+        self.object = object_code(optimise(with_target(runtime_ir(machine), machine), machine), machine)
         self._library = link([self.object], names)
         create = ctypes.CFUNCTYPE(_POINTER, ctypes.c_int32)(self._library["lamina_pool_create"])
         self.threads = threads

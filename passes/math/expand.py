@@ -9,7 +9,8 @@ after:
 
 f32 and f64, scalars and vectors; f16 and bf16 are computed in f32. NaN, infinities, signed zeros and subnormals are
 right; the error is below 4 ulp for f32 and a few ulp for f64 over the whole range.
-Square root, fma, rounding to integers, absolute value and copysign have instructions and stay.
+Square root, absolute value and copysign have instructions and stay, and so do fma and rounding to integers where
+the machine has them.
 """
 
 from __future__ import annotations
@@ -21,22 +22,19 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import math
 from xdsl.dialects.builtin import (
-    BFloat16Type,
     DenseIntOrFPElementsAttr,
-    Float16Type,
     FloatAttr,
     IntegerAttr,
     ModuleOp,
-    f32,
 )
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
+from ...compiler.context import lamina_context
 from ...compiler.conversion import Rule, RuleBuilder, Rules, convert
 from ...dialects import arith
-from ...dialects.arith.shaped import element_type, with_element
-from . import error_function, exponential, hyperbolic, power, trigonometric
-from .numbers import Numbers
+from . import error_function, exponential, hyperbolic, power, substitutes, trigonometric
+from .numbers import Numbers, in_f32
 
 RULES = Rules("math-expand")
 _Unary = Callable[[Numbers, SSAValue], SSAValue]
@@ -67,24 +65,8 @@ _UNARY: dict[type[Operation], _Unary] = {
 }
 
 
-def _in_f32(
-    b: RuleBuilder, operands: Sequence[SSAValue], work: Callable[[Numbers, list[SSAValue]], SSAValue]
-) -> SSAValue:
-    """Runs `work` on floats; half precisions are widened for it and rounded after it."""
-    type_ = operands[0].type
-    if not isinstance(element_type(type_), (Float16Type, BFloat16Type)):
-        return work(Numbers(b, type_), list(operands))
-    wide = with_element(type_, f32)
-    values = [
-        b(arith.ExtFOp.create(operands=[value], result_types=[wide])).results[0] if value.type == type_ else value
-        for value in operands
-    ]
-    result = work(Numbers(b, wide), values)
-    return b(arith.TruncFOp.create(operands=[result], result_types=[type_])).results[0]
-
-
 def _unary_rule(function: _Unary) -> Rule:
-    return lambda op, operands, b: _in_f32(b, operands, lambda e, values: function(e, values[0]))
+    return lambda op, operands, b: in_f32(b, operands, lambda e, values: function(e, values[0]))
 
 
 for _op, _function in _UNARY.items():
@@ -93,12 +75,12 @@ for _op, _function in _UNARY.items():
 
 @RULES.lowers(math.Atan2Op)
 def expand_atan2(op: math.Atan2Op, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    return _in_f32(b, operands, lambda e, values: trigonometric.atan2(e, *values))
+    return in_f32(b, operands, lambda e, values: trigonometric.atan2(e, *values))
 
 
 @RULES.lowers(arith.RemFOp)
 def expand_remf(op: Operation, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    return _in_f32(b, operands, lambda e, values: power.remainder(e, *values))
+    return in_f32(b, operands, lambda e, values: power.remainder(e, *values))
 
 
 def _constant(value: SSAValue) -> float | None:
@@ -125,7 +107,7 @@ def expand_powf(op: math.PowFOp, operands: Sequence[SSAValue], b: RuleBuilder) -
         simple = None if exponent is None else power.power_of_constant(e, values[0], exponent)
         return power.pow(e, *values) if simple is None else simple
 
-    return _in_f32(b, operands, work)
+    return in_f32(b, operands, work)
 
 
 @RULES.lowers(math.FPowIOp)
@@ -136,7 +118,7 @@ def expand_fpowi(op: math.FPowIOp, operands: Sequence[SSAValue], b: RuleBuilder)
         simple = None if exponent is None else power.power_of_constant(e, values[0], exponent)
         return power.fpowi(e, values[0], operands[1]) if simple is None else simple
 
-    return _in_f32(b, operands, work)
+    return in_f32(b, operands, work)
 
 
 @RULES.lowers(math.IPowIOp)
@@ -152,3 +134,8 @@ class ExpandMath(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         convert(op, RULES, illegal=set())
+        machine = lamina_context(ctx).machine
+        if not machine.rounds:
+            convert(op, substitutes.ROUNDING, illegal=set())
+        if not machine.fuses:
+            convert(op, substitutes.FUSED, illegal=set())

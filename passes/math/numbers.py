@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from xdsl.dialects import math, scf
 from xdsl.dialects.builtin import (
+    BFloat16Type,
     DenseIntOrFPElementsAttr,
+    Float16Type,
     Float32Type,
     Float64Type,
     FloatAttr,
@@ -24,6 +26,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -34,6 +37,7 @@ from ...dialects.vector import CombiningKindAttr, CombiningKindFlag, ReductionOp
 
 STRICT = "strict"
 _NO_FLAGS = arith.FastMathFlagsAttr("none")
+_CONTRACT = arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
 _PREDICATES = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "une": 13, "uno": 14}
 _INT_PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ugt": 8}
 
@@ -135,10 +139,10 @@ class Numbers:
         return self._float(math.CopySignOp, magnitude, sign)
 
     def poly(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
-        """c0 + c1 x + c2 x² + …, by Horner's rule with fused steps."""
+        """c0 + c1 x + c2 x² + …, by Horner's rule with steps that are fused where that costs nothing."""
         result = self.c(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
-            result = self.fma(result, x, self.c(coefficient))
+            result = self.b(math.FmaOp(result, x, self.c(coefficient), _CONTRACT)).result
         return result
 
     def cmp(self, predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
@@ -264,3 +268,19 @@ class Numbers:
     def narrow(self, x: SSAValue) -> SSAValue:
         """f64 back to this type."""
         return x if self.double else self._convert(arith.TruncFOp, x, self.type)
+
+
+def in_f32(
+    b: RuleBuilder, operands: Sequence[SSAValue], work: Callable[[Numbers, list[SSAValue]], SSAValue]
+) -> SSAValue:
+    """Runs `work` on floats; half precisions are widened for it and rounded after it."""
+    type_ = operands[0].type
+    if not isinstance(element_type(type_), (Float16Type, BFloat16Type)):
+        return work(Numbers(b, type_), list(operands))
+    wide = with_element(type_, f32)
+    values = [
+        b(arith.ExtFOp.create(operands=[value], result_types=[wide])).results[0] if value.type == type_ else value
+        for value in operands
+    ]
+    result = work(Numbers(b, wide), values)
+    return b(arith.TruncFOp.create(operands=[result], result_types=[type_])).results[0]

@@ -24,9 +24,12 @@ TO_LLVM = (
 )
 
 
-def call_kernel(text: str, pipeline: str, arrays: Sequence[np.ndarray], cores: int = 2) -> None:
-    """Compiles the public function @kernel on memrefs in `text` and calls it on `arrays`, which it changes."""
-    machine = replace(Machine.host(), cores=cores)
+def call_kernel(text: str, pipeline: str, arrays: Sequence[np.ndarray], cores: int = 2, machine: str = "") -> None:
+    """Compiles the public function @kernel on memrefs in `text` and calls it on `arrays`, which it changes.
+
+    For this machine, or for one that it can stand in for.
+    """
+    machine = replace(Machine.preset(machine) if machine else Machine.host(), cores=cores)
     ctx = LaminaContext(machine=machine)
     for name, factory in all_dialects().items():
         ctx.register_dialect(name, factory)

@@ -1,10 +1,11 @@
-"""The runtime that generated code calls: the thread pool, as LLVM IR text for a target."""
+"""The runtime that generated code calls, as LLVM IR text: the thread pool, and what the processor lacks."""
 
 from __future__ import annotations
 
 from importlib import resources
 
 from ....compiler.diagnostics import LaminaError
+from ....compiler.machine import Machine
 
 # architecture -> number of the futex system call, spin-wait hint
 _LINUX = {
@@ -14,11 +15,16 @@ _LINUX = {
 }
 
 
-def pool_ir(triple: str) -> str:
-    """The thread pool's LLVM IR for `triple`. Raises LaminaError for a target the pool does not know."""
+def runtime_ir(machine: Machine) -> str:
+    """The runtime's LLVM IR for `machine`. Raises LaminaError for a target that the thread pool does not know."""
+    triple = machine.triple
     architecture = triple.partition("-")[0]
     if "linux" not in triple or architecture not in _LINUX:
         raise LaminaError(f"the thread pool has no version for {triple}", hint=f"Linux on {', '.join(_LINUX)}")
     futex, pause = _LINUX[architecture]
-    text = (resources.files(__package__ or "") / "pool.ll").read_text()
-    return text.replace("{futex}", str(futex)).replace("{pause}", pause)
+    text = _text("pool.ll").replace("{futex}", str(futex)).replace("{pause}", pause)
+    return text if machine.converts_halves else text + _text("halves.ll")
+
+
+def _text(name: str) -> str:
+    return (resources.files(__package__ or "") / name).read_text()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import platform
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Kernel = Callable[..., None]
 LONG = np.longdouble
 SIZE = 2048
+NOT_X86 = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="not an x86 machine")
+OLD = pytest.param("x86-64", marks=NOT_X86)  # neither fused multiply-adds nor rounding instructions
+MACHINES = pytest.mark.parametrize("machine", ["", OLD])
 TYPES = {"f32": np.float32, "f64": np.float64}
 SPECIALS = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, -0.5, 1e-45, -1e-40, 1e-38, 88.72, 89.0, -87.5, -104.0]
 
@@ -88,16 +93,17 @@ def errors(got: Array, want: Array) -> Array:
     return np.where(same, 0, np.where(np.isfinite(distance) & ~wrong_sign, distance, np.inf))
 
 
+@MACHINES
 @pytest.mark.parametrize("type_", ["f32", pytest.param("f64", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", UNARY)
-def test_unary_functions(name: str, type_: str, kernel: Kernel):
+def test_unary_functions(name: str, type_: str, machine: str, kernel: Kernel):
     meaning, domains, bound = UNARY[name]
     if name == "erf" and type_ == "f64":
         bound = 6  # the reference is itself rounded to f64
     for domain in domains:
         x = np.concatenate([SPECIALS, domain]).astype(TYPES[type_])
         out = np.zeros_like(x)
-        kernel(kernel_text(f"math.{name}", type_), "math-expand", [x, out])
+        kernel(kernel_text(f"math.{name}", type_), "math-expand", [x, out], machine=machine)
         with np.errstate(all="ignore"):
             wrong = errors(out, meaning(x.astype(LONG)))
         worst = int(np.argmax(wrong))
@@ -126,30 +132,32 @@ CORNERS = [
 ]
 
 
+@MACHINES
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize(
     ("op", "meaning", "bound"),
     [("math.powf", np.power, 2), ("math.atan2", np.arctan2, 3), ("arith.remf", np.fmod, 0)],
 )
-def test_binary_functions(op: str, meaning: Any, bound: float, type_: str, kernel: Kernel):
+def test_binary_functions(op: str, meaning: Any, bound: float, type_: str, machine: str, kernel: Kernel):
     rng = np.random.default_rng(2)
     a, b = np.array(list(itertools.product(CORNERS, CORNERS))).T
     rest = SIZE - len(a)
     x = np.concatenate([a, np.exp(rng.uniform(-5, 5, rest))]).astype(TYPES[type_])
     y = np.concatenate([b, rng.uniform(-20, 20, rest)]).astype(TYPES[type_])
     out = np.zeros_like(x)
-    kernel(kernel_text(op, type_, 2), "math-expand", [x, y, out])
+    kernel(kernel_text(op, type_, 2), "math-expand", [x, y, out], machine=machine)
     with np.errstate(all="ignore"):
         wrong = errors(out, meaning(x.astype(LONG), y.astype(LONG)))
     worst = int(np.argmax(wrong))
     assert wrong[worst] <= bound, f"{op}({x[worst]!r}, {y[worst]!r}) = {out[worst]!r}"
 
 
-def test_sine_of_huge_arguments(kernel: Kernel):
+@MACHINES
+def test_sine_of_huge_arguments(machine: str, kernel: Kernel):
     x = np.full(SIZE, 1e22)
     out = np.zeros_like(x)
     for name, want in (("sin", -0.8522008497671888), ("cos", 0.5232147853951389)):
-        kernel(kernel_text(f"math.{name}", "f64"), "math-expand", [x, out])
+        kernel(kernel_text(f"math.{name}", "f64"), "math-expand", [x, out], machine=machine)
         np.testing.assert_array_max_ulp(out, np.full(SIZE, want), 1)
 
 
@@ -173,3 +181,47 @@ def test_scalars_expand_like_vectors(kernel: Kernel):
     kernel(kernel_text("math.sin", "f32", lanes=0), "math-expand", [x, scalar])
     kernel(kernel_text("math.sin", "f32", lanes=8), "math-expand", [x, vector])
     np.testing.assert_array_equal(scalar, vector)
+
+
+def half_away(x: Array) -> Array:
+    return np.copysign(np.floor(np.abs(x.astype(LONG)) + 0.5), x)
+
+
+ROUNDINGS: dict[str, Callable[[Array], Array]] = {
+    "roundeven": np.rint,
+    "trunc": np.trunc,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "round": half_away,
+}
+
+
+@pytest.mark.parametrize("machine", [OLD])
+@pytest.mark.parametrize("type_", TYPES)
+@pytest.mark.parametrize("name", ROUNDINGS)
+def test_rounding_without_an_instruction(name: str, type_: str, machine: str, kernel: Kernel):
+    near = [sign * (k / 2 + d) for sign in (1, -1) for k in range(12) for d in (0, 1e-3, -1e-3)]
+    edges = [2.0**e + d for e in (22, 23, 24, 51, 52, 53, 62, 100) for d in (-1.5, -0.5, 0, 0.5)]
+    x = np.resize(np.array([*SPECIALS, 0.49999997, *near, *edges, *(-e for e in edges)]), SIZE).astype(TYPES[type_])
+    out = np.zeros_like(x)
+    kernel(kernel_text(f"math.{name}", type_), "math-expand", [x, out], machine=machine)
+    np.testing.assert_array_equal(out, ROUNDINGS[name](x).astype(x.dtype))
+    np.testing.assert_array_equal(np.signbit(out)[~np.isnan(x)], np.signbit(x)[~np.isnan(x)])
+
+
+@pytest.mark.parametrize("machine", [OLD])
+@pytest.mark.parametrize("type_", TYPES)
+def test_fused_multiply_add_without_an_instruction(type_: str, machine: str, kernel: Kernel):
+    rng = np.random.default_rng(3)
+    x, y = (rng.standard_normal(SIZE).astype(TYPES[type_]) for _ in "xy")
+    z = -(x * y)  # what the rounding of the product left out remains
+    z[:3], x[0], x[1] = [1, -np.inf, np.nan], np.inf, 1e-300
+    out = np.zeros_like(x)
+    text = kernel_text("math.fma", type_, 2).replace("%out: ", f"%zs: memref<{SIZE}x{type_}>, %out: ")
+    load = f"%z = affine.vector_load %zs[%i] : memref<{SIZE}x{type_}>, vector<8x{type_}>\n"
+    text = text.replace("%r = math.fma %x, %y", load + "%r = math.fma %x, %y, %z")
+    kernel(text, "math-expand", [x, y, z, out], machine=machine)
+    rest = zip(x[3:].tolist(), y[3:].tolist(), z[3:].tolist(), strict=True)
+    want = [float(Fraction(a) * Fraction(b) + Fraction(c)) for a, b, c in rest]
+    np.testing.assert_array_equal(out[3:], np.array(want, x.dtype))
+    assert out[0] == np.copysign(np.inf, y[0]) and out[1] == -np.inf and np.isnan(out[2])

@@ -16,7 +16,7 @@ from lamina.passes import all_passes
 
 PIPELINE = (
     "convert-contraction-to-vector,canonicalize,cse,convert-affine-to-scf,convert-parallel-to-runtime,"
-    "canonicalize,cse,convert-scf-to-cf,convert-to-llvm"
+    "math-expand,canonicalize,cse,convert-scf-to-cf,convert-to-llvm"
 )
 TEXT = """
 func.func public @kernel(%x: memref<120x256xf32>, %w: memref<PANELSx256xLANESxf32>, %y: memref<120x256xf32>)
@@ -39,6 +39,7 @@ func.func public @kernel(%x: memref<120x256xf32>, %w: memref<PANELSx256xLANESxf3
 @pytest.mark.parametrize(
     ("name", "fma", "register", "stack", "sums"),
     [
+        ("x86-64", "mulps", "%xmm", "rsp", 12),
         ("x86-64-avx2", "vfmadd", "%ymm", "rsp", 12),
         ("x86-64-avx512", "vfmadd", "%zmm", "rsp", 24),
         ("aarch64-neon", "fmla", r"\.4s", r"\[sp", 20),
