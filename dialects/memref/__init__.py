@@ -27,7 +27,7 @@ from xdsl.dialects.memref import (
 )
 from xdsl.ir import Dialect
 
-from .ops import CastOp, CopyOp
+from .ops import CastOp, CopyOp, PrefetchOp
 
 MemRef = Dialect(
     "memref",
@@ -52,6 +52,7 @@ MemRef = Dialect(
         GlobalOp,
         LoadOp,
         MemorySpaceCastOp,
+        PrefetchOp,
         RankOp,
         ReinterpretCastOp,
         StoreOp,
@@ -83,6 +84,7 @@ __all__ = [
     "LoadOp",
     "MemRef",
     "MemorySpaceCastOp",
+    "PrefetchOp",
     "RankOp",
     "ReinterpretCastOp",
     "StoreOp",

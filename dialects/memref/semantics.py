@@ -36,6 +36,12 @@ def store(value: Array, memref: Array, *indices: Array) -> tuple[()]:
     return ()
 
 
+@semantics("memref.prefetch")
+def prefetch(memref: Array, *indices: Array) -> tuple[()]:
+    """Nothing: a hint."""
+    return ()
+
+
 @semantics("memref.copy")
 def copy(source: Array, destination: Array) -> tuple[()]:
     """All elements."""

@@ -34,12 +34,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from ....compiler.context import lamina_context
+from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 from .analysis import Contraction, Kernel, Unsupported, analyse, sums_in_f32
 from .emit import emit
-from .epilogue import check, overlap_is_harmless
+from .epilogue import check
 from .pack import lower_pack
 from .schedule import Problem, Schedule, choose
+from .tile import k_levels
 
 
 @dataclass(frozen=True)
@@ -65,15 +67,20 @@ class ConvertContractionToVector(ModulePass):
             function.attributes["lamina.not_tiled"] = StringAttr(str(reason))
             return
         contraction = kernel.contraction
-        overlap = overlap_is_harmless(kernel)
         lanes = panel_lanes(contraction, machine)
         given = self.schedule or string_attribute(function, "lamina.schedule")
-        schedule = Schedule.parse(given) if given else choose(problem_of(contraction, lanes, overlap), machine)
+        schedule = Schedule.parse(given) if given else choose(problem_of(contraction, lanes), machine)
         function.attributes["lamina.schedule"] = StringAttr(str(schedule))
+        if schedule.depth and sums_in_f32(contraction):
+            raise LaminaError(
+                f"schedule '{schedule}': sums of 16-bit floats stay in registers over all of k",
+                where=contraction.op,
+                hint="leave depth at 0",
+            )
         old = list(function.body.block.ops)
         for packing in kernel.packings:
             lower_pack(packing, machine)
-        emit(kernel, schedule, lanes, overlap, machine.cores)
+        emit(kernel, schedule, lanes, machine.cores)
         location = contraction.op.location
         for new in function.body.block.ops:
             if new not in old:
@@ -102,7 +109,7 @@ def panel_lanes(contraction: Contraction, machine: Machine) -> int:
     return 2 * machine.lanes(sum_bytes(contraction))
 
 
-def problem_of(contraction: Contraction, lanes: int, overlap: bool) -> Problem:
+def problem_of(contraction: Contraction, lanes: int) -> Problem:
     """What the cost model looks at."""
     return Problem(
         batch=contraction.extent(contraction.batch),
@@ -111,7 +118,9 @@ def problem_of(contraction: Contraction, lanes: int, overlap: bool) -> Problem:
         depth=contraction.extent(contraction.k),
         element_bytes=sum_bytes(contraction),
         lanes=lanes,
-        free_to_overlap=overlap,
+        loops=tuple(level[0] for level in k_levels(contraction)),
+        packed=contraction.panels is not None,
+        in_memory=not sums_in_f32(contraction),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
@@ -11,10 +12,13 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
 from .analysis import Kernel
+from .epilogue import overlap_is_harmless
 from .loops import D, Loops
 from .schedule import SMALL, Schedule, ceil_div
 from .spot import Columns
 from .tile import TileWriter
+
+ONE_SIZE = 50  # tiles of one size may compute one in so many things twice
 
 
 @dataclass(frozen=True)
@@ -37,13 +41,19 @@ class Cover:
         return (tile * (self.count - self.size)) // max(1, self.tiles - 1) + self.first
 
 
-def covers(count: int, size: int, overlap: bool, first: int = 0) -> list[Cover]:
-    """`count` things in tiles of `size`: one cover, or two where tiles must not overlap."""
-    rest = count % size
-    if not rest or (overlap and count > size):
-        return [Cover(first, count, size)] if count else []
-    whole = [Cover(first, count - rest, size)] if count > rest else []
-    return [*whole, Cover(first + count - rest, rest, rest)]
+def covers(count: int, size: int, overlap: bool) -> list[Cover]:
+    """`count` things in as few tiles of at most `size` as possible.
+
+    Where it does not divide, of two sizes one apart; of one size, with less code, where tiles may `overlap` and do so
+    by little.
+    """
+    if not count:
+        return []
+    tiles = ceil_div(count, size)
+    if count % tiles == 0 or (overlap and count > size and tiles * size - count <= count // ONE_SIZE):
+        return [Cover(0, count, size if count % tiles else count // tiles)]
+    small, larger = divmod(count, tiles)
+    return [Cover(0, larger * (small + 1), small + 1), Cover(larger * (small + 1), (tiles - larger) * small, small)]
 
 
 def column_runs(kernel: Kernel, lanes: int) -> list[Columns]:
@@ -56,7 +66,7 @@ def column_runs(kernel: Kernel, lanes: int) -> list[Columns]:
     return runs
 
 
-def emit(kernel: Kernel, schedule: Schedule, lanes: int, overlap: bool, cores: int) -> None:
+def emit(kernel: Kernel, schedule: Schedule, lanes: int, cores: int) -> None:
     """Writes the tiles of `kernel` before its return."""
     contraction = kernel.contraction
     end = kernel.function.body.block.last_op
@@ -65,41 +75,58 @@ def emit(kernel: Kernel, schedule: Schedule, lanes: int, overlap: bool, cores: i
     arrays = [contraction.a.value, contraction.b.value, contraction.c.value]
     arrays += [value for op in kernel.epilogue for value in (*op.inputs, *op.outputs)]
     flats = {value: code.flat(value) for value in dict.fromkeys(arrays)}
-    writer = TileWriter(code, kernel, flats, schedule.unroll)
-    rows = contraction.extent(contraction.m)
+    writer = TileWriter(code, kernel, flats, schedule)
+    overlap = not schedule.depth and overlap_is_harmless(kernel)  # sums that wait in memory are added to once
+    strips = covers(contraction.extent(contraction.m), schedule.rows, overlap)
     for columns in column_runs(kernel, lanes):
-        for group in covers(columns.panels, schedule.panels, overlap):
-            for strip in covers(rows, schedule.rows, overlap):
-                write_nest(writer, schedule, strip, group, columns, cores)
+        groups = covers(columns.panels, schedule.panels, overlap)
+        write_nest(writer, schedule, strips, groups, columns, cores)
 
 
 def write_nest(
-    writer: TileWriter, schedule: Schedule, strips: Cover, groups: Cover, columns: Columns, cores: int
+    writer: TileWriter,
+    schedule: Schedule,
+    all_strips: Sequence[Cover],
+    all_groups: Sequence[Cover],
+    columns: Columns,
+    cores: int,
 ) -> None:
-    """Batches, blocks of strips and blocks of groups as tasks; in each task groups outside, strips inside."""
+    """Batches, blocks of strips and blocks of groups as tasks; in each task blocks of k, groups, then strips."""
     code = writer.code
     contraction = writer.contraction
     batch = contraction.extent(contraction.batch)
-    row_blocks = min(schedule.row_blocks, strips.tiles)
-    panel_blocks = min(schedule.panel_blocks, groups.tiles)
+    rows, panels = (sum(cover.count for cover in side) for side in (all_strips, all_groups))
+    row_blocks = min(schedule.row_blocks, sum(cover.tiles for cover in all_strips))
+    panel_blocks = min(schedule.panel_blocks, sum(cover.tiles for cover in all_groups))
 
     def task(operands: Sequence[SSAValue | None]) -> None:
         """The tiles of one batch, block of rows and block of panels."""
 
-        def by_group(group: SSAValue | None) -> None:
-            panel = code.index(groups.start(D(0)), group) if groups.tiles > 1 or groups.first else None
+        def by_depth(block: SSAValue | None) -> None:
+            def by_group(groups: Cover, group: SSAValue | None) -> None:
+                panel = code.index(groups.start(D(0)), group) if groups.tiles > 1 or groups.first else None
 
-            def by_strip(strip: SSAValue | None) -> None:
-                row = code.index(strips.start(D(0)), strip) if strips.tiles > 1 or strips.first else None
-                writer.write(strips.size, groups.size, columns, (operands[0], row, panel))
+                def by_strip(strips: Cover, strip: SSAValue | None) -> None:
+                    row = code.index(strips.start(D(0)), strip) if strips.tiles > 1 or strips.first else None
+                    before = sum(c.tiles for c in all_strips if c.first < strips.first)
+                    own = strip
+                    if row_blocks > 1 and strip is not None:
+                        begin = (D(1) * strips.tiles) // row_blocks
+                        own = code.index(D(0) - begin, strip, operands[2])
+                    number = (before // row_blocks, own)
+                    writer.write(strips.size, groups.size, columns, (operands[0], row, panel), block, number)
 
-            share(code, strips.tiles, row_blocks, operands[2], by_strip)
+                for cover in all_strips:
+                    share(code, cover.tiles, row_blocks, operands[2], partial(by_strip, cover))
 
-        share(code, groups.tiles, panel_blocks, operands[1], by_group)
+            for cover in all_groups:
+                share(code, cover.tiles, panel_blocks, operands[1], partial(by_group, cover))
+
+        code.count(writer.depth_blocks, by_depth)
 
     extents = (batch, panel_blocks, row_blocks)  # consecutive tasks, one thread's, share panels
     tasks = batch * row_blocks * panel_blocks
-    work = batch * strips.count * groups.count * columns.lanes * contraction.extent(contraction.k)
+    work = batch * rows * panels * columns.lanes * contraction.extent(contraction.k)
     if tasks > 1 and cores > 1 and work >= SMALL:
         code.parallel(tasks, lambda i: task(split(code, i, extents)))
         return

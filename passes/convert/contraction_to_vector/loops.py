@@ -8,9 +8,26 @@ from typing import TypeVar
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, IndexType, IntegerAttr, MemRefType, VectorType, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    ArrayAttr,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    VectorType,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import (
+    AffineConstantExpr,
+    AffineConstraintExpr,
+    AffineConstraintKind,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+    AffineSet,
+)
 from xdsl.rewriter import InsertPoint
 
 from ....dialects import affine, memref, vector
@@ -18,13 +35,17 @@ from ....dialects.affine.linear_forms import memref_shape
 
 OpT = TypeVar("OpT", bound=Operation)
 D = AffineExpr.dimension
+Branch = Callable[[], Sequence[SSAValue]]
 
 
-def compress(expr: AffineExpr, operands: Sequence[SSAValue | None]) -> tuple[AffineMap, list[SSAValue]]:
-    """`expr` as a map over just those operands that it uses, each once. None stands for an operand that is 0."""
+def compress(
+    exprs: AffineExpr | Sequence[AffineExpr], operands: Sequence[SSAValue | None]
+) -> tuple[AffineMap, list[SSAValue]]:
+    """Expressions as a map over just those operands that they use, each once. None stands for an operand that is 0."""
+    results = [exprs] if isinstance(exprs, AffineExpr) else list(exprs)
     values: list[SSAValue] = []
     names: list[AffineExpr] = []
-    used = {e.position for e in expr.dfs() if isinstance(e, AffineDimExpr)}
+    used = {e.position for expr in results for e in expr.dfs() if isinstance(e, AffineDimExpr)}
     for position, operand in enumerate(operands):
         if operand is None:
             names.append(AffineExpr.constant(0))
@@ -34,7 +55,7 @@ def compress(expr: AffineExpr, operands: Sequence[SSAValue | None]) -> tuple[Aff
             if operand not in values:
                 values.append(operand)
             names.append(D(values.index(operand)))
-    return AffineMap(len(values), 0, (expr.replace_dims_and_symbols(names, ()),)), values
+    return AffineMap(len(values), 0, tuple(expr.replace_dims_and_symbols(names, ()) for expr in results)), values
 
 
 class Loops:
@@ -60,13 +81,13 @@ class Loops:
     def serial(
         self,
         lower: AffineExpr,
-        upper: AffineExpr,
+        upper: AffineExpr | Sequence[AffineExpr],
         operands: Sequence[SSAValue | None],
         inits: Sequence[SSAValue],
         body: Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]],
         step: int = 1,
     ) -> Sequence[SSAValue]:
-        """`for i in range(lower, upper, step)` that carries values; bounds are over `operands`."""
+        """`for i in range(lower, upper, step)` that carries values; bounds are over `operands`, the least upper one."""
         block = Block(arg_types=[IndexType(), *(value.type for value in inits)])
         self._into(block, lambda: body(block.args[0], block.args[1:]))
         lower_map, lower_operands = compress(lower, operands)
@@ -95,6 +116,21 @@ class Loops:
 
         self.serial(AffineExpr.constant(0), AffineExpr.constant(size), (), (), once)
 
+    def choose(
+        self, equal: tuple[SSAValue, int], types: Sequence[Attribute], then: Branch, otherwise: Branch
+    ) -> Sequence[SSAValue]:
+        """The values of `then` where an index has a value, else those of `otherwise`."""
+        regions: list[Region] = []
+        for branch in (then, otherwise):
+            block = Block()
+            self._into(block, branch)
+            regions.append(Region(block))
+        index, value = equal
+        condition = AffineSetAttr(
+            AffineSet(1, 0, (AffineConstraintExpr(AffineConstraintKind.eq, D(0), AffineExpr.constant(value)),))
+        )
+        return self(affine.IfOp(condition, [index], types, *regions)).results
+
     def parallel(self, size: int, body: Callable[[SSAValue], None]) -> None:
         """Rounds that may run at the same time."""
         block = Block(arg_types=[IndexType()])
@@ -110,6 +146,15 @@ class Loops:
         outside, self.builder = self.builder, Builder(InsertPoint.at_end(block))
         self(affine.YieldOp.get(*body()))
         self.builder = outside
+
+    def prefetch(self, base: SSAValue, expr: AffineExpr, *operands: SSAValue | None) -> None:
+        """A hint that the element will be read soon."""
+        self(memref.PrefetchOp(base, [self.index(expr, *operands)]))
+
+    def least(self, exprs: Sequence[AffineExpr], *operands: SSAValue | None) -> SSAValue:
+        """The least of some affine expressions."""
+        map, values = compress(exprs, operands)
+        return self(affine.MinOp(values, AffineMapAttr(map))).result
 
     def flat(self, value: SSAValue) -> SSAValue:
         """The buffer as one dimension."""

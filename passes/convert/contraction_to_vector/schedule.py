@@ -9,12 +9,18 @@ from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 
 SMALL = 200_000  # multiply-adds below which starting threads costs more than it brings
+FEW_STRIPS = 4  # strips of a panel below which its tiles wait for memory whatever is done
+MANY_STRIPS = 200  # strips of a panel beyond which fetching it is nothing
 MIN_STRIPS = 16  # strips per block below which panels of B are fetched too often
 
 
 @dataclass(frozen=True)
 class Problem:
-    """The numbers a schedule depends on. `lanes` is the panel width, `free_to_overlap` whether tiles may recompute."""
+    """The numbers a schedule depends on.
+
+    `lanes` is the panel width, `loops` the trip counts of the loops over k, `packed` whether B lies in panels,
+    `in_memory` whether sums can wait in the output.
+    """
 
     batch: int
     rows: int
@@ -22,14 +28,19 @@ class Problem:
     depth: int
     element_bytes: int
     lanes: int
-    free_to_overlap: bool = True
+    loops: tuple[int, ...] = ()
+    packed: bool = True
+    in_memory: bool = True
 
 
 @dataclass(frozen=True)
 class Schedule:
     """A tile of `rows` × `panels` panels stays in registers over all of k; blocks of tiles are tasks for threads.
 
-    Rows and panels that do not divide the problem are covered by tiles that overlap.
+    With a `depth`, tiles pass over all rows and panels of a task for so many rounds of the outermost loop over k, then
+    for the next, and the sums wait in the output meanwhile (0: all of k at once). With an `ahead`, a tile asks for a
+    row of the next panels of B every so many rounds of its innermost loop (0: it does not). Rows and panels that do not
+    divide the problem are covered by tiles of two sizes.
     """
 
     rows: int
@@ -37,6 +48,8 @@ class Schedule:
     row_blocks: int = 1
     panel_blocks: int = 1
     unroll: int = 1
+    depth: int = 0
+    ahead: int = 0
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value}" for name, value in asdict(self).items())
@@ -46,11 +59,12 @@ class Schedule:
         """The schedule printed as `text`; what is left out has its default.
 
         >>> Schedule.parse("rows=6 row_blocks=4")
-        Schedule(rows=6, panels=1, row_blocks=4, panel_blocks=1, unroll=1)
+        Schedule(rows=6, panels=1, row_blocks=4, panel_blocks=1, unroll=1, depth=0, ahead=0)
         """
         found = dict(re.findall(r"(\w+)\s*=\s*(\d+)", text))
         names = {field.name for field in fields(Schedule)}
-        if "rows" not in found or set(found) - names or any(int(value) < 1 for value in found.values()):
+        least = dict.fromkeys(names, 1) | {"depth": 0, "ahead": 0}
+        if "rows" not in found or any(name not in names or int(value) < least[name] for name, value in found.items()):
             raise LaminaError(f"not a schedule: '{text}'", hint=f"for example '{Schedule(6)}'")
         return Schedule(**{name: int(value) for name, value in found.items()})
 
@@ -75,8 +89,8 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
     """The schedule for `problem`.
 
     Rows: the tile height for which covering all rows costs least. Panels: several side by side when rows are too few
-    to hide the latency of the multiply-add. Blocks: rows of A that stay in L2 while the panels of B pass by;
-    as many blocks as share out evenly over the cores.
+    to hide the latency of the multiply-add. Depth: so much of k that a panel leaves most of L2 to the rows of A.
+    Blocks: rows of A that stay in L2 while the panels of B pass by; as many blocks as share out evenly over the cores.
     """
     vectors = ceil_div(min(problem.lanes, problem.columns) * problem.element_bytes, machine.vector_bytes)
     heights = range(1, min(problem.rows, max_rows(machine, vectors)) + 1)
@@ -87,15 +101,40 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
     rows = min(heights, key=cost)
     full = problem.columns // problem.lanes
     panels = max(1, min(max_rows(machine, vectors) // rows, full))
-    if not problem.free_to_overlap:
-        panels = max(p for p in range(1, panels + 1) if full % p == 0 or p == 1)
-    row_blocks, panel_blocks = blocks(problem, machine, rows, ceil_div(problem.rows, rows), ceil_div(full, panels))
-    return Schedule(rows, panels, row_blocks, panel_blocks)
+    strips = ceil_div(problem.rows, rows)
+    depth = depth_of(problem, machine, strips)
+    row_blocks, panel_blocks = blocks(problem, machine, rows, strips, ceil_div(full, panels), depth)
+    ahead = ahead_of(problem, machine, strips // row_blocks, depth)
+    return Schedule(rows, panels, row_blocks, panel_blocks, depth=depth, ahead=ahead)
 
 
-def blocks(problem: Problem, machine: Machine, rows: int, strips: int, groups: int) -> tuple[int, int]:
+def depth_of(problem: Problem, machine: Machine, strips: int) -> int:
+    """Rounds of the only loop over k in a block, 0 for all: a panel of B takes about a tenth of L2."""
+    if len(problem.loops) != 1 or strips < FEW_STRIPS or not problem.in_memory:
+        return 0
+    (size,) = problem.loops
+    wanted = machine.l2_bytes * 3 // 32 // (problem.lanes * problem.element_bytes)
+    if size <= wanted * 4 // 3:
+        return 0
+    even = [d for d in range(wanted // 2, wanted * 3 // 2 + 1) if size % d == 0]
+    return min(even, key=lambda d: abs(d - wanted)) if even else wanted
+
+
+def ahead_of(problem: Problem, machine: Machine, strips: int, depth: int) -> int:
+    """Rounds of the innermost loop between two requests, such that a panel's tiles have asked for the whole next one.
+
+    0 where B is in the cache anyhow, or its panels are passed by so many tiles that the first one's wait is nothing.
+    """
+    bytes_ = problem.columns * problem.depth * problem.element_bytes
+    if not problem.packed or not problem.loops or not FEW_STRIPS <= strips <= MANY_STRIPS or bytes_ < machine.l2_bytes:
+        return 0
+    run = depth if depth and len(problem.loops) == 1 else problem.loops[-1]
+    return next((d for d in range(strips + strips // 8, strips // 2, -1) if run % d == 0), 0)
+
+
+def blocks(problem: Problem, machine: Machine, rows: int, strips: int, groups: int, depth: int = 0) -> tuple[int, int]:
     """How many blocks the strips and the groups of panels are cut into."""
-    strip_bytes = rows * problem.depth * problem.element_bytes
+    strip_bytes = rows * (depth or problem.depth) * problem.element_bytes
     strips_in_cache = max(MIN_STRIPS, machine.l2_bytes * 4 // 5 // max(1, strip_bytes))
     row_blocks = ceil_div(strips, strips_in_cache)
     cores = machine.cores

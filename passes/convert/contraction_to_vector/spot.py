@@ -55,6 +55,10 @@ class TilePlace:
         """Lanes of each vector."""
         return self.columns.lanes
 
+    def fresh(self) -> TilePlace:
+        """The same place, for ops in a region of their own."""
+        return TilePlace(self.code, self.contraction, self.columns, self.operands)
+
     def outer(self, form: Linear, row: int) -> AffineExpr:
         """The part of an array's flat position that the batch and row number `row` of the tile give."""
         expr = AffineExpr.constant(form.offset)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import prod
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, f32
@@ -14,10 +16,13 @@ from ....dialects import vector
 from ....dialects.affine.linear_forms import is_linear
 from .analysis import Contraction, Kernel, sums_in_f32
 from .epilogue import Epilogue
+from .lookahead import Lookahead
 from .loops import D, Loops
+from .schedule import Schedule, ceil_div
 from .spot import PANEL, Columns, TilePlace
 
 Level = tuple[int, int, int]  # a loop over k: trip count, step in A, step in B
+Fetch = Callable[[Sequence[SSAValue]], None]
 Step = Callable[[Sequence[SSAValue], Sequence[SSAValue], int], Sequence[SSAValue]]
 
 
@@ -36,16 +41,23 @@ def k_levels(contraction: Contraction) -> list[Level]:
 class TileWriter:
     """Writes tiles of one kernel; `flats` are the kernel's arrays as one dimension."""
 
-    def __init__(self, code: Loops, kernel: Kernel, flats: Mapping[SSAValue, SSAValue], unroll: int):
+    def __init__(self, code: Loops, kernel: Kernel, flats: Mapping[SSAValue, SSAValue], schedule: Schedule):
         self.code = code
         self.kernel = kernel
         self.contraction = kernel.contraction
         self.flats = flats
-        self.unroll = unroll
+        self.unroll = schedule.unroll
         self.levels = k_levels(kernel.contraction)
+        self.depth = schedule.depth
+        self.lookahead = self._lookahead(schedule.ahead) if self._can_ask(schedule.ahead) else None
         self.epilogue = Epilogue(kernel, flats)
         self.in_f32 = sums_in_f32(kernel.contraction)
         self.sum_type: Attribute = f32 if self.in_f32 else kernel.contraction.c.element
+
+    @property
+    def depth_blocks(self) -> int:
+        """How many blocks the outermost loop over k is cut into."""
+        return ceil_div(self.levels[0][0], self.depth) if self.depth and self.levels else 1
 
     def write(
         self,
@@ -53,11 +65,16 @@ class TileWriter:
         panels: int,
         columns: Columns,
         operands: tuple[SSAValue | None, SSAValue | None, SSAValue | None],
+        block: SSAValue | None,
+        number: tuple[int, SSAValue | None],
     ) -> None:
-        """The tile of `rows` × `panels` at `operands`: batch, first row, first panel."""
+        """The tile of `rows` × `panels` at `operands`: batch, first row, first panel; `block` of k, None for all.
+
+        Its `number` among those of the panels is a constant and an index to add.
+        """
         place = TilePlace(self.code, self.contraction, columns, operands)
         spots = [(row, panel) for row in range(rows) for panel in range(panels)]
-        inits = [self.initial(place, row, panel) for row, panel in spots]
+        inits = self.initials(place, spots, block)
         a_places = self.a_places(place, rows)
         b_place = self.b_place(place)
         if self.contraction.panels is None and place.mask() is not None:
@@ -66,29 +83,101 @@ class TileWriter:
         def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue], ahead: int) -> list[SSAValue]:
             return self.step(place, a_places, b_place, spots, ks, sums, ahead)
 
-        sums = self.nest(step, (), inits)
+        fetch: Fetch | None = None
+        if self.lookahead is not None:
+            fetch = partial(self.lookahead.ask, self.lookahead.start(place, panels, number, block), panels)
+        sums = self.nest(step, (), inits, block, fetch)
+        if block is None or not self.kernel.epilogue:
+            self.finish(place, spots, sums)
+            return
+        last = (block, self.depth_blocks - 1)
+        self.code.choose(
+            last, (), lambda: self.finish(place.fresh(), spots, sums), lambda: self.keep(place.fresh(), spots, sums)
+        )
+
+    def initials(
+        self, place: TilePlace, spots: Sequence[tuple[int, int]], block: SSAValue | None
+    ) -> Sequence[SSAValue]:
+        """What the sums begin with: the fill's value, or what the output holds, as it does after the first block."""
+        if self.kernel.fill is None:
+            return [self.held(place, row, panel) for row, panel in spots]
+        if block is None:
+            return [self.filled(place) for _ in spots]
+        types = [VectorType(self.sum_type, [place.lanes])] * len(spots)
+        first, later = place.fresh(), place.fresh()
+        return self.code.choose(
+            (block, 0),
+            types,
+            lambda: [self.filled(first) for _ in spots],
+            lambda: [self.held(later, row, panel) for row, panel in spots],
+        )
+
+    def finish(self, place: TilePlace, spots: Sequence[tuple[int, int]], sums: Sequence[SSAValue]) -> tuple[()]:
+        """Stores what the epilogue makes of the sums."""
         for (row, panel), total in zip(spots, sums, strict=True):
             held = self.epilogue.apply(place, row, panel, self.stored(total, place.lanes))
             for array, value in held.items():
-                expr = place.position(self.contraction.c.form, row, panel)
-                self.code.store_vector(value, self.flats[array], expr, *operands, mask=place.mask())
+                self.store(place, row, panel, array, value)
+        return ()
 
-    def nest(self, step: Step, ks: tuple[SSAValue, ...], sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """The loops over k from level `len(ks)` inwards."""
+    def keep(self, place: TilePlace, spots: Sequence[tuple[int, int]], sums: Sequence[SSAValue]) -> tuple[()]:
+        """Stores the sums of this block and those before."""
+        for (row, panel), total in zip(spots, sums, strict=True):
+            self.store(place, row, panel, self.contraction.c.value, total)
+        return ()
+
+    def store(self, place: TilePlace, row: int, panel: int, array: SSAValue, value: SSAValue) -> None:
+        """Writes one row of one panel of an array that is laid out like the sums."""
+        expr = place.position(self.contraction.c.form, row, panel)
+        self.code.store_vector(value, self.flats[array], expr, *place.operands, mask=place.mask())
+
+    def nest(
+        self,
+        step: Step,
+        ks: tuple[SSAValue, ...],
+        sums: Sequence[SSAValue],
+        block: SSAValue | None,
+        fetch: Fetch | None,
+    ) -> Sequence[SSAValue]:
+        """The loops over k from level `len(ks)` inwards; the outermost goes over `block` alone."""
         if len(ks) == len(self.levels):
             return step(ks, sums, 0)
         size = self.levels[len(ks)][0]
         innermost = len(ks) == len(self.levels) - 1
-        by = self.unroll if innermost and size % self.unroll == 0 else 1
+        first, end = AffineExpr.constant(0), [AffineExpr.constant(size)]
+        count = size
+        if not ks and block is not None:
+            first, count = D(0) * self.depth, self.depth
+            end = [D(0) * self.depth + self.depth, *(end if size % self.depth else ())]
+        by = self.unroll if innermost and count % self.unroll == 0 and len(end) == 1 else 1
 
         def body(k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             if not innermost:
-                return self.nest(step, (*ks, k), carried)
+                return self.nest(step, (*ks, k), carried, None, fetch)
             for ahead in range(by):
                 carried = step((*ks, k), carried, ahead)
             return carried
 
-        return self.code.serial(AffineExpr.constant(0), AffineExpr.constant(size), (), sums, body, by)
+        if not innermost or fetch is None or self.lookahead is None:
+            return self.code.serial(first, end, (block,), sums, body, by)
+        ahead = self.lookahead.ahead
+
+        def stretch(start: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            fetch((*ks, start))
+            return self.code.serial(D(0), D(0) + ahead, (start,), carried, body, by if ahead % by == 0 else 1)
+
+        return self.code.serial(first, end, (block,), sums, stretch, ahead)
+
+    def _can_ask(self, ahead: int) -> bool:
+        """Whether B has panels, and stretches of `ahead` rounds fill the innermost loop and each block of it."""
+        if not ahead or not self.levels or self.contraction.panels is None:
+            return False
+        blocked = self.depth if len(self.levels) == 1 else 0
+        return self.levels[-1][0] % ahead == 0 and blocked % ahead == 0
+
+    def _lookahead(self, ahead: int) -> Lookahead:
+        rows = prod(level[0] for level in self.levels[1:]) * (self.depth or self.levels[0][0])
+        return Lookahead(self.code, self.contraction, self.flats, self.steps(2), rows, ahead)
 
     def a_places(self, place: TilePlace, rows: int) -> list[tuple[SSAValue, int]]:
         """For each row the position in A where its k begins, as a value and a constant to add."""
@@ -109,22 +198,25 @@ class TileWriter:
             expr = expr + PANEL * panels.stride + place.columns.first // panels.lanes * panels.stride
         return self.code.index(expr, *place.operands)
 
-    def initial(self, place: TilePlace, row: int, panel: int) -> SSAValue:
-        """What the sums begin with: the fill's value, or what the output holds."""
-        type_ = VectorType(self.sum_type, [place.lanes])
-        if self.kernel.fill is None:
-            expr = place.position(self.contraction.c.form, row, panel)
-            before = place.load(self.flats[self.contraction.c.value], self.contraction.c.element, expr)
-            return self.code(arith.ExtFOp(before, type_)).result if self.in_f32 else before
+    def held(self, place: TilePlace, row: int, panel: int) -> SSAValue:
+        """The sums that the output holds."""
+        expr = place.position(self.contraction.c.form, row, panel)
+        before = place.load(self.flats[self.contraction.c.value], self.contraction.c.element, expr)
+        if not self.in_f32:
+            return before
+        return self.code(arith.ExtFOp(before, VectorType(f32, [place.lanes]))).result
+
+    def filled(self, place: TilePlace) -> SSAValue:
+        """Sums of the fill's value."""
 
         def make() -> SSAValue:
             assert self.kernel.fill is not None
             value = self.kernel.fill.value
             if self.in_f32:
                 value = self.code(arith.ExtFOp(value, f32)).result
-            return self.code(vector.BroadcastOp(value, type_)).vector
+            return self.code(vector.BroadcastOp(value, VectorType(self.sum_type, [place.lanes]))).vector
 
-        return place.once("initial", make)
+        return place.once("filled", make)
 
     def stored(self, total: SSAValue, lanes: int) -> SSAValue:
         """The sums in the output's element type."""
@@ -169,13 +261,17 @@ class TileWriter:
         """A panel's row of B."""
         return VectorType(self.contraction.b.element, [place.lanes])
 
-    def walk(self, operand: int, ahead: int) -> AffineExpr:
-        """base + Σ k * step over (base, k...), `ahead` rounds further in the innermost loop."""
-        expr = D(0)
+    def steps(self, operand: int) -> AffineExpr:
+        """Σ k * step over (base, k...)."""
+        expr = AffineExpr.constant(0)
         for position, level in enumerate(self.levels):
             if level[operand]:
                 expr = expr + D(position + 1) * level[operand]
-        return expr + (ahead * self.levels[-1][operand] if ahead else 0)
+        return expr
+
+    def walk(self, operand: int, ahead: int) -> AffineExpr:
+        """base + Σ k * step over (base, k...), `ahead` rounds further in the innermost loop."""
+        return D(0) + self.steps(operand) + (ahead * self.levels[-1][operand] if ahead else 0)
 
     def multiply_add(self, lanes: int, left: SSAValue, right: SSAValue, total: SSAValue) -> SSAValue:
         """The contraction's body on one element of A and a vector of B."""

@@ -22,8 +22,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....compiler.conversion import RuleBuilder
 from ....compiler.dtypes import dense_array
+from ....dialects.llvm import intrinsics
 from ....dialects.llvm.addressing import INBOUNDS, GEPOp
 from ....dialects.llvm.intrinsics import MemcpyOp
+from ....dialects.memref import PrefetchOp
 from .rules import (
     POINTER,
     RULES,
@@ -130,6 +132,17 @@ def lower_load(op: memref.LoadOp, operands: Sequence[SSAValue], b: RuleBuilder) 
 def lower_store(op: memref.StoreOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
     value, pointer, *indices = operands
     store(b, value, address(b, pointer, memref_type(op.memref, b), indices))
+
+
+@RULES.lowers(PrefetchOp)
+def lower_prefetch(op: PrefetchOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
+    pointer, *indices = operands
+    place = address(b, pointer, memref_type(op.memref, b), indices)
+    b(
+        intrinsics.PrefetchOp(
+            place, write=bool(op.isWrite), locality=op.localityHint.value.data, data=bool(op.isDataCache)
+        )
+    )
 
 
 @RULES.lowers(memref.AllocaOp)

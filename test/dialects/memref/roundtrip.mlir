@@ -11,6 +11,10 @@ func.func @f(%arena: memref<400xi8>) {
   %cast = memref.cast %scratch : memref<4xf32> to memref<?xf32>
   // CHECK: memref.subview %view[0, 1] [4, 2] [1, 1] : memref<4x4xf32> to memref<4x2xf32, strided<[4, 1], offset: 1>>
   %sub = memref.subview %view[0, 1] [4, 2] [1, 1] : memref<4x4xf32> to memref<4x2xf32, strided<[4, 1], offset: 1>>
+  // CHECK: memref.prefetch %view[%offset, %offset], write, locality<2>, data : memref<4x4xf32>
+  memref.prefetch %view[%offset, %offset], write, locality<2>, data : memref<4x4xf32>
+  // CHECK: memref.prefetch %scratch[%offset], read, locality<0>, instr : memref<4xf32>
+  memref.prefetch %scratch[%offset], read, locality<0>, instr : memref<4xf32>
   // CHECK: memref.collapse_shape %view
   %flat = memref.collapse_shape %view [[0, 1]] : memref<4x4xf32> into memref<16xf32>
   func.return

@@ -13,6 +13,7 @@ from lamina.backends.cpu.build import build
 from lamina.backends.cpu.jit import NativeModel
 from lamina.compiler.context import LaminaContext
 from lamina.compiler.descent import Phase
+from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.machine import Machine
 from lamina.compiler.signature import Signature, TensorSpec
 from lamina.dialects import all_dialects
@@ -143,7 +144,19 @@ def test_matmul(m: int, n: int, k: int):
 
 
 @pytest.mark.parametrize(
-    "options", ["rows=1", "rows=3 panels=2", "rows=6 row_blocks=3 panel_blocks=2", "rows=4 unroll=4"]
+    "options",
+    [
+        "rows=1",
+        "rows=3 panels=2",
+        "rows=6 row_blocks=3 panel_blocks=2",
+        "rows=4 unroll=4",
+        "rows=6 depth=16",
+        "rows=5 panels=2 depth=24 row_blocks=2",
+        "rows=6 ahead=8",
+        "rows=4 panels=2 panel_blocks=2 depth=32 ahead=8 unroll=2",
+        "rows=6 row_blocks=2 ahead=16 unroll=3",
+        "rows=6 depth=24 ahead=16",
+    ],
 )
 def test_given_schedules(options: str):
     inputs, got = run(Case(((61, 64), (9, 64, 16), (61, 137)), MATMUL, "ppr", options=options))
@@ -155,6 +168,11 @@ def test_element_types(element: str):
     inputs, got = run(Case(((9, 40), (2, 40, 16), (9, 21)), MATMUL, "ppr", element=element))
     a, b = (x.astype(np.float64) for x in inputs[:2])
     check(got, a @ panels(b, 16)[:, :21], 40)
+
+
+def test_sums_of_16_bits_do_not_wait_in_memory():
+    with pytest.raises(LaminaError, match="stay in registers over all of k"):
+        run(Case(((9, 40), (2, 40, 16), (9, 21)), MATMUL, "ppr", element="f16", options="rows=4 depth=8"))
 
 
 def test_heads_in_the_middle_and_b_in_place():
@@ -179,9 +197,10 @@ RESIDUAL = """
   }}"""
 
 
-def test_convolution_with_bias_and_relu():
+@pytest.mark.parametrize("options", ["", "rows=6 depth=1", "rows=5 depth=2 panels=2", "rows=6 ahead=5"])
+def test_convolution_with_bias_and_relu(options: str):
     shapes = ((2, 15, 15, 5), (2, 3, 3, 5, 16), (2, 7, 7, 24))
-    inputs, got = run(Case(shapes, CONV, "pppprrr", epilogue=RESIDUAL, extra=(24,)))
+    inputs, got = run(Case(shapes, CONV, "pppprrr", epilogue=RESIDUAL, extra=(24,), options=options))
     windows = np.lib.stride_tricks.sliding_window_view(inputs[0], (3, 3), axis=(1, 2))[:, ::2, ::2]
     weights = panels(inputs[1], 16)[..., :24]
     want = np.einsum("nhwckl,klcf->nhwf", windows, weights) + inputs[2]

@@ -24,6 +24,9 @@ func.func public @views(%bytes: memref<1024xi8>, %n: memref<8x16xf32>, %k: index
   %flat = memref.collapse_shape %n [[0, 1]] : memref<8x16xf32> into memref<128xf32>
   // CHECK: llvm.getelementptr inbounds %n[%k] : (!llvm.ptr, i64) -> !llvm.ptr, f32
   %x = memref.load %flat[%k] : memref<128xf32>
+  // CHECK: %[[LINE:.*]] = llvm.getelementptr inbounds %n[%k] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  // CHECK-NEXT: "llvm.intr.prefetch"(%[[LINE]]) <{rw = 0 : i32, hint = 3 : i32, cache = 1 : i32}> : (!llvm.ptr) -> ()
+  memref.prefetch %flat[%k], read, locality<3>, data : memref<128xf32>
   // 2 * 16 + 4 elements on; accesses step over whole rows.
   %s = memref.subview %n[2, 4] [4, 8] [1, 1] : memref<8x16xf32> to memref<4x8xf32, strided<[16, 1], offset: 36>>
   // CHECK: llvm.mul %k, %{{.*}} : i64
