@@ -13,9 +13,10 @@ from ..backends.cpu.target import CpuTarget
 from ..compiler.artefact import written_whole
 from ..compiler.diagnostics import LaminaError
 from ..compiler.program import Program
+from ..compiler.schedules import Schedules
 from . import api
 from .run import parse_shapes
-from .schedules import add_schedules_argument, read_schedules, schedules_text, show_warnings
+from .schedules import add_schedules_argument, problems_of, read_schedules, schedules_text, show_warnings
 from .sources import read_program, whole, with_shapes, write_program
 from .summary import DescentLog
 
@@ -45,7 +46,10 @@ def _write_schedules(program: Program, args: argparse.Namespace, options: Option
     target = find_target(args.target)
     if not isinstance(target, CpuTarget):
         raise LaminaError(f"target '{args.target}' has no schedules", hint="cpu has")
-    text = schedules_text(target.buffers(program, options), args.model, target.machine)
+    problems = problems_of(target.buffers(program, options))
+    schedules = Schedules({problem.name: problem.entry for problem in problems})
+    head = "Edit any number; a line or a number that is left out is as the cost model has it."
+    text = schedules_text(problems, schedules, args.model, target.machine, remarks={}, head=head)
     with written_whole(args.output) as file:
         file.write(text.encode())
 

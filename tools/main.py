@@ -13,6 +13,7 @@ COMMANDS = {
     "compile": (".compile", "compile a model to an artefact, an object, assembly or the IR of a level"),
     "import": (".import_model", "read a model into textual IR, with its weights beside it"),
     "bench": (".bench.command", "time models and kernels against other systems in one run"),
+    "tune": (".tune.command", "search faster schedules for a model by measuring, within a budget"),
     "check": (".programs.check", "everything that is wrong with .lam programs"),
     "fmt": (".programs.fmt", "lay out .lam programs"),
     "test": (".programs.test", "run the tests of .lam programs"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -85,13 +85,19 @@ def problems_of(lowered: Program) -> list[Problem]:
 
 
 def schedules_text(
-    lowered: Program, model: str, machine: Machine, *, remarks: Mapping[str, str] | None = None, head: str = ""
+    problems: Sequence[Problem],
+    schedules: Schedules,
+    model: str,
+    machine: Machine,
+    *,
+    remarks: Mapping[str, str],
+    head: str,
 ) -> str:
-    """A file with the schedule of every contraction kernel; `remarks` take the place of calls and origin."""
-    problems = problems_of(lowered)
-    told = {p.name: f"{sum(p.calls.values())} calls, {p.origin[:60]}".rstrip(", ") for p in problems}
-    opening = f"Schedules of {model} for {machine.identity if machine.name == 'host' else machine.name}."
+    """A file with the schedule of every problem; behind each `remarks`, how often it is called and where it is from."""
+    told = {
+        p.name: ", ".join(filter(None, (remarks.get(p.name), f"calls: {sum(p.calls.values())}", p.origin[:60])))
+        for p in problems
+    }
+    name = machine.identity if machine.name == "host" else machine.name
     replay = f"lamina compile {model} --schedules THIS_FILE -o model.lamx"
-    schedules = Schedules({problem.name: problem.entry for problem in problems})
-    lines = [opening, *([head] if head else []), f"Edit it, then: {replay}"]
-    return schedules.format({**told, **(remarks or {})}, "\n".join(lines))
+    return schedules.format(told, "\n".join([f"Schedules of {model} for {name}.", head, f"To compile: {replay}"]))
