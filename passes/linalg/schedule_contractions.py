@@ -24,8 +24,8 @@ from ...compiler.machine import Machine
 from ...compiler.schedules import PROBLEM, SCHEDULE, Entry
 from ...dialects.linalg.problem_name import problem_name
 from ..convert.contraction_to_vector import panel_lanes, problem_of, sum_bytes
-from ..convert.contraction_to_vector.analysis import Kernel, Unsupported, analyse
-from ..convert.contraction_to_vector.epilogue import check, overlap_is_harmless
+from ..convert.contraction_to_vector.analysis import Kernel, Unsupported, analyse, sums_in_f32
+from ..convert.contraction_to_vector.epilogue import check
 from ..convert.contraction_to_vector.schedule import Schedule, ceil_div, choose
 from .pack_contractions import LANES, origin
 
@@ -75,8 +75,7 @@ def name_of(kernel: Kernel) -> str | None:
 def default_schedule(kernel: Kernel, machine: Machine) -> Schedule:
     """What the cost model says."""
     contraction = kernel.contraction
-    overlap = overlap_is_harmless(kernel)
-    return choose(problem_of(contraction, panel_lanes(contraction, machine), overlap), machine)
+    return choose(problem_of(contraction, panel_lanes(contraction, machine)), machine)
 
 
 def given_schedule(entry: Entry, kernel: Kernel, default: Schedule, machine: Machine) -> Schedule:
@@ -104,4 +103,6 @@ def given_schedule(entry: Entry, kernel: Kernel, default: Schedule, machine: Mac
             where=entry.where,
             hint=f"the machine has {machine.vector_registers}",
         )
+    if schedule.depth and sums_in_f32(contraction):
+        raise LaminaError("sums of 16-bit floats cannot wait in the output", where=entry.where, hint="depth=0")
     return schedule

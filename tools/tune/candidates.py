@@ -51,9 +51,9 @@ def other_lanes(lanes: int, machine: Machine, problem: Problem) -> list[int]:
 def neighbours(schedule: Schedule, problem: Problem, machine: Machine) -> list[Schedule]:
     """Schedules one step from `schedule` whose tiles the registers can hold, or nearly."""
     found: dict[Schedule, None] = {}
-    for numbers in _steps(asdict(schedule), machine):
-        limits = {"rows": problem.rows, **MOST}
-        if any(value < 1 or value > limits.get(name, value) for name, value in numbers.items()):
+    limits = {"rows": problem.rows, **MOST}
+    for numbers in _steps(asdict(schedule), problem, machine):
+        if any(value < 0 or value > limits.get(name, value) for name, value in numbers.items()):
             continue
         try:
             candidate = Schedule.parse(str(Entry(numbers)))
@@ -64,7 +64,7 @@ def neighbours(schedule: Schedule, problem: Problem, machine: Machine) -> list[S
     return list(found)
 
 
-def _steps(now: dict[str, int], machine: Machine) -> Iterator[dict[str, int]]:
+def _steps(now: dict[str, int], problem: Problem, machine: Machine) -> Iterator[dict[str, int]]:
     for name, value in now.items():
         match name:
             case "rows":
@@ -75,12 +75,46 @@ def _steps(now: dict[str, int], machine: Machine) -> Iterator[dict[str, int]]:
                 values = (value * 2, value // 2, 1, machine.cores)
             case "row_blocks":
                 values = (value * 2, value // 2, value + machine.cores, 1)
+            case "depth":
+                values = _depths(value, problem)
+            case "ahead":
+                values = _aheads(now, problem)
             case _:
                 values = (value * 2, value // 2)
         yield from ({**now, name: other} for other in dict.fromkeys(values) if other != value)
     rows, panels = now["rows"], now["panels"]
     yield {**now, "rows": rows // 2, "panels": panels * 2}
     yield {**now, "rows": rows * 2, "panels": panels // 2}
+
+
+def _depths(depth: int, problem: Problem) -> tuple[int, ...]:
+    """None, half and twice; from none, half and a quarter of the loop over k, where sums may wait in the output."""
+    if not problem.in_memory or not problem.loops:
+        return ()
+    size = problem.loops[0]
+    found = (
+        (0, _divisor(size, depth // 2), depth * 2) if depth else (_divisor(size, size // 2), _divisor(size, size // 4))
+    )
+    return tuple(d if d < size else 0 for d in found)
+
+
+def _aheads(now: dict[str, int], problem: Problem) -> tuple[int, ...]:
+    """None, half and twice; from none, as often as the tiles of a task need to ask for a panel each."""
+    if not problem.packed or not problem.loops:
+        return ()
+    ahead, depth = now["ahead"], now["depth"]
+    run = depth if depth and len(problem.loops) == 1 else problem.loops[-1]
+    strips = max(1, ceil_div(problem.rows, now["rows"]) // now["row_blocks"])
+    return (0, ahead // 2, ahead * 2) if ahead else (_divisor(run, min(run, strips)),)
+
+
+def _divisor(size: int, near: int) -> int:
+    """The divisor of `size` that is nearest to `near`.
+
+    >>> _divisor(96, 30)
+    32
+    """
+    return min((d for d in range(1, size + 1) if size % d == 0), key=lambda d: abs(d - near), default=1)
 
 
 def _fits(schedule: Schedule, problem: Problem, machine: Machine) -> bool:

@@ -15,7 +15,6 @@ from ...compiler.program import Program
 from ...compiler.schedules import SCHEDULE, Entry, Schedules
 from ...passes.convert.contraction_to_vector import problem_of
 from ...passes.convert.contraction_to_vector.analysis import analyse
-from ...passes.convert.contraction_to_vector.epilogue import overlap_is_harmless
 from ...passes.convert.contraction_to_vector.schedule import Problem, Schedule, choose
 from ..schedules import Problem as Group
 from ..schedules import problems_of
@@ -101,4 +100,4 @@ def _schedule_of(group: Group) -> Schedule:
 
 def _problem(group: Group) -> Problem:
     kernel = analyse(group.kernels[0])
-    return problem_of(kernel.contraction, group.lanes or 1, overlap_is_harmless(kernel))
+    return problem_of(kernel.contraction, group.lanes or 1)

@@ -177,6 +177,15 @@ def test_neighbours_fit_the_registers_and_the_problem():
     assert all(s.rows <= 2 for s in neighbours(Schedule(2), replace(PROBLEM, rows=2), AVX2))
 
 
+def test_neighbours_block_k_and_look_ahead():
+    deep = replace(PROBLEM, depth=96, loops=(96,))
+    found = neighbours(Schedule(6), deep, AVX2)
+    assert Schedule(6, depth=48) in found and Schedule(6, ahead=16) in found
+    assert Schedule(6) in neighbours(Schedule(6, depth=48), deep, AVX2)
+    assert all(s.depth == 0 for s in neighbours(Schedule(6), replace(deep, in_memory=False), AVX2))
+    assert all(s.ahead == 0 for s in neighbours(Schedule(6), replace(deep, packed=False), AVX2))
+
+
 def test_lanes_are_whole_vectors():
     assert other_lanes(16, AVX2, PROBLEM) == [8, 32]
     assert other_lanes(8, AVX2, PROBLEM) == [16]
