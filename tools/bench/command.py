@@ -8,6 +8,8 @@ import importlib
 # group -> module (with `add_arguments(parser)` and `main(args) -> int`), and its line in the help
 GROUPS = {
     "models": (".models", "whole models against the peers, each system in its own process"),
+    "memory": (".memory", "elementwise chains, softmax, norms, reductions, transposes, gather, concat"),
+    "attention": (".attention", "attention alone and in a layer: plain, causal, padded, one token over a cache"),
     "kernels": (".kernels", "where the time of one model goes, kernel by kernel"),
     "gemm": (".gemm", "matrix products: square, skinny, by a vector, batched; float32, bfloat16, int8"),
     "conv": (".conv", "the convolutions of ResNet-50, MobileNetV2 and VGG-19, by kind"),
