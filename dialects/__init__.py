@@ -32,7 +32,7 @@ LEVELS: dict[str, dict[str, str]] = {
     },
     "buffers": {"memref": ".memref:MemRef", "bufferization": "xdsl.dialects.bufferization:Bufferization"},
     "loops": {"affine": ".affine:Affine", "scf": ".scf:Scf"},
-    "vector": {"vector": ".vector:Vector"},
+    "vector": {"vector": ".vector:Vector", "dot": ".dot:Dot"},
     "llvm": {"cf": "xdsl.dialects.cf:Cf", "llvm": ".llvm:LLVM"},
 }
 
@@ -50,6 +50,7 @@ SEMANTICS: dict[str, str] = {
     "affine": ".affine.semantics",
     "scf": ".scf.semantics",
     "vector": ".vector.semantics",
+    "dot": ".dot.semantics",
 }
 MODULES.update({name: __name__ + path for name, path in SEMANTICS.items()})
 

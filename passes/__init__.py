@@ -28,6 +28,7 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-inline-composites": ".stablehlo.inline_composites:InlineComposites",
         "stablehlo-fold-constants": ".stablehlo.fold_constants:FoldConstants",
         "stablehlo-simplify": ".stablehlo.simplify:Simplify",
+        "stablehlo-narrow-integers": ".stablehlo.narrow_integers:NarrowIntegers",
         "stablehlo-propagate-layout": ".stablehlo.propagate_layout:PropagateLayout",
         "stablehlo-outline-repeats": ".stablehlo.outline_repeats:OutlineRepeats",
         "convert-stablehlo-to-linalg": ".convert.stablehlo_to_linalg:ConvertStablehloToLinalg",
@@ -64,6 +65,7 @@ PASSES: dict[str, dict[str, str]] = {
         "convert-affine-to-scf": ".convert.affine_to_scf:ConvertAffineToScf",
         "convert-parallel-to-runtime": ".convert.parallel_to_runtime:ConvertParallelToRuntime",
         "convert-scf-to-cf": ".convert.scf_to_cf:ConvertScfToCf",
+        "convert-dot-to-llvm": ".convert.dot_to_llvm:ConvertDotToLLVM",
         "convert-to-llvm": ".convert.to_llvm:ConvertToLLVM",
     },
 }

@@ -24,6 +24,7 @@ MODULE_PHASES = (
             "cse",
             "stablehlo-simplify",
             "stablehlo-fold-constants",
+            "stablehlo-narrow-integers",
             "stablehlo-propagate-layout",
             "stablehlo-simplify",  # layout leaves transposes next to each other
             "stablehlo-fold-constants",  # and transposed weights
@@ -84,6 +85,7 @@ KERNEL_PHASES = (
             "canonicalize",
             "cse",
             "convert-scf-to-cf",
+            "convert-dot-to-llvm",
             "convert-to-llvm",
         ),
     ),
@@ -97,6 +99,7 @@ REQUIRED = frozenset(
         "convert-affine-to-scf",
         "convert-parallel-to-runtime",
         "convert-scf-to-cf",
+        "convert-dot-to-llvm",
         "convert-to-llvm",
     }
 )

@@ -12,8 +12,15 @@ last one is filled up with zeros, which the kernel never stores. Two vectors of 
 (matrix times vector) too: there nothing but the stream through B matters, and one core fetches from several places
 at once nearly twice as fast as from one, so that many narrow panels side by side are better than few wide ones. A
 right operand computed at run time is packed when it is read often enough to pay; one that is contiguous along n
-already and read by few rows is not. Contractions with fewer than four columns and those of integers stay as they are.
-A schedule given for a problem (`ctx.schedules`) may name another number of lanes.
+already and read by few rows is not. Contractions with fewer than four columns stay as they are. A schedule given for a
+problem (`ctx.schedules`) may name another number of lanes.
+
+Narrow integers whose products add up in 32 bits are packed in groups of as many neighbours along k as fill those
+(`dot.product` takes them in one step), where the left operand is contiguous along k:
+
+        %p = linalg.pack %b padding_value(%zero : i16) outer_dims_perm = [1, 0] inner_dims_pos = [1, 0]
+            inner_tiles = [16, 2] into %e : tensor<63x100xi16> -> tensor<7x32x16x2xi16>
+        maps = [(m, n, k) -> (m, k), (m, n, k) -> (n floordiv 16, k floordiv 2, n mod 16, k mod 2), ...]
 """
 
 from __future__ import annotations
@@ -27,10 +34,12 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     AnyFloat,
     FloatAttr,
+    IntegerAttr,
+    IntegerType,
     ModuleOp,
     TensorType,
 )
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -39,6 +48,7 @@ from ...compiler.context import lamina_context
 from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.schedules import Schedules
+from ...dialects.dot.ops import group_of, sum_type
 from ...dialects.linalg import GenericOp, PackOp
 from ...dialects.linalg.contraction import Contraction, match_contraction
 from ...dialects.linalg.problem_name import problem_name
@@ -73,7 +83,10 @@ class PackContractions(ModulePass):
         b = op.operands[c.rhs]
         type_ = b.type
         n = cast(AffineDimExpr, op.maps[2].results[-1]).position
-        if not isinstance(type_, TensorType) or not isinstance(type_.element_type, AnyFloat) or n not in c.n:
+        if not isinstance(type_, TensorType) or n not in c.n:
+            return
+        along, group = grouped(op, c)
+        if not isinstance(type_.element_type, AnyFloat) and group == 1:
             return
         map_ = op.maps[c.rhs]
         if not all(isinstance(e, AffineDimExpr | AffineConstantExpr) for e in map_.results):
@@ -87,14 +100,15 @@ class PackContractions(ModulePass):
         if rows < FEWEST_ROWS and not constant:
             return
         lanes = self.lanes or _given_lanes(op, schedules, constant)
-        lanes = lanes or _lanes(machine, type_.element_type.bitwidth // 8, ranges[n])
+        sum_bytes = 4 if group > 1 else cast(AnyFloat, type_.element_type).bitwidth // 8
+        lanes = lanes or _lanes(machine, sum_bytes, ranges[n])
         order = [*(d for d in c.batch if d in dims), *(d for d in c.n if d != n), n, *(d for d in dims if d in c.k)]
         source = _without_constants(op, b, map_)
-        packed = _packed(op, source, dims, order, n, lanes)
-        panel = AffineExpr.dimension(n)
-        exprs = [panel // lanes if d == n else AffineExpr.dimension(d) for d in order]
-        new_map = AffineMap(map_.num_dims, 0, (*exprs, panel % lanes))
-        _replace(op, c, packed, new_map)
+        tiles = {n: lanes, along: group} if group > 1 else {n: lanes}
+        packed = _packed(op, source, dims, order, tiles)
+        outer = [AffineExpr.dimension(d) // tiles[d] if d in tiles else AffineExpr.dimension(d) for d in order]
+        inner = [AffineExpr.dimension(d) % tile for d, tile in tiles.items()]
+        _replace(op, c, packed, AffineMap(map_.num_dims, 0, (*outer, *inner)))
 
 
 def is_constant(value: SSAValue) -> bool:
@@ -130,6 +144,10 @@ def _lanes(machine: Machine, element_bytes: int, columns: int) -> int:
     return vector if columns <= vector else 2 * vector
 
 
+def _zero(element: Attribute) -> FloatAttr | IntegerAttr:
+    return IntegerAttr(0, element) if isinstance(element, IntegerType) else FloatAttr(0.0, cast(AnyFloat, element))
+
+
 def _insert(op: Operation, before: Operation) -> None:
     op.location = before.location
     Rewriter.insert_op(op, InsertPoint.before(before))
@@ -148,21 +166,40 @@ def _without_constants(op: GenericOp, b: SSAValue, map_: AffineMap) -> SSAValue:
     return collapse(b, groups, op)
 
 
-def _packed(op: GenericOp, b: SSAValue, dims: list[int], order: list[int], n: int, lanes: int) -> SSAValue:
-    type_ = cast(TensorType, b.type)
+def grouped(op: GenericOp, c: Contraction) -> tuple[int, int]:
+    """The loop over k whose neighbours add up in one step, and how many do: 1 where there is no such loop."""
+    type_ = cast("TensorType[Attribute]", op.operands[c.rhs].type)
+    left = cast("TensorType[Attribute]", op.operands[c.lhs].type)
+    sums = cast("TensorType[Attribute]", op.outputs[0].type).element_type
+    group = group_of(type_.element_type) if isinstance(type_.element_type, IntegerType) else 0
+    inner = op.maps[c.lhs].results[-1:]
+    if not group or left.element_type != type_.element_type or sums != sum_type(type_.element_type) or not inner:
+        return -1, 1
+    if (
+        not isinstance(inner[0], AffineDimExpr)
+        or inner[0].position not in c.k
+        or loop_ranges(op)[inner[0].position] < 2
+    ):
+        return -1, 1
+    return inner[0].position, group
+
+
+def _packed(op: GenericOp, b: SSAValue, dims: list[int], order: list[int], tiles: dict[int, int]) -> SSAValue:
+    type_ = cast("TensorType[Attribute]", b.type)
     shape = dict(zip(dims, type_.get_shape(), strict=True))
-    outer = [-(-shape[d] // lanes) if d == n else shape[d] for d in order]
-    zero = arith.ConstantOp(FloatAttr(0.0, cast(AnyFloat, type_.element_type)))
-    empty = EmptyOp([], TensorType(type_.element_type, [*outer, lanes]))
+    outer = [-(-shape[d] // tiles.get(d, 1)) for d in order]
+    zero = arith.ConstantOp(_zero(type_.element_type))
+    empty = EmptyOp([], TensorType(type_.element_type, [*outer, *tiles.values()]))
+    ragged = any(shape[d] % tile for d, tile in tiles.items())
     pack = PackOp(
         b,
         empty.tensor,
-        [dims.index(n)],
-        [lanes],
-        padding_value=zero.result if shape[n] % lanes else None,
+        [dims.index(d) for d in tiles],
+        list(tiles.values()),
+        padding_value=zero.result if ragged else None,
         outer_dims_perm=[dims.index(d) for d in order],
     )
-    for new in (zero, empty, pack) if shape[n] % lanes else (empty, pack):
+    for new in (zero, empty, pack) if ragged else (empty, pack):
         _insert(new, op)
     assert pack.result is not None
     return pack.result

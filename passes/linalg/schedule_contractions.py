@@ -23,10 +23,10 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.schedules import PROBLEM, SCHEDULE, Entry
 from ...dialects.linalg.problem_name import problem_name
-from ..convert.contraction_to_vector import panel_lanes, problem_of, sum_bytes
+from ..convert.contraction_to_vector import default_schedule, panel_lanes, sum_bytes
 from ..convert.contraction_to_vector.analysis import Kernel, Unsupported, analyse, sums_in_f32
 from ..convert.contraction_to_vector.epilogue import check
-from ..convert.contraction_to_vector.schedule import Schedule, ceil_div, choose
+from ..convert.contraction_to_vector.schedule import Schedule, ceil_div
 from .pack_contractions import LANES, origin
 
 
@@ -54,7 +54,7 @@ class ScheduleContractions(ModulePass):
             function.attributes[PROBLEM] = StringAttr(name)
             if SCHEDULE not in function.attributes:
                 given = context.schedules.get(name)
-                schedule = default_schedule(kernel, context.machine)
+                schedule = default_schedule(kernel.contraction, context.machine)
                 if given is not None:
                     try:
                         schedule = given_schedule(given, kernel, schedule, context.machine)
@@ -70,12 +70,6 @@ def name_of(kernel: Kernel) -> str | None:
     constant = not any(packing.dest is contraction.b.value for packing in kernel.packings)
     right = origin(constant) if contraction.panels is not None else "in-place"
     return problem_name(contraction.op, right)
-
-
-def default_schedule(kernel: Kernel, machine: Machine) -> Schedule:
-    """What the cost model says."""
-    contraction = kernel.contraction
-    return choose(problem_of(contraction, panel_lanes(contraction, machine)), machine)
 
 
 def given_schedule(entry: Entry, kernel: Kernel, default: Schedule, machine: Machine) -> Schedule:

@@ -39,6 +39,7 @@ from ....compiler.machine import Machine
 from .analysis import Contraction, Kernel, Unsupported, analyse, sums_in_f32
 from .emit import emit
 from .epilogue import check
+from .groups import is_grouped, with_room
 from .pack import lower_pack
 from .schedule import Problem, Schedule, choose
 from .tile import k_levels
@@ -69,11 +70,11 @@ class ConvertContractionToVector(ModulePass):
         contraction = kernel.contraction
         lanes = panel_lanes(contraction, machine)
         given = self.schedule or string_attribute(function, "lamina.schedule")
-        schedule = Schedule.parse(given) if given else choose(problem_of(contraction, lanes), machine)
+        schedule = Schedule.parse(given) if given else default_schedule(contraction, machine)
         function.attributes["lamina.schedule"] = StringAttr(str(schedule))
-        if schedule.depth and sums_in_f32(contraction):
+        if schedule.depth and not sums_can_wait(contraction):
             raise LaminaError(
-                f"schedule '{schedule}': sums of 16-bit floats stay in registers over all of k",
+                f"schedule '{schedule}': sums of numbers of 16 bits and less stay in registers over all of k",
                 where=contraction.op,
                 hint="leave depth at 0",
             )
@@ -109,6 +110,17 @@ def panel_lanes(contraction: Contraction, machine: Machine) -> int:
     return 2 * machine.lanes(sum_bytes(contraction))
 
 
+def sums_can_wait(contraction: Contraction) -> bool:
+    """Whether sums may stand in the output between blocks of k."""
+    return not sums_in_f32(contraction) and not is_grouped(contraction)
+
+
+def default_schedule(contraction: Contraction, machine: Machine) -> Schedule:
+    """What the cost model says."""
+    problem = problem_of(contraction, panel_lanes(contraction, machine))
+    return choose(problem, with_room(machine, contraction))
+
+
 def problem_of(contraction: Contraction, lanes: int) -> Problem:
     """What the cost model looks at."""
     return Problem(
@@ -119,8 +131,8 @@ def problem_of(contraction: Contraction, lanes: int) -> Problem:
         element_bytes=sum_bytes(contraction),
         lanes=lanes,
         loops=tuple(level[0] for level in k_levels(contraction)),
-        packed=contraction.panels is not None,
-        in_memory=not sums_in_f32(contraction),
+        packed=contraction.panels is not None and not is_grouped(contraction),
+        in_memory=sums_can_wait(contraction),
     )
 
 

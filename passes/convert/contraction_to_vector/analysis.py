@@ -9,11 +9,20 @@ from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, MemRefType
 from xdsl.dialects.linalg.ops import YieldOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+)
 from xdsl.traits import ConstantLike
 
 from ....dialects import linalg
 from ....dialects.affine.linear_forms import Linear, access, linear_form, memref_shape, row_major_strides
+from ....dialects.dot.ops import group_of, sum_type
+from ....dialects.linalg.contraction import multiply_add
 from .packing import Packing, packing_of
 
 
@@ -23,10 +32,14 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True)
 class Panels:
-    """B in panels of `lanes` columns: panel p begins at p * stride, its lanes are contiguous."""
+    """B in panels of `lanes` columns: panel p begins at p * stride, its lanes are contiguous.
+
+    Each lane holds `group` neighbours along the innermost loop over k.
+    """
 
     lanes: int
     stride: int
+    group: int = 1
 
 
 @dataclass(frozen=True)
@@ -119,6 +132,7 @@ def analyse(function: func.FuncOp) -> Kernel:
                 raise Unsupported(f"'{op.name}' is not part of a contraction kernel")
     if contraction is None:
         raise Unsupported("there is no contraction")
+    check_groups(contraction)
     own = [fill for fill in fills if fill.output is contraction.c.value]
     if len(own) != len(fills) or len(own) > 1:
         raise Unsupported("it fills an array other than the sums")
@@ -179,6 +193,23 @@ def analyse_contraction(op: linalg.GenericOp) -> Contraction:
     )
 
 
+def check_groups(contraction: Contraction) -> None:
+    """Raises Unsupported where B is packed in groups that `dot.product` cannot take."""
+    panels = contraction.panels
+    if panels is None or panels.group == 1:
+        return
+    elements = {contraction.a.element, contraction.b.element}
+    if len(elements) > 1 or group_of(contraction.b.element) != panels.group:
+        raise Unsupported("the groups of B are not what fits a lane")
+    if multiply_add(contraction.op) is None or contraction.c.element != sum_type(contraction.b.element):
+        raise Unsupported("groups add up in 32 bits")
+    inner = contraction.k[-1] if contraction.k else -1
+    if inner < 0 or contraction.a.form.coefficients[inner] != 1:
+        raise Unsupported("A is not contiguous along the groups of B")
+    if contraction.b.form.coefficients[inner] != panels.lanes:
+        raise Unsupported("the groups of B are not along its innermost k")
+
+
 def loop_extents(op: linalg.GenericOp) -> tuple[int, ...]:
     """The trip count of every loop, from the shapes that a lone dimension indexes."""
     sizes: dict[int, int] = {}
@@ -212,26 +243,43 @@ def vector_side(forms: Sequence[Linear | None], c: Linear, iterators: Sequence[s
 
 
 def packed_access(value: SSAValue, map: AffineMap) -> tuple[Linear, int, Panels] | None:
-    """The form of `B[.., n floordiv P, k.., n mod P]` without n, then n and the panels; None for other accesses."""
+    """The form of `B[.., n floordiv P, k.., n mod P]` without n, then n and the panels; None for other accesses.
+
+    Also of `B[.., n floordiv P, k.., k floordiv G, n mod P, k mod G]`: right for every k that G divides.
+    """
     shape = memref_shape(value)
     if shape is None or not map.results:
         return None
-    last = map.results[-1]
-    match last:
-        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, AffineDimExpr(n), AffineConstantExpr(lanes)):
-            pass
+    tiles = [tile for expr in map.results[-2:] if (tile := inner_tile(expr)) is not None]
+    if not tiles or len(tiles) > len(map.results) // 2 or shape[-len(tiles) :] != tuple(size for _, size in tiles):
+        return None
+    (n, lanes), group = tiles[0], tiles[1][1] if len(tiles) == 2 else 1
+    strides = row_major_strides(shape)
+    exprs: list[AffineExpr] = []
+    steps: list[int] = []
+    stride = None
+    for expr, step in zip(map.results[: -len(tiles)], strides, strict=False):
+        if expr == AffineDimExpr(n) // lanes:
+            stride = step
+        elif len(tiles) == 2 and expr == AffineDimExpr(tiles[1][0]) // group:
+            exprs.append(AffineDimExpr(tiles[1][0]))
+            steps.append(step // group)
+        else:
+            exprs.append(expr)
+            steps.append(step)
+    form = linear_form(exprs, steps, map.num_dims)
+    if stride is None or form is None or form.coefficients[n]:
+        return None
+    return form, n, Panels(lanes, stride, group)
+
+
+def inner_tile(expr: AffineExpr) -> tuple[int, int] | None:
+    """(d, size) where the subscript is `d mod size`."""
+    match expr:
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mod, AffineDimExpr(d), AffineConstantExpr(size)):
+            return d, size
         case _:
             return None
-    strides = row_major_strides(shape)
-    panel = AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, AffineDimExpr(n), AffineConstantExpr(lanes))
-    rest = [(e, s) for e, s in zip(map.results[:-1], strides[:-1], strict=True) if e != panel]
-    if len(rest) != len(map.results) - 2 or shape[-1] != lanes:
-        return None
-    form = linear_form([e for e, _ in rest], [s for _, s in rest], map.num_dims)
-    if form is None or form.coefficients[n]:
-        return None
-    stride = next(s for e, s in zip(map.results, strides, strict=True) if e == panel)
-    return form, n, Panels(lanes, stride)
 
 
 def accumulation(block: Block) -> tuple[Operation, Operation | None]:

@@ -13,6 +13,7 @@ from xdsl.rewriter import InsertPoint
 
 from .analysis import Kernel
 from .epilogue import overlap_is_harmless
+from .groups import GroupWriter, is_grouped
 from .loops import D, Loops
 from .schedule import SMALL, Schedule, ceil_div
 from .spot import Columns
@@ -75,7 +76,7 @@ def emit(kernel: Kernel, schedule: Schedule, lanes: int, cores: int) -> None:
     arrays = [contraction.a.value, contraction.b.value, contraction.c.value]
     arrays += [value for op in kernel.epilogue for value in (*op.inputs, *op.outputs)]
     flats = {value: code.flat(value) for value in dict.fromkeys(arrays)}
-    writer = TileWriter(code, kernel, flats, schedule)
+    writer = (GroupWriter if is_grouped(contraction) else TileWriter)(code, kernel, flats, schedule)
     overlap = not schedule.depth and overlap_is_harmless(kernel)  # sums that wait in memory are added to once
     strips = covers(contraction.extent(contraction.m), schedule.rows, overlap)
     for columns in column_runs(kernel, lanes):

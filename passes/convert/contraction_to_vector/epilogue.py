@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import MemRefType, VectorType
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType
 from xdsl.dialects.linalg.ops import YieldOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from ....dialects import linalg, vector
 from ....dialects.affine.linear_forms import Linear, access
+from ....dialects.memref import AllocaOp
+from ...bufferization.layout import SCRATCH
 from .analysis import Contraction, Kernel, Unsupported
 from .spot import TilePlace
 
@@ -113,3 +115,14 @@ def overlap_is_harmless(kernel: Kernel) -> bool:
             return False
         held.update(op.outputs)
     return True
+
+
+def unread_arrays(kernel: Kernel) -> set[SSAValue]:
+    """The kernel's own memory that only its epilogue reads: what is meant for it may stay in registers."""
+    function = kernel.function
+    scratch = function.attributes.get(SCRATCH)
+    count = scratch.value.data if isinstance(scratch, IntegerAttr) else 0
+    own: set[SSAValue] = {op.memref for op in function.body.block.ops if isinstance(op, AllocaOp)}
+    own.update(function.body.block.args[len(function.body.block.args) - count :])
+    written = {value for op in kernel.epilogue for value in op.outputs}
+    return (own & written) | (own & {kernel.contraction.c.value} if kernel.fill is not None else set())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from xdsl.dialects.builtin import MemRefType, VectorType
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
@@ -14,8 +12,8 @@ from ....dialects import vector
 from ....dialects.affine.linear_forms import memref_shape, row_major_strides
 from .analysis import Unsupported
 from .loops import D, Loops
+from .pack_groups import lower_grouped_pack, nest
 from .packing import Packing
-from .schedule import SMALL
 from .spot import zero
 
 
@@ -24,6 +22,9 @@ def lower_pack(packing: Packing, machine: Machine) -> None:
 
     The lanes are a vector where the source is contiguous along them, else a loop.
     """
+    if packing.group > 1:
+        lower_grouped_pack(packing, machine)
+        return
     source, dest = memref_shape(packing.source), memref_shape(packing.dest)
     if source is None or dest is None:
         raise Unsupported("a packing of buffers that are not static")
@@ -72,22 +73,3 @@ def lower_pack(packing: Packing, machine: Machine) -> None:
         copy(None, lanes)
     if rest:
         copy(whole, rest)
-
-
-def nest(code: Loops, extents: list[int], body: Callable[[list[SSAValue | None]], None], cores: int) -> None:
-    """Loops over `extents`, the outermost with more than one round in parallel when there is enough to do."""
-    total = 1
-    for extent in extents:
-        total *= extent
-    first = next((i for i, extent in enumerate(extents) if extent > 1), -1)
-
-    def at(chosen: list[SSAValue | None]) -> None:
-        level = len(chosen)
-        if level == len(extents):
-            body(chosen)
-        elif level == first and cores > 1 and total * 16 >= SMALL:
-            code.parallel(extents[level], lambda i: at([*chosen, i]))
-        else:
-            code.count(extents[level], lambda i: at([*chosen, i]))
-
-    at([])

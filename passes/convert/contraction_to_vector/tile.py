@@ -15,7 +15,7 @@ from xdsl.ir.affine import AffineExpr
 from ....dialects import vector
 from ....dialects.affine.linear_forms import is_linear
 from .analysis import Contraction, Kernel, sums_in_f32
-from .epilogue import Epilogue
+from .epilogue import Epilogue, unread_arrays
 from .lookahead import Lookahead
 from .loops import D, Loops
 from .schedule import Schedule, ceil_div
@@ -51,6 +51,7 @@ class TileWriter:
         self.depth = schedule.depth
         self.lookahead = self._lookahead(schedule.ahead) if self._can_ask(schedule.ahead) else None
         self.epilogue = Epilogue(kernel, flats)
+        self.unread = unread_arrays(kernel)
         self.in_f32 = sums_in_f32(kernel.contraction)
         self.sum_type: Attribute = f32 if self.in_f32 else kernel.contraction.c.element
 
@@ -117,7 +118,8 @@ class TileWriter:
         for (row, panel), total in zip(spots, sums, strict=True):
             held = self.epilogue.apply(place, row, panel, self.stored(total, place.lanes))
             for array, value in held.items():
-                self.store(place, row, panel, array, value)
+                if array not in self.unread:
+                    self.store(place, row, panel, array, value)
         return ()
 
     def keep(self, place: TilePlace, spots: Sequence[tuple[int, int]], sums: Sequence[SSAValue]) -> tuple[()]:

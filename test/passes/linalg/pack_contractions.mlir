@@ -93,3 +93,38 @@ func.func @depthwise(%x: tensor<6x6x8xf32>, %w: tensor<3x3x8xf32>, %c: tensor<4x
   } -> tensor<4x4x8xf32>
   func.return %y : tensor<4x4x8xf32>
 }
+
+// Integers of 16 bits: pairs along k lie together, the last one filled up.
+// CHECK-LABEL: func.func @pairs
+func.func @pairs(%a: tensor<13x33xi16>, %b: tensor<33x20xi16>, %c: tensor<13x20xi32>) -> tensor<13x20xi32> {
+  // CHECK: linalg.pack %b padding_value({{.*}} : i16) outer_dims_perm = [1, 0] inner_dims_pos = [1, 0] inner_tiles = [16, 2] into {{.*}} : tensor<33x20xi16> -> tensor<2x17x16x2xi16>
+  // CHECK: affine_map<(d0, d1, d2) -> ((d1 floordiv 16), (d2 floordiv 2), (d1 mod 16), (d2 mod 2))>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<13x33xi16>, tensor<33x20xi16>) outs(%c : tensor<13x20xi32>) {
+  ^bb0(%l: i16, %r: i16, %o: i32):
+    %u = arith.extsi %l : i16 to i32
+    %v = arith.extsi %r : i16 to i32
+    %p = arith.muli %u, %v : i32
+    %s = arith.addi %o, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<13x20xi32>
+  func.return %y : tensor<13x20xi32>
+}
+
+// The left operand is not contiguous along k, and 32-bit products have no such instruction: both stay.
+// CHECK-LABEL: func.func @not_in_groups
+func.func @not_in_groups(%a: tensor<33x13xi16>, %b: tensor<33x20xi16>, %d: tensor<13x20xi32>, %c: tensor<13x20xi32>) -> tensor<13x20xi32> {
+  // CHECK-NOT: linalg.pack
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (k, m)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %b : tensor<33x13xi16>, tensor<33x20xi16>) outs(%c : tensor<13x20xi32>) {
+  ^bb0(%l: i16, %r: i16, %o: i32):
+    %u = arith.extsi %l : i16 to i32
+    %v = arith.extsi %r : i16 to i32
+    %p = arith.muli %u, %v : i32
+    %s = arith.addi %o, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<13x20xi32>
+  func.return %y : tensor<13x20xi32>
+}

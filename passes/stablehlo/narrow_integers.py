@@ -1,0 +1,58 @@
+"""stablehlo-narrow-integers: integer products are taken of the narrowest operands that hold the same numbers.
+
+before: %x = stablehlo.convert %0 : (tensor<4x64xui8>) -> tensor<4x64xi32>
+        %d = stablehlo.subtract %x, %zero_point : tensor<4x64xi32>                  // -255 .. 255
+        %y = stablehlo.dot_general %d, %w : (tensor<4x64xi32>, tensor<64x8xi32>) -> tensor<4x8xi32>
+after:  %x = stablehlo.convert %0 : (tensor<4x64xui8>) -> tensor<4x64xi16>
+        %d = stablehlo.subtract %x, %zero_point : tensor<4x64xi16>
+        %y = stablehlo.dot_general %d, %w : (tensor<4x64xi16>, tensor<64x8xi16>) -> tensor<4x8xi32>
+
+That is how quantised models come in: 8 bits, widened, less a zero point. Processors multiply pairs of 16 bits and
+add them up in 32 at twice the rate of floats. The range of each operand is proved from the ops that make it (constants
+by their elements); sums are those of the wide product, to the bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerType, ModuleOp, i32
+from xdsl.passes import ModulePass
+
+from ...compiler.context import lamina_context
+from ...compiler.rewriting import GreedyRewriter
+from ...dialects.stablehlo import ConvolutionOp, DotGeneralOp
+from ...dialects.stablehlo.canonical.contraction import dot_like
+from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type
+from ...dialects.stablehlo.canonical.windows import convolution_like
+from .integer_ranges import narrowed, type_range, value_range
+
+narrows = RuleTable()
+i16 = IntegerType(16)
+
+
+@dataclass(frozen=True)
+class NarrowIntegers(ModulePass):
+    """Products of 32-bit integers that are known to fit become products of 16-bit ones, summed in 32."""
+
+    name = "stablehlo-narrow-integers"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        ours = lamina_context(ctx)
+        GreedyRewriter(ours, narrows.patterns(ours.weights), fold=False).run(op)
+
+
+@narrows(DotGeneralOp, ConvolutionOp)
+def sixteen_bits(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
+    operands = (op.lhs, op.rhs)
+    if any(element_type(v) != i32 for v in (*operands, op.result)):
+        return None
+    for value in operands:
+        found = value_range(value, b)
+        if found is None or not found.within(type_range(i16)):
+            return None
+    lhs, rhs = (narrowed(value, i16, b) for value in operands)
+    if isinstance(op, DotGeneralOp):
+        return b.value(dot_like(op, lhs, rhs))
+    return b.value(convolution_like(op, lhs, rhs))
