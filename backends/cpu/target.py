@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.dialects.builtin import StringAttr
 
@@ -78,7 +79,11 @@ class CpuTarget:
         return None if artefact is None else NativeExecutable(artefact, self.machine, options.threads)
 
     def _identity(self, options: Options) -> str:
-        return f"{self.machine!r}|{PHASES!r}|{self.schedules(options).digest}"
+        return f"{self._machine(options)!r}|{PHASES!r}|{self.schedules(options).digest}"
+
+    def _machine(self, options: Options) -> Machine:
+        """The machine with as many cores as there will be threads: what is cut for two runs slower on one."""
+        return replace(self.machine, cores=options.threads) if options.threads else self.machine
 
     def schedules(self, options: Options) -> Schedules:
         """The schedules that are given: those of the options, else what the tuning database has of this machine."""
@@ -193,7 +198,7 @@ class CpuTarget:
     def _copy(self, program: Program, options: Options) -> Program:
         copy = program.clone()
         copy.context = copy.context.clone()
-        copy.context.machine = self.machine
+        copy.context.machine = self._machine(options)
         copy.context.schedules = self.schedules(options)
         return copy
 
