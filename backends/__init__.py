@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..compiler.artefact import Artefact
+from ..compiler.compile_times import CompileTimes
 from ..compiler.diagnostics import LaminaError
 from ..compiler.program import Program
 from ..compiler.schedules import Schedules
@@ -46,7 +47,7 @@ class Options:
     """How to compile. `threads` None means every core; `on_level(level, program, seconds)` watches the descent.
 
     `schedules` None means what the tuning database has, and where that has nothing, or with `cache` off, what the cost
-    model says.
+    model says. `times` collects where compilation takes its time.
     """
 
     threads: int | None = None
@@ -55,6 +56,7 @@ class Options:
     on_level: Callable[[str, Program, float], None] | None = None
     source: Source | None = None
     schedules: Schedules | None = None
+    times: CompileTimes | None = None
 
 
 class Target(Protocol):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ShapedType, StringAttr
 
 from .diagnostics import LaminaError
-from .pass_manager import PassManager
+from .pass_manager import Instrumentation, PassManager
 from .pipelines import PassTable, parse_pipeline
 from .program import LEVEL, Program, main_function
 
@@ -65,15 +65,17 @@ def descend(
     *,
     verify_each: bool = False,
     on_level: Callable[[str, Program, float], None] | None = None,
+    instrumentations: Sequence[Instrumentation] = (),
 ) -> None:
     """Runs `phases` on `program` in place; verifies after each phase (after each pass with `verify_each`).
 
-    `on_level(level, program, seconds)` is called on every landing.
+    `on_level(level, program, seconds)` is called on every landing; `instrumentations` watch the passes.
     """
     for phase in phases:
         start = time.perf_counter()
         passes = parse_pipeline(",".join(phase.passes), table)
-        PassManager(program.context, passes, verify_each=verify_each).run(program.module)
+        manager = PassManager(program.context, passes, verify_each=verify_each, instrumentations=instrumentations)
+        manager.run(program.module)
         program.module.attributes[LEVEL] = StringAttr(phase.level)
         if on_level is not None:
             on_level(phase.level, program, time.perf_counter() - start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from ..backends import Options
 from ..backends import target as find_target
 from ..backends.cpu.target import CpuTarget
 from ..compiler.artefact import written_whole
+from ..compiler.compile_times import CompileTimes
 from ..compiler.diagnostics import LaminaError
 from ..compiler.program import Program
 from ..compiler.schedules import Schedules
@@ -18,7 +20,7 @@ from . import api
 from .run import parse_shapes
 from .schedules import add_schedules_argument, problems_of, read_schedules, schedules_text, show_warnings
 from .sources import read_program, whole, with_shapes, write_program
-from .summary import DescentLog
+from .summary import DescentLog, show_times
 
 NATIVE = (".o", ".ll", ".s", ".so")
 
@@ -39,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, help="how many threads compiled code uses (default: all cores)")
     add_schedules_argument(parser)
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the on-disk cache")
-    parser.add_argument("--timing", action="store_true", help="show the time of each level")
+    parser.add_argument("--timing", action="store_true", help="show the time of each level, pass and kernel")
+    parser.add_argument("--timing-json", type=Path, metavar="FILE", help="write these times as JSON")
 
 
 def _write_schedules(program: Program, args: argparse.Namespace, options: Options) -> None:
@@ -58,10 +61,13 @@ def main(args: argparse.Namespace) -> int:
     """Runs the command."""
     start = time.perf_counter()
     log = DescentLog()
+    timed = args.timing or args.timing_json is not None
+    times = CompileTimes()
     options = Options(
         threads=args.threads,
         cache=not args.no_cache,
-        on_level=log if args.timing else None,
+        on_level=log if timed else None,
+        times=times if timed else None,
         schedules=read_schedules(args),
     )
     program = whole(with_shapes(read_program(args.model), parse_shapes(args.shape)))
@@ -84,7 +90,13 @@ def main(args: argparse.Namespace) -> int:
             raise LaminaError(
                 f"cannot write files of kind '{suffix}'", hint="expected .lamx, .o, .so, .s, .ll, .mlir or .schedules"
             )
-    if log.rows:
+    seconds = time.perf_counter() - start
+    if args.timing:
         log.show()
-    print(f"wrote {output} in {time.perf_counter() - start:.2f} s", file=sys.stderr)
+        show_times(times)
+    if args.timing_json is not None:
+        told = {"wall": seconds, "levels": [{"name": row[0], "seconds": row[3]} for row in log.rows], **times.to_json()}
+        with written_whole(args.timing_json) as file:
+            file.write(json.dumps(told, indent=1).encode())
+    print(f"wrote {output} in {seconds:.2f} s", file=sys.stderr)
     return 0

@@ -6,7 +6,10 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field
 
+from ..backends import Options
+from ..compiler.compile_times import CompileTimes
 from ..compiler.program import Program
+from . import api
 
 
 @dataclass
@@ -34,3 +37,53 @@ class DescentLog:
         for level, ops, frequent, seconds in self.rows:
             table.add_row(level, str(ops) if ops else "", frequent, f"{seconds:.2f}")
         Console(file=sys.stderr).print(table)
+
+
+MOST_KERNELS = 15
+
+
+def profile_compilation(model: str) -> None:
+    """Compiles a model without the caches and prints where the time goes."""
+    times = CompileTimes()
+    api.compile(model, options=Options(cache=False, times=times))
+    print(f"{model}:", file=sys.stderr)
+    show_times(times)
+
+
+def show_times(times: CompileTimes) -> None:
+    """Prints on stderr what each pass took on the whole model and over all kernels, then the kernels that took longest.
+
+    In seconds of CPU time. Kernels compile in several processes at once: the wall clock shows less than their sum.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(file=sys.stderr)
+    passes = Table(title="Passes, CPU time", title_justify="left", box=None, pad_edge=False)
+    for name in ("pass", "seconds", "whole model", "all kernels"):
+        passes.add_column(name, justify="left" if name == "pass" else "right", no_wrap=True, min_width=len(name))
+    for name, module, kernels in times.passes():
+        passes.add_row(name, f"{module + kernels:.3f}", *(f"{x:.3f}" if x else "" for x in (module, kernels)))
+    console.print(passes)
+    done = [kernel for kernel in times.by_kernel() if not kernel.cached]
+    if len(done) < len(times.kernels):
+        print(f"{len(times.kernels) - len(done)} kernels were in the cache (--no-cache times them)", file=sys.stderr)
+    if not done:
+        if not times.kernels:
+            print("the kernels were in the cache or not needed (--no-cache times them)", file=sys.stderr)
+        return
+    table = Table(title="Kernels, CPU time", title_justify="left", box=None, pad_edge=False)
+    for name in ("kernel", "seconds", "passes", "LLVM", "bytes", "from"):
+        side = "left" if name in ("kernel", "from") else "right"
+        width = max(len(kernel.name) for kernel in done) if name == "kernel" else len(name) + 1
+        table.add_column(name, justify=side, no_wrap=True, min_width=width)
+    for kernel in done[:MOST_KERNELS]:
+        cells = (f"{x:.3f}" for x in (kernel.total, kernel.lowering, kernel.llvm))
+        table.add_row(kernel.name, *cells, str(kernel.code_bytes or ""), kernel.origin[:40])
+    rest = done[MOST_KERNELS:]
+    if rest:
+        sums = (sum(k.total for k in rest), sum(k.lowering for k in rest), sum(k.llvm for k in rest))
+        table.add_row(f"{len(rest)} others", *(f"{x:.3f}" for x in sums), "", "")
+    sums = (sum(k.total for k in done), sum(k.lowering for k in done), sum(k.llvm for k in done))
+    table.add_row("all", *(f"{x:.3f}" for x in sums), "", "")
+    console.print(table)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...compiler.artefact import written_whole
+from ...compiler.compile_times import KernelTimes, now
 from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.program import Program
@@ -122,10 +123,19 @@ def _linked(program: Program, machine: Machine, wrapper: str, options: Options):
     load_passes(KERNEL_PHASES)
 
     def work(i: int) -> bytes:
-        text = lowered_text(parts[i], program.context, verify_each=options.verify_each)
-        return optimise(text, machine).as_bitcode()
+        spent = KernelTimes("")
+        text = lowered_text(parts[i], program.context, verify_each=options.verify_each, spent=spent)
+        start = now()
+        code = optimise(text, machine).as_bitcode()
+        spent.llvm = now() - start
+        return spent.with_payload(code)
 
-    codes = dict(parallel_map(work, len(parts), usable_cores(), [part.name for part in parts]))
+    codes: dict[int, bytes] = {}
+    for i, data in parallel_map(work, len(parts), usable_cores(), [part.name for part in parts]):
+        spent = KernelTimes(parts[i].name)
+        codes[i] = spent.take(data)
+        if options.times is not None:
+            options.times.kernels.append(spent)
     binding = llvm()
     whole = optimise(with_target(runtime_ir(machine), machine), machine)
     for i in range(len(parts)):

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Operation, Region
 from xdsl.printer import Printer
 
+from ...compiler.compile_times import CompileTimes, KernelTimes, PassTimes, now
 from ...compiler.context import LaminaContext
 from ...compiler.descent import Phase, descend
 from ...compiler.diagnostics import LaminaError, describe_location
@@ -75,10 +76,12 @@ def build(
     jobs: int | None = None,
     verify_each: bool = False,
     phases: Sequence[Phase] = KERNEL_PHASES,
+    times: CompileTimes | None = None,
 ) -> BuiltModel:
     """Compiles a module of the buffers level (`@main` and kernels) for the machine in `context`.
 
-    `phases` are what a kernel goes through; `jobs` how many processes compile. The module is left unchanged.
+    `phases` are what a kernel goes through; `jobs` how many processes compile; `times` is told of each kernel. The
+    module is left unchanged.
     Raises LaminaError for what cannot be lowered.
     """
     parts, kernels = split(module, context, phases)
@@ -90,21 +93,29 @@ def build(
                 objects[i] = found
     for i, kernel in enumerate(kernels):
         kernel.cached = i in objects
+    spent = [KernelTimes(part.name, cached=i in objects) for i, part in enumerate(parts)]
+    for each, kernel in zip(spent, kernels, strict=False):
+        each.origin = kernel.origins[0] if kernel.origins else ""
     todo = [i for i in range(len(parts)) if i not in objects]
     todo.sort(key=lambda i: -sum(1 for _ in parts[i].module.walk()))  # the longest first, for an even end
     if todo:
         load_passes(phases)
 
         def work(number: int) -> bytes:
-            return compile_part(parts[todo[number]], context, verify_each=verify_each)
+            spent = KernelTimes("")
+            return spent.with_payload(compile_part(parts[todo[number]], context, verify_each=verify_each, spent=spent))
 
         names = [parts[i].name for i in todo]
         for number, data in parallel_map(work, len(todo), jobs or usable_cores(), names):
-            objects[todo[number]] = data
+            objects[todo[number]] = spent[todo[number]].take(data)
             if cache is not None:
-                cache.put(parts[todo[number]].key, data)
+                cache.put(parts[todo[number]].key, objects[todo[number]])
     if cache is not None:
         cache.trim()
+    if times is not None:
+        for i, each in enumerate(spent):
+            each.code_bytes = len(objects[i])
+        times.kernels.extend(spent)
     return BuiltModel(
         objects=[objects[i] for i in range(len(parts))],
         arena_bytes=arena_bytes(module),
@@ -125,16 +136,30 @@ def build_whole(
     )
 
 
-def compile_part(part: Part, context: LaminaContext, *, verify_each: bool = False) -> bytes:
-    """The object of one kernel, or of `@main`."""
-    return object_code(optimise(lowered_text(part, context, verify_each=verify_each), context.machine), context.machine)
+def compile_part(
+    part: Part, context: LaminaContext, *, verify_each: bool = False, spent: KernelTimes | None = None
+) -> bytes:
+    """The object of one kernel, or of `@main`; `spent` is told how long that took."""
+    text = lowered_text(part, context, verify_each=verify_each, spent=spent)
+    start = now()
+    data = object_code(optimise(text, context.machine), context.machine)
+    if spent is not None:
+        spent.llvm = now() - start
+    return data
 
 
-def lowered_text(part: Part, context: LaminaContext, *, verify_each: bool = False) -> str:
+def lowered_text(
+    part: Part, context: LaminaContext, *, verify_each: bool = False, spent: KernelTimes | None = None
+) -> str:
     """The LLVM IR of one kernel, or of `@main`, before LLVM's own passes."""
     program = Program(part.module, context)
-    descend(program, part.phases, all_passes(), verify_each=verify_each)
-    return module_text(program.module, context.machine)
+    watchers = [] if spent is None else [PassTimes(spent.passes)]
+    descend(program, part.phases, all_passes(), verify_each=verify_each, instrumentations=watchers)
+    start = now()
+    text = module_text(program.module, context.machine)
+    if spent is not None:
+        spent.text = now() - start
+    return text
 
 
 def load_passes(phases: Sequence[Phase]) -> None:

@@ -133,7 +133,9 @@ class CpuTarget:
         cache = KernelCache() if options.cache else None
         start = time.perf_counter()
         if KERNEL_PHASES[0] in below:
-            built = build(lowered.module, lowered.context, cache=cache, verify_each=options.verify_each)
+            built = build(
+                lowered.module, lowered.context, cache=cache, verify_each=options.verify_each, times=options.times
+            )
         else:
             built = build_whole(lowered.module, lowered.context, below, verify_each=options.verify_each)
         if options.on_level is not None:
@@ -206,7 +208,14 @@ class CpuTarget:
         for phase in phases:
             if phase.level in ("linalg", "buffers"):
                 program.record_signature()  # types below no longer tell signedness and which argument is an output
-            descend(program, [phase], all_passes(), verify_each=options.verify_each, on_level=options.on_level)
+            descend(
+                program,
+                [phase],
+                all_passes(),
+                verify_each=options.verify_each,
+                on_level=options.on_level,
+                instrumentations=[] if options.times is None else [options.times.module],
+            )
             if phase.level == "buffers" and options.schedules is not None:
                 _tell_unused(options.schedules, program)
 

@@ -9,6 +9,8 @@ import sys
 import tempfile
 import time
 
+from ..summary import profile_compilation
+
 SCRIPT = """
 import sys, time, lamina
 start = time.perf_counter()
@@ -20,6 +22,7 @@ print(time.perf_counter() - start)
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the group."""
     parser.add_argument("models", nargs="*", default=["onnx:resnet50"], help="ONNX files or onnx:NAME")
+    parser.add_argument("--no-profile", dest="profile", action="store_false", help="no times by pass and by kernel")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -39,4 +42,7 @@ def main(args: argparse.Namespace) -> int:
                 )
                 cells += [float(done.stdout), time.perf_counter() - start]
         print(f"{os.path.basename(model):<32}" + "".join(f"{c:>9.2f}" for c in cells), flush=True)
+    if args.profile:
+        for model in args.models:
+            profile_compilation(model)
     return 0
