@@ -20,11 +20,13 @@ _SMALL = {
         *(0.0051895263604819775, -0.0008020754321478307, 7.888799882493913e-05),
     ),
 }
-# log(erfc(t)) for 1 <= t <= 4; beyond, erf is 1 in f32
-_LOG_ERFC = (
-    *(0.00018802590784616768, -1.1295783519744873, -0.6332200169563293, -0.10841844230890274),
-    *(0.02520817331969738, -0.004204531200230122, 0.0004413302813190967, -2.1686337277060375e-05),
+# log2(erfc(t)) for 1 <= t <= 4; beyond, erf is 1 in f32
+_LOG2_ERFC = (
+    *(-0.0005103009170852602, -1.6259751319885254, -0.9207648634910583, -0.14865168929100037, 0.0314585417509079),
+    *(-0.004240993410348892, 0.0002677312586456537),
 )
+# 2^r for |r| <= 1/2, to what counts beside 1
+_EXP2 = (1.0, 0.6931470036506653, 0.24022246897220612, 0.0555071085691452, 0.009671292267739773, 0.0013269535265862942)
 # exp(t^2) erfc(t) in (t - 2)/(t + 2) for 1 <= t <= 6; beyond, erf is 1 in f64
 _ERFCX = (
     *(0.25539567631050575, -0.4271858474139584, 0.24165819424246643, -0.07897858101573109, 0.0037328924043303646),
@@ -39,11 +41,16 @@ def erf(e: Numbers, x: SSAValue) -> SSAValue:
     """The error function."""
     a = e.abs(x)
     near = e.mul(x, e.poly(e.mul(x, x), _SMALL[e.double]))
-    t = e.at_most(a, 6.0 if e.double else 4.0)
-    far = e.sub(e.c(1.0), _erfc_f64(e, t) if e.double else exp(e, e.poly(t, _LOG_ERFC)))
+    far = _far_f64(e, e.at_most(a, 6.0)) if e.double else _far_f32(e, e.at_most(a, 4.0))
     return e.select(e.cmp("olt", a, e.c(1.0)), near, e.copysign(far, x))
 
 
-def _erfc_f64(e: Numbers, t: SSAValue) -> SSAValue:
+def _far_f32(e: Numbers, t: SSAValue) -> SSAValue:
+    exponent = e.poly(t, _LOG2_ERFC)
+    whole, biased = e.round_to_biased(exponent, e.bias)
+    return e.fma(e.neg(e.in_exponent(biased)), e.poly(e.sub(exponent, whole), _EXP2), e.c(1.0))
+
+
+def _far_f64(e: Numbers, t: SSAValue) -> SSAValue:
     u = e.div(e.sub(t, e.c(2.0)), e.add(t, e.c(2.0)))
-    return e.mul(exp(e, e.neg(e.mul(t, t))), e.poly(u, _ERFCX))
+    return e.sub(e.c(1.0), e.mul(exp(e, e.neg(e.mul(t, t))), e.poly(u, _ERFCX)))

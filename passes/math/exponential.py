@@ -49,21 +49,29 @@ _LOG = {
     False: (0.6666677594184875, 0.39977356791496277, 0.2987711429595947),
 }
 
+# (log(1+f) - f + f^2/2) / f^3 for 1+f between sqrt(1/2) and sqrt(2): f32 needs no division
+_LOG_DIRECT = (
+    *(0.3333333134651184, -0.2500081956386566, 0.2000124156475067, -0.166234090924263, 0.14201581478118896),
+    *(-0.1315961331129074, 0.12762197852134705, -0.0763639509677887),
+)
+
 
 def exp(e: Numbers, x: SSAValue) -> SSAValue:
     """e^x."""
     low, high = (-746.0, 711.0) if e.double else (-104.0, 90.0)  # below, e^x is 0; above, infinite
     x = e.at_most(e.at_least(x, low), high)
-    whole, k = e.round_to_int(e.mul(x, e.c(LOG2E)))
+    whole, biased = e.round_to_biased(x, 2 * e.bias, LOG2E)
     hi, lo = _LN2[e.double]
     r = e.fma(whole, e.c(-lo), e.fma(whole, e.c(-hi), x))
-    return e.scale(exp_of_rest(e, r), k)
+    # 2^k in two factors, each with half of k and once the bias: results may be subnormal or overflow rightly
+    half = e.int(arith.ShRUIOp, biased, e.n(1))
+    rest = e.int(arith.SubiOp, biased, half)
+    return e.mul(e.mul(exp_of_rest(e, r), e.in_exponent(half)), e.in_exponent(rest))
 
 
 def exp_of_rest(e: Numbers, r: SSAValue) -> SSAValue:
     """e^r for |r| <= ln(2)/2."""
-    square = e.mul(r, r)
-    return e.add(e.fma(square, e.poly(r, _EXP[e.double]), r), e.c(1.0))
+    return e.poly(r, (1.0, 1.0, *_EXP[e.double]))
 
 
 def exp2(e: Numbers, x: SSAValue) -> SSAValue:
@@ -94,18 +102,26 @@ def expm1(e: Numbers, x: SSAValue) -> SSAValue:
     return e.select(e.cmp("oeq", x, e.c(0.0)), x, result)  # keeps -0
 
 
-def split(e: Numbers, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """x > 0 as m 2^k with m between sqrt(1/2) and sqrt(2); k is a float."""
-    tiny = e.cmp("olt", x, e.c(float(np.finfo(np.float64 if e.double else np.float32).tiny)))
+def split(e: Numbers, x: SSAValue, *, subnormal: bool = True) -> tuple[SSAValue, SSAValue]:
+    """x > 0 as m 2^k with m between sqrt(1/2) and sqrt(2); k is a float. `subnormal`: whether x may be."""
     shift = 54 if e.double else 25
-    x = e.select(tiny, e.mul(x, e.c(2.0**shift)), x)
+    tiny = None
+    if subnormal:
+        tiny = e.cmp("olt", x, e.c(float(np.finfo(np.float64 if e.double else np.float32).tiny)))
+        x = e.select(tiny, e.mul(x, e.c(2.0**shift)), x)
     root = math.sqrt(0.5)
     offset = int(np.float64(root).view(np.int64)) if e.double else int(np.float32(root).view(np.int32))
     moved = e.int(arith.SubiOp, e.bits(x), e.n(offset))
     k = e.small_int_to_float(e.int(arith.ShRSIOp, moved, e.n(e.mantissa_bits)))
     low = e.int(arith.AndIOp, moved, e.n((1 << e.mantissa_bits) - 1))
     m = e.from_bits(e.int(arith.AddiOp, low, e.n(offset)))
-    return m, e.sub(k, e.select(tiny, e.c(float(shift)), e.c(0.0)))
+    return m, k if tiny is None else e.sub(k, e.select(tiny, e.c(float(shift)), e.c(0.0)))
+
+
+def _is_special(e: Numbers, x: SSAValue) -> SSAValue:
+    """Whether x is not a positive, finite number of full precision."""
+    finfo = np.finfo(np.float64 if e.double else np.float32)
+    return e.either(e.cmp("ult", x, e.c(float(finfo.tiny))), e.cmp("ugt", x, e.c(float(finfo.max))))
 
 
 def _log_parts(e: Numbers, f: SSAValue) -> tuple[SSAValue, SSAValue]:
@@ -126,13 +142,29 @@ def _specials(e: Numbers, x: SSAValue, result: SSAValue) -> SSAValue:
 
 
 def log(e: Numbers, x: SSAValue) -> SSAValue:
-    """Natural logarithm."""
-    m, k = split(e, x)
-    f = e.sub(m, e.c(1.0))
-    h, t = _log_parts(e, f)
+    """Natural logarithm. Where all lanes are normal numbers, nothing else is looked at."""
+
+    def slow(e: Numbers) -> list[SSAValue]:
+        return [_specials(e, x, _log(e, x, subnormal=True))]
+
+    return e.rarely(_is_special(e, x), slow, lambda e: [_log(e, x, subnormal=False)])[0]
+
+
+def _log(e: Numbers, x: SSAValue, *, subnormal: bool) -> SSAValue:
+    m, k = split(e, x, subnormal=subnormal)
+    return log_of_parts(e, e.sub(m, e.c(1.0)), k, None)
+
+
+def log_of_parts(e: Numbers, f: SSAValue, k: SSAValue, correction: SSAValue | None) -> SSAValue:
+    """log(1 + f) + k ln 2, and a small correction."""
     hi, lo = _LN2_SHORT[e.double]
-    small = e.sub(h, e.fma(k, e.c(lo), t))
-    return _specials(e, x, e.fma(k, e.c(hi), e.sub(f, small)))
+    if e.double:
+        h, t = _log_parts(e, f)
+    else:
+        square = e.mul(f, f)
+        h, t = e.mul(square, e.c(0.5)), e.mul(e.mul(square, f), e.poly(f, _LOG_DIRECT))
+    low = e.fma(k, e.c(lo), t if correction is None else e.add(t, correction))
+    return e.fma(k, e.c(hi), e.sub(f, e.sub(h, low)))
 
 
 def _log_of_mantissa(e: Numbers, x: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
@@ -183,8 +215,5 @@ def log1p(e: Numbers, x: SSAValue) -> SSAValue:
     near = e.cmp("oeq", k, e.c(0.0))
     f = e.select(near, x, e.sub(m, one))
     correction = e.select(near, e.c(0.0), correction)
-    h, t = _log_parts(e, f)
-    hi, lo = _LN2_SHORT[e.double]
-    small = e.sub(h, e.add(t, e.fma(k, e.c(lo), correction)))
-    result = _specials(e, u, e.fma(k, e.c(hi), e.sub(f, small)))
+    result = _specials(e, u, log_of_parts(e, f, k, correction))
     return e.select(e.cmp("oeq", x, e.c(0.0)), x, result)  # keeps -0

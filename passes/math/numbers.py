@@ -38,7 +38,7 @@ from ...dialects.vector import CombiningKindAttr, CombiningKindFlag, ReductionOp
 STRICT = "strict"
 _NO_FLAGS = arith.FastMathFlagsAttr("none")
 _CONTRACT = arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
-_PREDICATES = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "une": 13, "uno": 14}
+_PREDICATES = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ugt": 9, "ult": 11, "une": 13, "uno": 14}
 _INT_PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ugt": 8}
 
 
@@ -139,14 +139,27 @@ class Numbers:
         return self._float(math.CopySignOp, magnitude, sign)
 
     def poly(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
-        """c0 + c1 x + c2 x² + …, by Horner's rule with steps that are fused where that costs nothing."""
+        """c0 + c1 x + c2 x² + …, by Horner's rule with steps that are fused where that costs nothing.
+
+        Long ones go in two chains, which overlap.
+        """
+        if len(coefficients) < 6:
+            return self._horner(x, coefficients)
+        square = self.mul(x, x)
+        odd, even = (self._horner(square, coefficients[start::2]) for start in (1, 0))
+        return self._step(odd, x, even)
+
+    def _horner(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
         result = self.c(coefficients[-1])
         for coefficient in reversed(coefficients[:-1]):
-            result = self.b(math.FmaOp(result, x, self.c(coefficient), _CONTRACT)).result
+            result = self._step(result, x, self.c(coefficient))
         return result
 
+    def _step(self, x: SSAValue, y: SSAValue, z: SSAValue) -> SSAValue:
+        return self.b(math.FmaOp(x, y, z, _CONTRACT)).result
+
     def cmp(self, predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
-        """A comparison by arith's predicate name: `o…` is false where either is NaN."""
+        """A comparison by arith's predicate name: `o…` is false where either is NaN, `u…` true."""
         properties: dict[str, Attribute] = {
             "predicate": IntegerAttr(_PREDICATES[predicate], i64),
             "fastmath": _NO_FLAGS,
@@ -206,6 +219,19 @@ class Numbers:
         moved = self.add(x, self.c(magic))
         number = np.float64(magic).view(np.int64) if self.double else np.float32(magic).view(np.int32)
         return self.sub(moved, self.c(magic)), self.int(arith.SubiOp, self.bits(moved), self.n(int(number)))
+
+    def round_to_biased(self, x: SSAValue, bias: int, factor: float = 1.0) -> tuple[SSAValue, SSAValue]:
+        """The integer nearest to x * factor, as a float, and with `bias` added in the low bits of an integer.
+
+        What that integer holds above as many bits as a mantissa has, a shift into the exponent pushes out.
+        """
+        magic = self.c(1.5 * 2.0**self.mantissa_bits + bias)
+        moved = self.add(x, magic) if factor == 1.0 else self.fma(x, self.c(factor), magic)
+        return self.sub(moved, magic), self.bits(moved)
+
+    def in_exponent(self, biased: SSAValue) -> SSAValue:
+        """The float whose exponent's bits are the low bits of an integer: 2^(biased - bias)."""
+        return self.from_bits(self.int(arith.ShLIOp, biased, self.n(self.mantissa_bits)))
 
     def small_int_to_float(self, i: SSAValue) -> SSAValue:
         """An integer below 2^(mantissa - 2) as a float."""

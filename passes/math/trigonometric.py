@@ -1,4 +1,4 @@
-"""sin, cos, tan and their inverses, computed in f64 for both types.
+"""sin, cos and tan, computed in f64 for both types, and their inverses, in the type asked for (atan2: in f64).
 
 Arguments are reduced to |r| <= pi/4: with pi/2 in three parts and fused steps below 2^40 (exact to the last bit
 there), and by Payne and Hanek's product with the bits of 2/pi above, which runs only when a lane needs it.
@@ -202,8 +202,29 @@ def _atan_positive(w: Numbers, x: SSAValue) -> SSAValue:
     return w.select(inverse, other, result)
 
 
+# the same in f32, where one division brings |r| below 1
+_ATAN_F32 = (
+    *(-0.33333298563957214, 0.1999853104352951, -0.14264051616191864, 0.10951174795627594, -0.08400475233793259),
+    *(0.05790654569864273, -0.031127002090215683, 0.010887361131608486, -0.0017875476041808724),
+)
+_PI_2_F32 = (1.5707963705062866, -4.371138828673793e-08)
+
+
+def _atan_f32(e: Numbers, x: SSAValue) -> SSAValue:
+    """atan for x >= 0."""
+    one = e.c(1.0)
+    inverse = e.cmp("ogt", x, one)
+    r = e.div(e.select(inverse, e.c(-1.0), x), e.select(inverse, x, one))
+    z = e.mul(r, r)
+    small = e.mul(e.mul(r, z), e.poly(z, _ATAN_F32))
+    low = e.add(small, e.select(inverse, e.c(_PI_2_F32[1]), e.c(0.0)))
+    return e.add(e.select(inverse, e.c(_PI_2_F32[0]), e.c(0.0)), e.add(r, low))
+
+
 def atan(e: Numbers, x: SSAValue) -> SSAValue:
     """Arc tangent."""
+    if not e.double:
+        return e.copysign(_atan_f32(e, e.abs(x)), x)
     w = e.wide()
     wide = e.widen(x)
     return e.narrow(w.copysign(_atan_positive(w, w.abs(wide)), wide))
@@ -234,36 +255,37 @@ _ASIN = (
 )
 
 
-def _asin_small(w: Numbers, x: SSAValue, z: SSAValue) -> SSAValue:
-    """asin(x) - x for z = x^2 <= 1/4."""
-    return w.mul(w.mul(x, z), w.poly(z, _ASIN))
+_ASIN_F32 = (0.16666752099990845, 0.074953094124794, 0.04546914994716644, 0.024184778332710266, 0.042158305644989014)
+
+
+def _asin_of_half(e: Numbers, a: SSAValue) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """For 0 <= a <= 1, whether a > 1/2, and asin(r) as r and what it adds: r is a or sqrt((1 - a) / 2)."""
+    large = e.cmp("ogt", a, e.c(0.5))
+    z = e.select(large, e.mul(e.sub(e.c(1.0), a), e.c(0.5)), e.mul(a, a))
+    root = e.select(large, e.sqrt(z), a)
+    return large, root, e.mul(e.mul(root, z), e.poly(z, _ASIN if e.double else _ASIN_F32))
+
+
+def _pi_2(e: Numbers) -> tuple[float, float]:
+    return _PI_2[:2] if e.double else _PI_2_F32
 
 
 def asin(e: Numbers, x: SSAValue) -> SSAValue:
     """Arc sine; NaN outside [-1, 1]."""
-    w = e.wide()
-    wide = e.widen(x)
-    a = w.abs(wide)
-    large = w.cmp("ogt", a, w.c(0.5))
-    z = w.select(large, w.mul(w.sub(w.c(1.0), a), w.c(0.5)), w.mul(a, a))
-    root = w.select(large, w.sqrt(z), a)
-    value = w.add(root, _asin_small(w, root, z))
-    turned = w.add(w.sub(w.c(math.pi / 2), w.add(value, value)), w.c(_PI_2[1]))
-    return e.narrow(w.copysign(w.select(large, turned, value), wide))
+    large, root, small = _asin_of_half(e, e.abs(x))
+    value = e.add(root, small)
+    high, low = _pi_2(e)
+    turned = e.sub(e.c(high), e.sub(e.add(value, value), e.c(low)))
+    return e.copysign(e.select(large, turned, value), x)
 
 
 def acos(e: Numbers, x: SSAValue) -> SSAValue:
     """Arc cosine; NaN outside [-1, 1]."""
-    w = e.wide()
-    wide = e.widen(x)
-    a = w.abs(wide)
-    large = w.cmp("ogt", a, w.c(0.5))
-    z = w.select(large, w.mul(w.sub(w.c(1.0), a), w.c(0.5)), w.mul(a, a))
-    root = w.select(large, w.sqrt(z), a)
-    value = w.add(root, _asin_small(w, root, z))
-    double = w.add(value, value)
-    negative = w.cmp("olt", wide, w.c(0.0))
-    outer = w.select(negative, w.add(w.sub(w.c(math.pi), double), w.c(2 * _PI_2[1])), double)
-    signed = w.copysign(value, wide)
-    inner = w.sub(w.c(math.pi / 2), w.sub(signed, w.c(_PI_2[1])))
-    return e.narrow(w.select(large, outer, inner))
+    large, root, small = _asin_of_half(e, e.abs(x))
+    high, low = _pi_2(e)
+    value = e.add(root, small)
+    double = e.add(value, value)
+    negative = e.cmp("olt", x, e.c(0.0))
+    outer = e.select(negative, e.sub(e.c(2 * high), e.sub(double, e.c(2 * low))), double)
+    inner = e.sub(e.c(high), e.sub(e.copysign(value, x), e.c(low)))
+    return e.select(large, outer, inner)

@@ -26,7 +26,7 @@ from ....dialects import affine, memref, vector
 from .analysis import Kind, Plan, Reduction, shifted
 
 REASSOCIATE = FastMathFlagsAttr([FastMathFlag.REASSOC])
-MATH_REGISTERS = 6  # what the polynomial of a math function keeps besides
+MATH_REGISTERS = 2
 
 
 def width_of(plan: Plan, machine: Machine) -> int:

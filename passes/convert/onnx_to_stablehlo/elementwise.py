@@ -94,22 +94,17 @@ def tan(b: GraphBuilder, x: Value) -> Value:
 
 @lowers("Atan")
 def atan(b: GraphBuilder, x: Value) -> Value:
-    return b.binary(hlo.Atan2Op, x, 1.0)
+    return b(chlo.AtanOp(x))
 
 
 @lowers("Asin")
 def asin(b: GraphBuilder, x: Value) -> Value:
-    return b.binary(hlo.Atan2Op, x, _circle(b, x))
+    return b(chlo.AsinOp(x))
 
 
 @lowers("Acos")
 def acos(b: GraphBuilder, x: Value) -> Value:
-    return b.binary(hlo.Atan2Op, _circle(b, x), x)
-
-
-def _circle(b: GraphBuilder, x: Value) -> Value:
-    """sqrt(1 - x^2), as (1-x)(1+x) so that nothing is lost near 1."""
-    return b.sqrt(b.multiply(b.subtract(1.0, x), b.add(1.0, x)))
+    return b(chlo.AcosOp(x))
 
 
 @lowers("Sinh")
