@@ -172,12 +172,20 @@ def _stepwise(
     op: GenericOp, region: Region, views: Sequence[Array], ranges: Sequence[int], reduced: Sequence[int]
 ) -> list[Array]:
     inputs, accumulators = views[: len(op.inputs)], list(views[len(op.inputs) :])
+    written = [any(v.shape[d] != 1 for d in reduced) for v in accumulators]  # each step has a place of its own
+    accumulators = [np.array(v) if steps else v for v, steps in zip(accumulators, written, strict=True)]
     grids = open_grids(ranges)
     for point in product(*(range(ranges[d]) for d in reduced)):
         at = dict(zip(reduced, point, strict=True))
         here = [_at(v, at) for v in inputs]
+        olds = [_at(v, at) if steps else v for v, steps in zip(accumulators, written, strict=True)]
         step_grids = [np.full((1,) * len(ranges), at[d]) if d in at else g for d, g in enumerate(grids)]
-        accumulators = _body(region, [*here, *accumulators], step_grids)
+        values = _body(region, [*here, *olds], step_grids)
+        for i, (steps, old, value) in enumerate(zip(written, olds, values, strict=True)):
+            if steps:
+                old[...] = value
+            else:
+                accumulators[i] = value
     return accumulators
 
 

@@ -158,7 +158,7 @@ def analyse(loop: affine.ForOp, *, gathers: bool = False) -> Plan:
                 plan.cost += cost_of(op)
         if plan.steps.get(op, 0) or (op not in plan.steps and any(o in plan.varying for o in op.operands)):
             plan.varying.update(op.results)
-    uneven = sum(step not in (0, 1) for step in plan.steps.values())
+    uneven = sum(step not in (0, 1) and not is_shuffled(op, plan) for op, step in plan.steps.items())
     check_dependences(plan, loaded, stored)
     sizes = [bytes_of(t) for op in plan.body.ops for t in (*op.result_types, *(o.type for o in op.operands))]
     plan.element_bytes = max((size for size in sizes if size), default=0)
@@ -196,6 +196,14 @@ def even_step(op: affine.LoadOp | affine.StoreOp, plan: Plan) -> int:
     if any(operand in plan.varying for operand in op.indices if operand is not plan.index):
         raise NotVectorizable("an access at computed indices")
     return step_of(op.memref, op.map.data, tuple(op.indices), plan.index)
+
+
+def is_shuffled(op: Operation, plan: Plan) -> bool:
+    """Whether every other element, or elements backwards, are read along the last dimension: shuffles do it."""
+    if plan.steps[op] not in (2, -1) or not isinstance(op, affine.LoadOp):
+        return False
+    positions = {i for i, operand in enumerate(op.indices) if operand is plan.index}
+    return not any(expr.used_dims() & positions for expr in op.map.data.results[:-1])
 
 
 def computed_step(op: memref.LoadOp, plan: Plan) -> int:

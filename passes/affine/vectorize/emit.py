@@ -10,11 +10,13 @@ from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     AnyFloat,
+    DenseArrayBase,
     FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
     VectorType,
+    i64,
 )
 from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -23,7 +25,7 @@ from xdsl.rewriter import InsertPoint
 
 from ....compiler.machine import Machine
 from ....dialects import affine, memref, vector
-from .analysis import Kind, Plan, Reduction, shifted
+from .analysis import Kind, Plan, Reduction, is_shuffled, shifted
 
 REASSOCIATE = FastMathFlagsAttr([FastMathFlag.REASSOC])
 MATH_REGISTERS = 2
@@ -194,6 +196,8 @@ class Round:
                 return self.builder.insert(vector.LoadOp(op.memref, operands, type_)).result
             load = affine.VectorLoadOp(op.memref, operands, op.map, type_)  # pyright: ignore[reportArgumentType]
             return self.builder.insert(load).result
+        if self.mask is None and isinstance(op, affine.LoadOp) and is_shuffled(op, self.plan):
+            return self.shuffled(op, operands, step, type_)
         where = operands if isinstance(op, memref.LoadOp) else self.subscripts(op.map.data, operands)
         otherwise = splat(self.builder, zero(type_.element_type), type_)
         if step == 1:
@@ -204,6 +208,22 @@ class Round:
         wide_step = splat(self.builder, IntegerAttr(step, IndexType()), numbers.type)
         apart = self.builder.insert(arith.MuliOp(numbers, wide_step)).result
         return self.builder.insert(vector.GatherOp(op.memref, where, apart, mask, otherwise)).result
+
+    def shuffled(self, op: affine.LoadOp, operands: Sequence[SSAValue], step: int, type_: VectorType) -> SSAValue:
+        """Every other element, or elements backwards: contiguous vectors that end where the last lane is."""
+        last = self.width - 1
+
+        def load(offset: int) -> SSAValue:
+            map = op.map.data
+            moved = AffineMap(map.num_dims, map.num_symbols, (*map.results[:-1], shifted(map.results[-1], offset)))
+            vector_load = affine.VectorLoadOp(op.memref, operands, AffineMapAttr(moved), type_)  # pyright: ignore[reportArgumentType]
+            return self.builder.insert(vector_load).result
+
+        if step == -1:
+            whole = load(-last)
+            return shuffle(self.builder, whole, whole, [last - lane for lane in range(self.width)])
+        taken = [2 * lane if 2 * lane <= last else 2 * lane + 1 for lane in range(self.width)]
+        return shuffle(self.builder, load(0), load(last), taken)
 
     def store(self, op: affine.StoreOp) -> None:
         """Consecutive elements."""
@@ -289,6 +309,13 @@ def zero(element: Attribute) -> FloatAttr | IntegerAttr:
         return FloatAttr(0.0, element)
     assert isinstance(element, IntegerType | IndexType)
     return IntegerAttr(0, element)
+
+
+def shuffle(builder: Builder, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> SSAValue:
+    """The elements of `a` followed by those of `b` that the mask names."""
+    assert isinstance(a.type, VectorType)
+    numbers = DenseArrayBase.from_list(i64, list(mask))
+    return builder.insert(vector.ShuffleOp(a, b, numbers, result_type=a.type)).result
 
 
 def splat(builder: Builder, value: FloatAttr | IntegerAttr, type_: Attribute) -> SSAValue:

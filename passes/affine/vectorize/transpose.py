@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AffineMapAttr, DenseArrayBase, IndexType, IntegerAttr, VectorType, i64
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, VectorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint
@@ -31,7 +31,7 @@ from xdsl.rewriter import InsertPoint
 from ....compiler.machine import Machine
 from ....dialects import affine, vector
 from .analysis import NotVectorizable, Plan, analyse, buffer_of, step_of
-from .emit import Round
+from .emit import Round, shuffle
 
 # (first, second) of each pair of the masks that interleave two vectors: single elements, pairs, halves
 LOW = {
@@ -183,9 +183,3 @@ class _Transposition:
         order = (0, 2, 1, 3, 4, 6, 5, 7)[: self.side]  # the stages leave bits 0 and 1 of the position exchanged
         return [vectors[position] for position in order]
 
-
-def shuffle(builder: Builder, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> SSAValue:
-    """`vector.shuffle`."""
-    assert isinstance(a.type, VectorType)
-    numbers = DenseArrayBase.from_list(i64, list(mask))
-    return builder.insert(vector.ShuffleOp(a, b, numbers, result_type=a.type)).result

@@ -20,7 +20,7 @@ from ....dialects.linalg import YieldOp as LinalgYieldOp
 from ....dialects.memref import LoadOp as MemRefLoadOp
 from ....dialects.memref import SubviewOp
 from ....dialects.memref.views import Access, root, through_subviews
-from .schedule import Reduction, Schedule, choose, loop_extents
+from .schedule import Reduction, Schedule, choose, is_scan, loop_extents
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -171,13 +171,27 @@ class _Lowering:
     def _carried(self) -> None:
         innermost = len(self.nest.loops)
         outer = sum(1 for d in self.nest.loops if self.op.iterators[d] == "parallel")
+        every = self.outputs  # a scan's outputs with a place for every step are written there, not carried
+        reductions = {d for d in self.nest.loops if self.op.iterators[d] != "parallel"}
+        steps = [bool(map.used_dims() & reductions) for _, map, _ in every] if is_scan(self.op) else [False] * len(every)
+        self.outputs = [output for output, stepwise in zip(every, steps, strict=True) if not stepwise]
         inits = self._initial(outer)
         for depth in range(outer + 1, innermost + 1):
             block = self.nest.blocks[depth]
             for init in inits:
                 self.nest.depth[block.insert_arg(init.type, len(block.args))] = depth
-        carried = self.nest.blocks[innermost].args[1:]
-        results = self._body(list(carried), {}, 0)
+        carried = iter(self.nest.blocks[innermost].args[1:])
+        self.outputs = every
+        olds = [
+            next(carried) if not stepwise else self.nest.load(memref, map, {}, innermost) if arg.first_use else None
+            for (memref, map, arg), stepwise in zip(every, steps, strict=True)
+        ]
+        values = self._body(olds, {}, 0)
+        for (memref, map, _), value, stepwise in zip(every, values, steps, strict=True):
+            if stepwise:
+                self.nest.store(value, memref, map, innermost)
+        results = [value for value, stepwise in zip(values, steps, strict=True) if not stepwise]
+        self.outputs = [output for output, stepwise in zip(every, steps, strict=True) if not stepwise]
         finals = self.nest.close(outer + 1, innermost, inits, results)
         for (memref, map, _), value in zip(self.outputs, finals, strict=True):
             self.nest.store(value, memref, map, outer)

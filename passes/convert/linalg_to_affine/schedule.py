@@ -79,6 +79,8 @@ def choose(op: GenericOp, unroll: int = UNROLL_LIMIT) -> Schedule:
     carried = Schedule(extents, (*parallel, *reductions), Reduction.CARRIED)
     if not parallel or not _runs_along(op, extents, parallel[-1], reductions):
         return carried
+    if is_scan(op):
+        return Schedule(extents, (*parallel[:-1], *reductions, parallel[-1]), Reduction.MEMORY)
     trips = prod(extents[d] for d in reductions)
     ops = sum(1 for _ in op.body.walk()) + len(op.inputs)
     if trips <= unroll and trips * ops <= BODY_LIMIT:
@@ -86,6 +88,13 @@ def choose(op: GenericOp, unroll: int = UNROLL_LIMIT) -> Schedule:
     if any(d in _dims_of(m) for d in reductions for m in op.maps[len(op.inputs) :]):
         return carried
     return Schedule(extents, (*parallel[:-1], *reductions, parallel[-1]), Reduction.MEMORY)
+
+
+def is_scan(op: GenericOp) -> bool:
+    """Whether one output is an accumulator and another one has a place for what every step comes to."""
+    reductions = {d for d, iterator in enumerate(op.iterators) if iterator == "reduction"}
+    steps = [bool(reductions & _dims_of(m)) for m in op.maps[len(op.inputs) :]]
+    return any(steps) and not all(steps)
 
 
 def _output_order(op: GenericOp) -> list[int]:
@@ -112,6 +121,8 @@ def _runs_along(op: GenericOp, extents: Sequence[int], inner: int, reductions: S
         steps = strides(operand, map, extents)
         if steps[inner] == 1:
             votes += 1
+        elif steps[inner] == 2 and index < len(op.inputs):
+            pass  # two vectors and a shuffle
         elif steps[inner] != 0 or any(steps[d] == 1 for d in reductions):
             votes -= 2
     return votes > 0

@@ -57,6 +57,8 @@ def reduce_window(op: hlo.ReduceWindowOp, operands: Sequence[SSAValue], b: RuleB
     pairs = [(0, 0)] * rank if op.padding is None else _pairs(op.padding)
     low, high = [p[0] for p in pairs], [p[1] for p in pairs]
     scalars = [scalar_of(b, init) for init in inits]
+    if max((*strides, *base, *dilations), default=1) == 1 and (along := _scanned(op, shape, sizes, pairs)) is not None:
+        return [_scan(op, inputs[0], scalars[0], along, b, backwards=pairs[along][0] == 0)]
     inputs = [padded(b, v, scalar, low, high, [x - 1 for x in base]) for v, scalar in zip(inputs, scalars, strict=True)]
     outputs = [filled(b, scalar, result_type(op, i)) for i, scalar in enumerate(scalars)]
     wide = [i for i in range(rank) if sizes[i] > 1]
@@ -87,3 +89,55 @@ def _ints(attr: Any, default: Sequence[int]) -> Sequence[int]:
 def _pairs(attr: Any) -> list[tuple[int, int]]:
     flat = [int(v) for v in attr.get_values()]
     return list(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _scanned(
+    op: hlo.ReduceWindowOp, shape: Sequence[int], sizes: Sequence[int], pairs: Sequence[tuple[int, int]]
+) -> int | None:
+    """The dimension whose every element is combined with all before it (or all after it), if that is what windows do.
+
+    The initial value, which windows over the edge meet several times, must change nothing.
+    """
+    wide = [i for i, size in enumerate(sizes) if size != 1 or pairs[i] != (0, 0)]
+    if len(wide) != 1 or len(op.results) != 1 or sizes[wide[0]] != shape[wide[0]]:
+        return None
+    rest = shape[wide[0]] - 1
+    return wide[0] if pairs[wide[0]] in ((rest, 0), (0, rest)) and _starts_neutral(op) else None
+
+
+def _starts_neutral(op: hlo.ReduceWindowOp) -> bool:
+    """Whether the body is a sum from 0 or a product from 1."""
+    first = op.regions[0].block.first_op
+    init = op.operands[-1].owner
+    if first is None or first.next_op is not op.regions[0].block.last_op or not isinstance(init, hlo.ConstantOp):
+        return False
+    if {*first.operands} != {*op.regions[0].block.args}:
+        return False
+    [value] = cast(Any, init.value).get_values()[:1]
+    return (isinstance(first, hlo.AddOp) and value == 0) or (isinstance(first, hlo.MultiplyOp) and value == 1)
+
+
+def _scan(
+    op: hlo.ReduceWindowOp, value: SSAValue, init: SSAValue, along: int, b: RuleBuilder, *, backwards: bool
+) -> SSAValue:
+    """A reduction that also writes down what it has come to at every step.
+
+    The extent of its loop comes from a tensor that is never read.
+    """
+    type_ = tensor_type(value)
+    shape = type_.get_shape()
+    rank = len(shape)
+    place: AffineExpr = d(along) * -1 + (shape[along] - 1) if backwards else d(along)
+    here = AffineMap(rank, 0, tuple(place if i == along else d(i) for i in range(rank)))
+    total = AffineMap(rank, 0, tuple(d(i) for i in range(rank) if i != along))
+    extent = empty(b, TensorType(type_.element_type, [shape[along]]))
+    running = filled(b, init, TensorType(type_.element_type, [n for i, n in enumerate(shape) if i != along]))
+    iterators = [REDUCTION if i == along else PARALLEL for i in range(rank)]
+    block = op.regions[0].block
+
+    def body(s: Scalars, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        [combined] = scalar_region(s, block, [args[2], args[0]])
+        return [combined, combined]
+
+    outputs = [running, empty(b, result_type(op))]
+    return generic(b, [value, extent], outputs, [here, AffineMap(rank, 0, (d(along),)), total, here], iterators, body)[1]
