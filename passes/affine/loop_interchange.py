@@ -62,12 +62,26 @@ def band_of(parent: ForOp | ParallelOp) -> list[ForOp]:
 
 
 def best_order(loops: Sequence[ForOp]) -> list[int]:
-    """The order with the most contiguous loop innermost; the others keep theirs."""
+    """The order with the most contiguous loop innermost; the others keep theirs.
+
+    But where something is read across the innermost loop, the loop that it is contiguous along goes next to it:
+    what is turned round then lies in squares.
+    """
     scores = [_score(loops[-1], loop.variable) for loop in loops]
     order = list(range(len(loops)))
     best = max(order, key=lambda i: (scores[i], i))
     order.remove(best)
+    turned = [i for i in order if _turns(loops[-1], loops[best].variable, loops[i].variable)]
+    if turned:
+        order.remove(turned[-1])
+        order.append(turned[-1])
     return [*order, best]
+
+
+def _turns(innermost: ForOp, inner: SSAValue, outer: SSAValue) -> bool:
+    """Whether a load is contiguous along `outer` and neither so nor still along `inner`."""
+    loads = [op for op in innermost.body.walk() if isinstance(op, LoadOp)]
+    return any(stride_along(op, outer) == 1 and stride_along(op, inner) not in (0, 1) for op in loads)
 
 
 def _score(innermost: ForOp, variable: SSAValue) -> int:
