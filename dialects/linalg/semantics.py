@@ -115,7 +115,8 @@ def _written(out: Array, map_: Any, ranges: Sequence[int], value: Array) -> Arra
     result = np.array(out)
     seen = view(result, map_, ranges)
     if np.may_share_memory(seen, result):
-        target = np.lib.stride_tricks.as_strided(result, seen.shape, seen.strides)
+        offset = seen.__array_interface__["data"][0] - result.__array_interface__["data"][0]
+        target = np.ndarray(seen.shape, result.dtype, result, offset, seen.strides)
         target[...] = np.broadcast_to(value, target.shape)
     else:
         positions = view(np.arange(result.size).reshape(result.shape), map_, ranges)

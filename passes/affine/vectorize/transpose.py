@@ -182,4 +182,3 @@ class _Transposition:
             vectors = turned
         order = (0, 2, 1, 3, 4, 6, 5, 7)[: self.side]  # the stages leave bits 0 and 1 of the position exchanged
         return [vectors[position] for position in order]
-

@@ -173,7 +173,9 @@ class _Lowering:
         outer = sum(1 for d in self.nest.loops if self.op.iterators[d] == "parallel")
         every = self.outputs  # a scan's outputs with a place for every step are written there, not carried
         reductions = {d for d in self.nest.loops if self.op.iterators[d] != "parallel"}
-        steps = [bool(map.used_dims() & reductions) for _, map, _ in every] if is_scan(self.op) else [False] * len(every)
+        steps = (
+            [bool(map.used_dims() & reductions) for _, map, _ in every] if is_scan(self.op) else [False] * len(every)
+        )
         self.outputs = [output for output, stepwise in zip(every, steps, strict=True) if not stepwise]
         inits = self._initial(outer)
         for depth in range(outer + 1, innermost + 1):

@@ -140,4 +140,6 @@ def _scan(
         return [combined, combined]
 
     outputs = [running, empty(b, result_type(op))]
-    return generic(b, [value, extent], outputs, [here, AffineMap(rank, 0, (d(along),)), total, here], iterators, body)[1]
+    return generic(b, [value, extent], outputs, [here, AffineMap(rank, 0, (d(along),)), total, here], iterators, body)[
+        1
+    ]

@@ -88,3 +88,27 @@ func.func @rows_of_a_table(%table: memref<100x64xf32>, %ids: memref<4xi64>, %y: 
   }
   func.return
 }
+
+// Every other element is two vectors and a shuffle, the second one ending with the last element; backwards is one.
+// CHECK-LABEL: func.func @every_other
+// CHECK: %[[A:.*]] = affine.vector_load %x[%[[J:.*]] * 2] : memref<127xf32>, vector<32xf32>
+// CHECK: %[[B:.*]] = affine.vector_load %x[%[[J]] * 2 + 31] : memref<127xf32>, vector<32xf32>
+// CHECK: vector.shuffle %[[A]], %[[B]] [0, 2, 4
+func.func @every_other(%x: memref<127xf32>, %y: memref<64xf32>) {
+  affine.for %j = 0 to 64 {
+    %a = affine.load %x[%j * 2] : memref<127xf32>
+    affine.store %a, %y[%j] : memref<64xf32>
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @backwards
+// CHECK: %[[A:.*]] = affine.vector_load %x[%{{.*}} * -1 + 32] : memref<64xf32>, vector<32xf32>
+// CHECK: vector.shuffle %[[A]], %[[A]] [31, 30
+func.func @backwards(%x: memref<64xf32>, %y: memref<64xf32>) {
+  affine.for %j = 0 to 64 {
+    %a = affine.load %x[-%j + 63] : memref<64xf32>
+    affine.store %a, %y[%j] : memref<64xf32>
+  }
+  func.return
+}

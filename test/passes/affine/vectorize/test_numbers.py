@@ -127,3 +127,50 @@ def test_transposition_with_arithmetic(kernel: Kernel, shape: tuple[int, int]):
     kernel(text, "affine-vectorize", [x, b, z, y])
     np.testing.assert_array_equal(y, (x.T + b[:, None]) * z)
     assert untouched(whole)
+
+
+@pytest.mark.parametrize("n", TRIPS)
+@pytest.mark.parametrize("backwards", [False, True])
+def test_every_other_element_and_elements_backwards(kernel: Kernel, n: int, backwards: bool):
+    source, x = guarded((3, n if backwards else 2 * n - 1))  # nothing behind the last element may be read
+    x[...] = np.random.default_rng(0).standard_normal(x.shape, dtype=np.float32)
+    whole, y = guarded((3, n))
+    place = f"-%j + {n - 1}" if backwards else "%j * 2"
+    text = f"""
+    func.func public @kernel(%x: memref<3x{x.shape[1]}xf32>, %y: memref<3x{n}xf32>) {{
+      affine.for %i = 0 to 3 {{
+        affine.for %j = 0 to {n} {{
+          %a = affine.load %x[%i, {place}] : memref<3x{x.shape[1]}xf32>
+          affine.store %a, %y[%i, %j] : memref<3x{n}xf32>
+        }}
+      }}
+      func.return
+    }}"""
+    kernel(text, "affine-vectorize", [x, y])
+    np.testing.assert_array_equal(y, x[:, ::-1] if backwards else x[:, ::2])
+    assert untouched(whole) and untouched(source)
+
+
+@pytest.mark.parametrize("permutation", [(2, 1, 0), (0, 2, 1), (1, 2, 0), (2, 0, 1)])
+@pytest.mark.parametrize("shape", [(9, 3, 17), (8, 5, 8), (33, 2, 70), (65, 4, 64)])
+def test_transposes_of_three_dimensions(kernel: Kernel, permutation: tuple[int, ...], shape: tuple[int, ...]):
+    x = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+    want = x.transpose(permutation)
+    whole, y = guarded(want.shape)
+    source, target = ("memref<" + "x".join(map(str, a.shape)) + "xf32>" for a in (x, want))
+    subscripts = ", ".join(f"%i{permutation.index(d)}" for d in range(3))
+    text = f"""
+    func.func public @kernel(%x: {source}, %y: {target}) {{
+      affine.for %i0 = 0 to {want.shape[0]} {{
+        affine.for %i1 = 0 to {want.shape[1]} {{
+          affine.for %i2 = 0 to {want.shape[2]} {{
+            %a = affine.load %x[{subscripts}] : {source}
+            affine.store %a, %y[%i0, %i1, %i2] : {target}
+          }}
+        }}
+      }}
+      func.return
+    }}"""
+    kernel(text, "affine-loop-interchange,affine-loop-tile,affine-vectorize", [x, y])
+    np.testing.assert_array_equal(y, want)
+    assert untouched(whole)

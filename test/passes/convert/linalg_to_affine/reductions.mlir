@@ -91,3 +91,36 @@ func.func @argmax(%x: memref<100xf32>, %v: memref<f32>, %p: memref<i64>) {
   }
   func.return
 }
+
+// A scan: one output is carried, the other has a place for every step.
+// CHECK-LABEL: func.func @scan
+// CHECK: affine.for %[[I:.*]] = 0 to 3 {
+// CHECK: affine.for %[[J:.*]] = 0 to 100 iter_args(%[[T:.*]] = %{{.*}}) -> (f32) {
+// CHECK: %[[S:.*]] = arith.addf %[[T]], %{{.*}} : f32
+// CHECK-NEXT: affine.store %[[S]], %y[%[[I]], %[[J]]]
+// CHECK-NEXT: affine.yield %[[S]] : f32
+func.func @scan(%x: memref<3x100xf32>, %t: memref<3xf32>, %y: memref<3x100xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "reduction"]}
+      ins(%x : memref<3x100xf32>) outs(%t, %y : memref<3xf32>, memref<3x100xf32>) {
+  ^bb0(%a: f32, %total: f32, %old: f32):
+    %s = arith.addf %total, %a : f32
+    linalg.yield %s, %s : f32, f32
+  }
+  func.return
+}
+
+// Down the columns it runs along the rows.
+// CHECK-LABEL: func.func @scan_down
+// CHECK: affine.for %[[I:.*]] = 0 to 100 {
+// CHECK-NEXT: affine.for %[[J:.*]] = 0 to 8 {
+// CHECK: affine.store %{{.*}}, %t[%[[J]]]
+// CHECK-NEXT: affine.store %{{.*}}, %y[%[[I]], %[[J]]]
+func.func @scan_down(%x: memref<100x8xf32>, %t: memref<8xf32>, %y: memref<100x8xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["reduction", "parallel"]}
+      ins(%x : memref<100x8xf32>) outs(%t, %y : memref<8xf32>, memref<100x8xf32>) {
+  ^bb0(%a: f32, %total: f32, %old: f32):
+    %s = arith.addf %total, %a : f32
+    linalg.yield %s, %s : f32, f32
+  }
+  func.return
+}

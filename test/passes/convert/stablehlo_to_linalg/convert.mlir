@@ -39,3 +39,31 @@ func.func @nothing(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
   %0 = stablehlo.exponential %x : tensor<0x4xf32>
   func.return %0 : tensor<0x4xf32>
 }
+
+// A window over all that came before is a scan; one whose initial value counts is not.
+// CHECK-LABEL: func.func @cumulative
+// CHECK: linalg.generic
+// CHECK-SAME: iterator_types = ["parallel", "reduction"]
+// CHECK: %[[S:.*]] = arith.addf
+// CHECK-NEXT: linalg.yield %[[S]], %[[S]]
+func.func @cumulative(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %y = "stablehlo.reduce_window"(%x, %zero) <{window_dimensions = array<i64: 1, 5>, padding = dense<[[0, 0], [4, 0]]> : tensor<2x2xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3x5xf32>
+  func.return %y : tensor<3x5xf32>
+}
+
+// CHECK-LABEL: func.func @cumulative_from_one
+// CHECK: tensor.pad
+func.func @cumulative_from_one(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %y = "stablehlo.reduce_window"(%x, %one) <{window_dimensions = array<i64: 1, 5>, padding = dense<[[0, 0], [4, 0]]> : tensor<2x2xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3x5xf32>
+  func.return %y : tensor<3x5xf32>
+}

@@ -309,6 +309,30 @@ PROGRAMS = {
           stablehlo.return %v : tensor<f32>
       }) : (tensor<1x7x7x3xf32>, tensor<f32>) -> tensor<1x4x4x3xf32>
       func.return %0 : tensor<1x4x4x3xf32> }""",
+    "cumulative_sum": """func.func public @main(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 1, 7>, padding = dense<[[0, 0], [6, 0]]> : tensor<2x2xi64>}> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %v = stablehlo.add %a, %b : tensor<f32>
+          stablehlo.return %v : tensor<f32>
+      }) : (tensor<5x7xf32>, tensor<f32>) -> tensor<5x7xf32>
+      func.return %0 : tensor<5x7xf32> }""",
+    "cumulative_product_down": """func.func public @main(%x: tensor<5x7xf32>) -> tensor<5x7xf32> {
+      %z = stablehlo.constant dense<1.0> : tensor<f32>
+      %0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 5, 1>, padding = dense<[[4, 0], [0, 0]]> : tensor<2x2xi64>}> ({
+        ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+          %v = stablehlo.multiply %a, %b : tensor<f32>
+          stablehlo.return %v : tensor<f32>
+      }) : (tensor<5x7xf32>, tensor<f32>) -> tensor<5x7xf32>
+      func.return %0 : tensor<5x7xf32> }""",
+    "cumulative_sum_backwards": """func.func public @main(%x: tensor<5x7xi32>) -> tensor<5x7xi32> {
+      %z = stablehlo.constant dense<0> : tensor<i32>
+      %0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 1, 7>, padding = dense<[[0, 0], [0, 6]]> : tensor<2x2xi64>}> ({
+        ^bb0(%a: tensor<i32>, %b: tensor<i32>):
+          %v = stablehlo.add %a, %b : tensor<i32>
+          stablehlo.return %v : tensor<i32>
+      }) : (tensor<5x7xi32>, tensor<i32>) -> tensor<5x7xi32>
+      func.return %0 : tensor<5x7xi32> }""",
     "window_dilated": """func.func public @main(%x: tensor<5x6xi32>, %z: tensor<i32>) -> tensor<7x3xi32> {
       %0 = "stablehlo.reduce_window"(%x, %z) <{window_dimensions = array<i64: 2, 2>, window_strides = array<i64: 1, 2>, base_dilations = array<i64: 2, 1>, window_dilations = array<i64: 2, 1>}> ({
         ^bb0(%a: tensor<i32>, %b: tensor<i32>):

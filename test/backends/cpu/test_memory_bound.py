@@ -1,0 +1,56 @@
+"""What waits for memory, compiled, on odd sizes and special values: against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, helper, numpy_helper
+
+import lamina
+
+Array = np.ndarray[Any, Any]
+RNG = np.random.default_rng(0)
+SIZES = [(1, 1), (3, 7), (5, 33), (17, 64), (9, 131)]
+
+
+def model(
+    op: str, x: Array, constants: dict[str, Array], outputs: list[tuple[str, int]], **attributes: Any
+) -> ModelProto:
+    """One operator on `x`."""
+    node = helper.make_node(op, ["x", *constants], [name for name, _ in outputs], **attributes)
+    value = helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+    results = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs]
+    weights = [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()]
+    graph = helper.make_graph([node], "g", [value], results, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+
+
+def run(op: str, x: Array, constants: dict[str, Array] | None = None, kind: int = 1, **attributes: Any) -> Array:
+    """The first result on one thread."""
+    compiled = lamina.compile(model(op, x, constants or {}, [("y", kind)], **attributes), threads=1, cache=False)
+    found: Any = compiled(x)
+    return found[0] if isinstance(found, (list, tuple)) else found
+
+
+@pytest.mark.parametrize("shape", SIZES)
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(("exclusive", "reverse"), [(0, 0), (1, 0), (0, 1), (1, 1)])
+def test_cumulative_sums(shape: tuple[int, int], axis: int, exclusive: int, reverse: int):
+    x = RNG.standard_normal(shape).astype(np.float32)
+    got = run("CumSum", x, {"axis": np.array(axis)}, exclusive=exclusive, reverse=reverse)
+    wide = np.flip(x, axis) if reverse else x
+    sums = np.cumsum(wide.astype(np.float64), axis) - (wide if exclusive else 0)
+    np.testing.assert_allclose(got, np.flip(sums, axis) if reverse else sums, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", [7, 8, 15, 16, 40, 113])
+def test_pooling_by_two(size: int):
+    x = RNG.standard_normal((1, 3, size, size)).astype(np.float32)
+    x[0, 0, size // 2, size // 2] = np.nan
+    x[0, 1, 0, 0] = np.inf
+    got = run("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))[:, :, ::2, ::2]
+    np.testing.assert_array_equal(got, windows.max((-1, -2)))
