@@ -29,7 +29,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
 from ....compiler.machine import Machine
-from ....dialects import affine, vector
+from ....dialects import affine
 from .analysis import NotVectorizable, Plan, analyse, buffer_of, step_of
 from .emit import Round, shuffle
 
