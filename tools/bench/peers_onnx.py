@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 
 from ...compiler.diagnostics import LaminaError
@@ -40,19 +41,23 @@ def onnxruntime(task: Task) -> Call:
 def openvino(task: Task) -> Call:
     """OpenVINO's CPU plug-in with the latency hint, one stream."""
     ov: Any = __import__("openvino")
+    low = any(array.dtype == ml_dtypes.bfloat16 for array in task.workload.inputs.values())
     core = ov.Core()
     settings = {
         "INFERENCE_NUM_THREADS": task.threads,
         "NUM_STREAMS": 1,
         "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "f32",
+        "INFERENCE_PRECISION_HINT": "bf16" if low else "f32",
     }
     model = core.read_model(os.fspath(task.file))
     shapes = {port.get_any_name(): list(task.workload.inputs[port.get_any_name()].shape) for port in model.inputs}
     model.reshape(shapes)
     request = core.compile_model(model, "CPU", settings).create_infer_request()
     feed = dict(task.workload.inputs)
-    return lambda: [np.array(value) for value in request.infer(feed, share_inputs=True).values()]
+    if not low:
+        return lambda: [np.array(value) for value in request.infer(feed, share_inputs=True).values()]
+    feed = {k: ov.Tensor(a.view(np.uint16), list(a.shape), ov.Type.bf16) for k, a in feed.items()}  # all are bfloat16
+    return lambda: [np.array(value).view(ml_dtypes.bfloat16) for value in request.infer(feed).values()]
 
 
 def iree(task: Task) -> Call:
