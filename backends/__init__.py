@@ -48,6 +48,7 @@ class Options:
 
     `schedules` None means what the tuning database has, and where that has nothing, or with `cache` off, what the cost
     model says. `times` collects where compilation takes its time.
+    `winograd` is the tile (4 or 2) of every convolution that can be Winograd's, 0 for none, None for what is fastest.
     """
 
     threads: int | None = None
@@ -57,6 +58,7 @@ class Options:
     source: Source | None = None
     schedules: Schedules | None = None
     times: CompileTimes | None = None
+    winograd: int | None = None
 
 
 class Target(Protocol):

@@ -61,6 +61,10 @@ class WeightStore:
             array = self._arrays[key] = array.rows(0, array.shape[0])
         return array
 
+    def peek(self, key: str) -> Array | Deferred:
+        """What is behind `key` as it is kept: a deferred array is not made."""
+        return self._arrays[key]
+
     def nbytes(self, key: str) -> int:
         """Bytes of the array behind `key`."""
         return self._arrays[key].nbytes

@@ -35,6 +35,7 @@ PASSES: dict[str, dict[str, str]] = {
     },
     "linalg: structured ops on tensors": {
         "linalg-fuse-elementwise": ".linalg.fuse_elementwise:FuseElementwise",
+        "linalg-winograd": ".linalg.winograd:Winograd",
         "linalg-pack-contractions": ".linalg.pack_contractions:PackContractions",
         "linalg-hoist-constants": ".linalg.hoist_constants:HoistConstants",
         "linalg-fold-constants": ".linalg.fold_constants:FoldConstants",
@@ -48,6 +49,7 @@ PASSES: dict[str, dict[str, str]] = {
     },
     "loops": {
         "convert-contraction-to-vector": ".convert.contraction_to_vector:ConvertContractionToVector",
+        "convert-winograd-to-vector": ".convert.winograd_to_vector:ConvertWinogradToVector",
         "convert-linalg-to-affine": ".convert.linalg_to_affine:ConvertLinalgToAffine",
         "affine-loop-fusion": ".affine.loop_fusion:LoopFusion",
         "affine-loop-interchange": ".affine.loop_interchange:LoopInterchange",

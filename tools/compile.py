@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, help="how many threads compiled code uses (default: all cores)")
     add_schedules_argument(parser)
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the on-disk cache")
+    parser.add_argument("--no-winograd", action="store_true", help="convolutions as sums, with less rounding")
     parser.add_argument("--timing", action="store_true", help="show the time of each level, pass and kernel")
     parser.add_argument("--timing-json", type=Path, metavar="FILE", help="write these times as JSON")
 
@@ -69,6 +70,7 @@ def main(args: argparse.Namespace) -> int:
         on_level=log if timed else None,
         times=times if timed else None,
         schedules=read_schedules(args),
+        winograd=0 if args.no_winograd else None,
     )
     program = whole(with_shapes(read_program(args.model), parse_shapes(args.shape)))
     show_warnings(program.context, "compile")

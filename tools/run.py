@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_schedules_argument(parser)
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the on-disk cache")
+    parser.add_argument("--no-winograd", action="store_true", help="convolutions as sums, with less rounding")
     parser.add_argument("--verify-numerics", action="store_true", help="run after every pass; name the first that errs")
     parser.add_argument("--quiet", action="store_true", help="do not show the descent")
 
@@ -75,7 +76,13 @@ def main(args: argparse.Namespace) -> int:
 
             return verify_numerics(whole(program), args)
         watch = None if args.quiet else log
-        options = Options(threads=args.threads, cache=not args.no_cache, on_level=watch, schedules=read_schedules(args))
+        options = Options(
+            threads=args.threads,
+            cache=not args.no_cache,
+            on_level=watch,
+            schedules=read_schedules(args),
+            winograd=0 if args.no_winograd else None,
+        )
         model = api.compile(checks.program if checks else program, args.target, options=options)
     named = read_named(args.input)
     unknown = [name for name in named if name not in {spec.name for spec in model.signature.inputs}]

@@ -41,6 +41,7 @@ MODULE_PHASES = (
             "canonicalize",
             "cse",
             "linalg-fuse-elementwise",
+            "linalg-winograd",  # before the filters are packed
             "linalg-pack-contractions",
             "linalg-hoist-constants",
             "linalg-fold-constants",
@@ -62,6 +63,7 @@ KERNEL_PHASES = (
         "contractions become register tiles, the rest loop nests, tiled, fused and made parallel",
         (
             "convert-contraction-to-vector",
+            "convert-winograd-to-vector",
             "convert-linalg-to-affine",
             "affine-loop-fusion",
             "affine-loop-interchange",
@@ -94,6 +96,7 @@ KERNEL_PHASES = (
 # The kernel passes without which there is no machine code; the others only make it faster.
 REQUIRED = frozenset(
     {
+        "convert-winograd-to-vector",
         "convert-linalg-to-affine",
         "math-expand",
         "convert-affine-to-scf",

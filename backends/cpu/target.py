@@ -79,7 +79,7 @@ class CpuTarget:
         return None if artefact is None else NativeExecutable(artefact, self.machine, options.threads)
 
     def _identity(self, options: Options) -> str:
-        return f"{self._machine(options)!r}|{PHASES!r}|{self.schedules(options).digest}"
+        return f"{self._machine(options)!r}|{PHASES!r}|{self.schedules(options).digest}|{options.winograd}"
 
     def _machine(self, options: Options) -> Machine:
         """The machine with as many cores as there will be threads: what is cut for two runs slower on one."""
@@ -210,7 +210,7 @@ class CpuTarget:
                 program.record_signature()  # types below no longer tell signedness and which argument is an output
             descend(
                 program,
-                [phase],
+                [_chosen(phase, options)],
                 all_passes(),
                 verify_each=options.verify_each,
                 on_level=options.on_level,
@@ -226,3 +226,11 @@ def _tell_unused(schedules: Schedules, program: Program) -> None:
     for name, entry in schedules.entries.items():
         if StringAttr(name) not in names:
             program.context.diagnostics.emit("warning", f"the model has no kernel '{name}'", entry.where)
+
+
+def _chosen(phase: Phase, options: Options) -> Phase:
+    """The phase with its passes as the options want them."""
+    if options.winograd is None:
+        return phase
+    forced = f"linalg-winograd{{tile={options.winograd}}}"
+    return replace(phase, passes=tuple(forced if name == "linalg-winograd" else name for name in phase.passes))

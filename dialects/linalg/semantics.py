@@ -18,6 +18,7 @@ from ...compiler.weights import Array
 from .contraction import Contraction, match_contraction
 from .ops import GenericOp
 from .views import loop_ranges, open_grids, view
+from .winograd import WinogradInputTransformOp, WinogradOp, matrices
 
 # The loop indices of the generics being evaluated, innermost last.
 _GRIDS: list[list[Array]] = []
@@ -71,6 +72,47 @@ def packed(
             split.append(size)
     axes = [outer_axis[p] for p in permutation] + [inner_axis[p] for p in positions]
     return np.ascontiguousarray(source.reshape(split).transpose(axes))
+
+
+@semantics("linalg.winograd_filter_transform")
+def winograd_filter_transform(filter: Array, output: Array, *, call: Call) -> list[Array]:
+    m = cast(WinogradOp, call.op).m
+    return _given(call.op, [output], [filter_transform(m, filter, 0, m + 2)])
+
+
+def filter_transform(m: int, filter: Array, start: int, stop: int) -> Array:
+    """Rows `start` to `stop` of G g GT: [rows, m + 2, channels, filters]."""
+    g = np.array(matrices(m).filter)
+    both = np.einsum("ai,bj->abij", g[start:stop], g).reshape(-1, 9)
+    wide = both.astype(filter.dtype) @ filter.reshape(9, -1)
+    return wide.reshape(stop - start, m + 2, *filter.shape[2:])
+
+
+@semantics("linalg.winograd_input_transform")
+def winograd_input_transform(image: Array, output: Array, *, call: Call) -> list[Array]:
+    op = cast(WinogradInputTransformOp, call.op)
+    bt = np.array(matrices(op.m).input)
+    rows, columns = (op.m * count + 2 for count in output.shape[2:4])
+    top, left = op.padding
+    padded = np.zeros((image.shape[0], rows, columns, image.shape[3]))
+    seen = image[:, : max(0, rows - top), : max(0, columns - left)]
+    padded[:, top : top + seen.shape[1], left : left + seen.shape[2]] = seen
+    tiles = np.lib.stride_tricks.sliding_window_view(padded, (op.alpha, op.alpha), axis=(1, 2))[:, :: op.m, :: op.m]
+    with np.errstate(invalid="ignore"):
+        result = np.einsum("ai,nhwcij,bj->abhwnc", bt, tiles, bt, optimize=True)
+    return _given(op, [output], [result.astype(output.dtype)])
+
+
+@semantics("linalg.winograd_output_transform")
+def winograd_output_transform(tiles: Array, output: Array, *, call: Call) -> list[Array]:
+    op = cast(WinogradOp, call.op)
+    at = np.array(matrices(op.m).output)
+    with np.errstate(invalid="ignore"):
+        result = np.einsum("ka,abhwnf,lb->nhkwlf", at, tiles.astype(np.float64), at, optimize=True)
+    rows, columns = (op.m * count for count in tiles.shape[2:4])
+    batch, height, width, filters = output.shape
+    whole = result.reshape(batch, rows, columns, filters)[:, :height, :width]
+    return _given(op, [output], [output + whole.astype(output.dtype)])
 
 
 @semantics("linalg.generic")

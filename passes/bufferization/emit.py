@@ -20,7 +20,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.diagnostics import LaminaError
-from ...dialects.linalg import FillOp, GenericOp, PackOp
+from ...dialects.linalg import FillOp, GenericOp, PackOp, WinogradOp
 from ...dialects.linalg import YieldOp as LinalgYieldOp
 from ...dialects.memref import LoadOp, StoreOp, SubviewOp
 from ...dialects.memref.views import collapse, expand, kept_dims
@@ -130,6 +130,8 @@ class Emitter(ABC):
                 self.dead.append(op)
             case GenericOp() | FillOp() | PackOp():
                 self._structured(op, plan)
+            case WinogradOp():
+                self._winograd(op, plan)
             case CollapseShapeOp() | ExpandShapeOp():
                 self._reshape(op, plan)
             case ExtractSliceOp():
@@ -170,6 +172,11 @@ class Emitter(ABC):
             op,
             GenericOp.of(inputs, outputs, op.maps, list(op.iterator_types), op.detach_region(op.body)),
         )
+
+    def _winograd(self, op: WinogradOp, plan: BlockPlan) -> None:
+        source = self.buffer(op.input, op)
+        target = self.home(plan, op.results[0], op)
+        self._replace(op, type(op).create(operands=[source, target], properties=op.properties.copy()))
 
     def _packing(self, op: PackOp, source: SSAValue, target: SSAValue) -> None:
         """`linalg.pack` is an op on tensors; on buffers it is a fill, where panels are not whole, and a copy."""

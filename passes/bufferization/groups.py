@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, Operation, SSAValue, Use
 
-from ...dialects.linalg import FillOp, GenericOp, PackOp
+from ...dialects.linalg import FillOp, GenericOp, PackOp, WinogradOp, WinogradOutputTransformOp
 from ...dialects.tensor import (
     CollapseShapeOp,
     EmptyOp,
@@ -48,6 +48,8 @@ def destinations(op: Operation) -> list[tuple[SSAValue, SSAValue]]:
             return list(zip(op.results, op.outputs, strict=True))
         case PackOp() | InsertSliceOp() | InsertOp():
             return [(op.results[0], op.dest)]
+        case WinogradOp():
+            return [(op.results[0], op.output)]
         case CallOp():
             count = len(op.results)
             return list(zip(op.results, op.operands[len(op.operands) - count :], strict=True))
@@ -60,7 +62,7 @@ def reads_destination(op: Operation, index: int) -> bool:
     match op:
         case GenericOp():
             return bool(op.body.block.args[len(op.inputs) + index].first_use)
-        case InsertSliceOp() | InsertOp():
+        case InsertSliceOp() | InsertOp() | WinogradOutputTransformOp():
             return True
         case _:
             return False
@@ -174,7 +176,7 @@ def _is_destination(op: Operation, operand: int, index: int) -> bool:
     match op:
         case GenericOp() | FillOp():
             return operand == len(op.inputs) + index
-        case InsertSliceOp() | InsertOp() | PackOp():
+        case InsertSliceOp() | InsertOp() | PackOp() | WinogradOp():
             return operand == 1
         case CallOp():
             return operand == len(op.operands) - len(op.results) + index

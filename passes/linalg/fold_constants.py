@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -27,8 +28,8 @@ from ...compiler.context import lamina_context
 from ...compiler.interpreter import Interpreter
 from ...compiler.weights import BLOCK_BYTES, Array, Deferred, WeightStore
 from ...dialects.arith.semantics import attribute_array
-from ...dialects.linalg import FillOp, GenericOp, PackOp
-from ...dialects.linalg.semantics import packed
+from ...dialects.linalg import FillOp, GenericOp, PackOp, WinogradFilterTransformOp
+from ...dialects.linalg.semantics import filter_transform, packed
 from ...dialects.stablehlo.constants import constant_attr
 from ...dialects.tensor import CollapseShapeOp, ConcatOp, EmptyOp, ExpandShapeOp, ExtractSliceOp, InsertSliceOp, PadOp
 from .grouping import operands_of
@@ -36,7 +37,17 @@ from .grouping import operands_of
 GROWTH = 4  # a result may have so many times the elements of its operands
 ALWAYS = 64  # or so many in any case
 
-FOLDED = (GenericOp, PackOp, ConcatOp, PadOp, ExtractSliceOp, InsertSliceOp, CollapseShapeOp, ExpandShapeOp)
+FOLDED = (
+    GenericOp,
+    PackOp,
+    WinogradFilterTransformOp,
+    ConcatOp,
+    PadOp,
+    ExtractSliceOp,
+    InsertSliceOp,
+    CollapseShapeOp,
+    ExpandShapeOp,
+)
 
 
 @dataclass(frozen=True)
@@ -61,15 +72,15 @@ class _Folder:
         """Replaces `op` by constants if what it uses is constant."""
         used = operands_of(op)
         sources = [v.owner for v in used]
-        arrays: dict[Any, Array] = {}
+        arrays: dict[Any, Array | Deferred] = {}
         key, read = "constant", 0
         for value, source in zip(used, sources, strict=True):
             match source:
                 case arith.ConstantOp():
-                    array = attribute_array(source.value, self.weights)
+                    array = self._array(source, op)
                     if isinstance(source.value, DenseResourceAttr):
                         key = source.value.resource_handle.data
-                    read += array.size if isinstance(value.type, TensorType) else 0
+                    read += prod(array.shape) if isinstance(value.type, TensorType) else 0
                 case EmptyOp() | FillOp():
                     filled = self._blank(source)
                     if filled is None:
@@ -110,15 +121,27 @@ class _Folder:
         spec = self.interpreter.spec(op.results[0].type)
         return np.broadcast_to(np.asarray(value).astype(spec.dtype), spec.shape or ())
 
-    def _results(self, op: Operation, operands: Sequence[Array]) -> Sequence[Array | Deferred]:
-        if isinstance(op, PackOp) and operands[0].nbytes >= BLOCK_BYTES:
-            return [_deferred(op, operands[0], operands[2] if op.padding_value else None)]
+    def _array(self, constant: arith.ConstantOp, op: Operation) -> Array | Deferred:
+        """The elements of an operand of `op`; still deferred where `op` packs them by the rows they are made in."""
+        attr = constant.value
+        by_rows = isinstance(op, PackOp) and op.permutation[0] == 0 and 0 not in op.positions
+        if by_rows and isinstance(attr, DenseResourceAttr):
+            return self.weights.peek(attr.resource_handle.data)
+        return attribute_array(attr, self.weights)
+
+    def _results(self, op: Operation, given: Sequence[Array | Deferred]) -> Sequence[Array | Deferred]:
+        if isinstance(op, PackOp) and given[0].nbytes >= BLOCK_BYTES:
+            return [_deferred(op, given[0], cast(Array, given[2]) if op.padding_value else None)]
+        operands = cast("Sequence[Array]", given)
+        if isinstance(op, WinogradFilterTransformOp) and given[1].nbytes >= BLOCK_BYTES:
+            m, source = op.m, operands[0]
+            return [Deferred(given[1].shape, source.dtype, lambda a, b: filter_transform(m, source, a, b))]
         if isinstance(op, CollapseShapeOp | ExpandShapeOp):
             return [operands[0].reshape(cast(Any, op.result.type).get_shape())]
         return self.interpreter.evaluate(op, operands)
 
 
-def _deferred(op: PackOp, source: Array, padding: Array | None) -> Deferred:
+def _deferred(op: PackOp, source: Array | Deferred, padding: Array | None) -> Deferred:
     """The packing of `source`, by rows of its outermost dimension of tiles."""
     outermost = op.permutation[0]
     tile = dict(zip(op.positions, op.tiles, strict=True)).get(outermost, 1)
@@ -126,7 +149,10 @@ def _deferred(op: PackOp, source: Array, padding: Array | None) -> Deferred:
     positions, tiles, permutation = op.positions, op.tiles, op.permutation  # not the op: it is about to be erased
 
     def rows(start: int, stop: int) -> Array:
-        part = source[(*before, slice(start * tile, stop * tile))]
+        if isinstance(source, Deferred):
+            part = source.rows(start, stop)
+        else:
+            part = source[(*before, slice(start * tile, stop * tile))]
         return packed(part, positions, tiles, permutation, padding)
 
     assert op.result is not None

@@ -15,9 +15,17 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
-from ...dialects.linalg import FillOp, GenericOp, IndexOp, PackOp, YieldOp
+from ...dialects.linalg import (
+    FillOp,
+    GenericOp,
+    IndexOp,
+    PackOp,
+    WinogradOp,
+    WinogradOutputTransformOp,
+    YieldOp,
+)
 from ...dialects.linalg.contraction import match_contraction
-from ...dialects.linalg.views import loop_ranges
+from ...dialects.linalg.views import linear_form, loop_ranges
 from ...dialects.tensor import (
     CollapseShapeOp,
     ConcatOp,
@@ -33,7 +41,7 @@ from ...dialects.tensor import (
 # Ops with fewer points than this may share a kernel without sharing rows.
 SMALL = 1 << 14
 
-_ROOTS = (GenericOp, PadOp, ConcatOp, InsertSliceOp, ExtractSliceOp, PackOp, InsertOp, scf.ForOp)
+_ROOTS = (GenericOp, WinogradOp, PadOp, ConcatOp, InsertSliceOp, ExtractSliceOp, PackOp, InsertOp, scf.ForOp)
 
 
 @dataclass
@@ -71,7 +79,7 @@ def _is_destination(user: Operation, operand: int) -> bool:
     match user:
         case GenericOp():
             return operand >= len(user.inputs)
-        case InsertSliceOp() | InsertOp():
+        case InsertSliceOp() | InsertOp() | WinogradOp():
             return operand == 1
         case _:
             return False
@@ -125,7 +133,8 @@ def _begin(plan: Plan, op: Operation) -> Group:
     group = Group(len(plan.groups))
     group.members.append(op)
     group.contraction = isinstance(op, GenericOp) and is_tiled_contraction(op)
-    group.accumulates = group.contraction or (isinstance(op, GenericOp) and is_windowed_reduction(op))
+    group.accumulates = group.contraction or isinstance(op, WinogradOutputTransformOp)
+    group.accumulates |= isinstance(op, GenericOp) and is_windowed_reduction(op)
     group.rows = None if group.contraction else row_sizes(op)
     plan.groups.append(group)
     plan.group_of[op] = group
@@ -185,10 +194,20 @@ def _is_epilogue(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
     [value] = ours
     if value.owner is not group.members[-1] or any(use.operation is not op for use in value.uses):
         return False
+    if isinstance(group.members[0], WinogradOp) and not all(_along_rows(m) for m in op.maps):
+        return False
     identity = AffineMap.identity(len(op.iterators))
     if any(isinstance(inner, IndexOp | ExtractOp) for inner in op.body.block.ops):
         return False
     return all(op.maps[i] == identity for i, v in enumerate(op.operands) if v is value)
+
+
+def _along_rows(map_: AffineMap) -> bool:
+    """A linear access that the innermost loop walks element by element, or not at all."""
+    innermost = map_.num_dims - 1
+    used = [innermost in e.used_dims() for e in map_.results]
+    plain = not any(used) or (sum(used) == 1 and used[-1] and isinstance(map_.results[-1], AffineDimExpr))
+    return plain and all(linear_form(e) is not None for e in map_.results)
 
 
 def _packs_for(group: Group, op: Operation, ours: list[SSAValue]) -> bool:

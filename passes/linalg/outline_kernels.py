@@ -41,7 +41,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.locations import fuse
-from ...dialects.linalg import FillOp, GenericOp, YieldOp
+from ...dialects.linalg import FillOp, GenericOp, WinogradOp, YieldOp
 from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp
 from .grouping import Group, Plan, is_elementwise, is_free, is_movement, is_sinkable, operands_of, plan_groups
 
@@ -259,7 +259,7 @@ def _accumulate_in_place(block: Block, escaping: set[SSAValue]) -> None:
         if not isinstance(op.outputs[0].owner, EmptyOp):
             continue
         for i, value in enumerate(op.inputs):
-            produced = isinstance(value.owner, GenericOp) and value.owner.parent is block
+            produced = isinstance(value.owner, GenericOp | WinogradOp) and value.owner.parent is block
             alone = all(use.operation is op for use in value.uses) and list(op.inputs).count(value) == 1
             if produced and alone and value not in escaping and value.type == op.outputs[0].type:
                 if op.maps[i] == op.maps[-1]:
@@ -288,7 +288,7 @@ def _write_into(result: SSAValue, destination: SSAValue) -> None:
     while isinstance(owner := value.owner, Operation):
         if isinstance(owner, GenericOp):
             value = owner.outputs[list(owner.results).index(value)]  # pyright: ignore
-        elif isinstance(owner, FillOp):
+        elif isinstance(owner, FillOp | WinogradOp):
             value = owner.output
         else:
             if isinstance(owner, EmptyOp) and owner.tensor.type == destination.type:
@@ -301,4 +301,6 @@ def _write_into(result: SSAValue, destination: SSAValue) -> None:
 def _kind(group: Group) -> str:
     if group.contraction:
         return "contraction"
+    if isinstance(group.members[0], WinogradOp):
+        return "winograd"
     return "copy" if all(is_movement(op) for op in group.members) else "loops"

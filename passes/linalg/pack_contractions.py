@@ -49,7 +49,7 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.schedules import Schedules
 from ...dialects.dot.ops import group_of, sum_type
-from ...dialects.linalg import GenericOp, PackOp
+from ...dialects.linalg import GenericOp, PackOp, WinogradFilterTransformOp
 from ...dialects.linalg.contraction import Contraction, match_contraction
 from ...dialects.linalg.problem_name import problem_name
 from ...dialects.linalg.views import loop_ranges
@@ -112,9 +112,9 @@ class PackContractions(ModulePass):
 
 
 def is_constant(value: SSAValue) -> bool:
-    """Whether the value is a constant, perhaps seen with another shape."""
-    while isinstance(value.owner, CollapseShapeOp | ExpandShapeOp):
-        value = value.owner.src
+    """Whether the value is a constant, perhaps seen with another shape or transformed by Winograd."""
+    while isinstance(value.owner, CollapseShapeOp | ExpandShapeOp | WinogradFilterTransformOp):
+        value = value.owner.operands[0]
     return isinstance(value.owner, arith.ConstantOp) or is_constant_argument(value)
 
 

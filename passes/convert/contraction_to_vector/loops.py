@@ -89,7 +89,7 @@ class Loops:
     ) -> Sequence[SSAValue]:
         """`for i in range(lower, upper, step)` that carries values; bounds are over `operands`, the least upper one."""
         block = Block(arg_types=[IndexType(), *(value.type for value in inits)])
-        self._into(block, lambda: body(block.args[0], block.args[1:]))
+        self.into(block, lambda: body(block.args[0], block.args[1:]))
         lower_map, lower_operands = compress(lower, operands)
         upper_map, upper_operands = compress(upper, operands)
         loop = affine.ForOp.from_region(
@@ -139,10 +139,10 @@ class Loops:
             body(block.args[0])
             return ()
 
-        self._into(block, once)
+        self.into(block, once)
         self(affine.ParallelOp.of([0], [size], Region(block)))
 
-    def _into(self, block: Block, body: Callable[[], Sequence[SSAValue]]) -> None:
+    def into(self, block: Block, body: Callable[[], Sequence[SSAValue]]) -> None:
         outside, self.builder = self.builder, Builder(InsertPoint.at_end(block))
         self(affine.YieldOp.get(*body()))
         self.builder = outside

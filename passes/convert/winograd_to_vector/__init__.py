@@ -1,0 +1,81 @@
+"""convert-winograd-to-vector: Winograd's transforms become loops over tiles on vectors of channels.
+
+before, on buffers:
+    func.func private @kernel(%x: memref<1x14x14x64xf32>, %v: memref<6x6x4x4x1x64xf32>)
+        attributes {lamina.kernel = "winograd"} {
+      linalg.winograd_input_transform {pad = array<i64: 1, 1>} fmr(F_4_3) ins(%x : ...) outs(%v : ...)
+
+after:
+    affine.parallel (%row) = (0) to (4) {
+      %scratch = memref.alloca() : memref<288xf32>
+      affine.for %column = 1 to 3 {            // neighbours whose windows are cut off alike; so too the first, the last
+        affine.for %c = 0 to 64 step 8 {
+          affine.for %i = max(0, %row * -4 + 1) to min(6, %row * -4 + 15) {     // rows inside the image
+            ... six affine.vector_load %x, twelve operations, six affine.vector_store to %scratch
+          }                                                                     // and zeros for those outside
+          affine.for %j = 0 to 6 {
+            ... six loads from %scratch, twelve operations, six stores to %v
+
+A transform on both sides of a tile is two one-dimensional ones, the first along rows, the second along columns, with
+a tile of vectors in between that stays in the first-level cache: so no more than a dozen values live in registers.
+What is done with the outputs (bias, residual, activation) is done before they are stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from ....compiler.context import lamina_context
+from ....compiler.diagnostics import LaminaError
+from ....compiler.machine import Machine
+from ....dialects.linalg import FillOp, GenericOp, WinogradInputTransformOp, WinogradOp, WinogradOutputTransformOp
+from ..contraction_to_vector.loops import Loops
+from .input_tiles import write_input_tiles
+from .output_tiles import Output, write_output_tiles
+
+
+@dataclass(frozen=True)
+class ConvertWinogradToVector(ModulePass):
+    """Writes the loops of every kernel that is a transform."""
+
+    name = "convert-winograd-to-vector"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = lamina_context(ctx).machine
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp) and function.attributes.get("lamina.kernel") == StringAttr("winograd"):
+                _convert(function, machine)
+
+
+def _convert(function: FuncOp, machine: Machine) -> None:
+    block = function.body.block
+    old = list(block.ops)
+    end = block.last_op
+    assert isinstance(end, ReturnOp)
+    code = Loops(InsertPoint.before(end))
+    transforms = [op for op in old if isinstance(op, WinogradOp)]
+    if len(transforms) != 1:
+        raise LaminaError(f"a kernel of Winograd's has one transform, got {len(transforms)}", where=function)
+    [transform] = transforms
+    fills = [op for op in old if isinstance(op, FillOp)]
+    epilogue = [op for op in old if isinstance(op, GenericOp)]
+    match transform:
+        case WinogradInputTransformOp() if not fills and not epilogue:
+            write_input_tiles(transform, code, machine)
+        case WinogradOutputTransformOp() if all(op.output is transform.output for op in fills):
+            write_output_tiles(Output(transform, fills[-1] if fills else None, epilogue), code, machine)
+        case _:
+            raise LaminaError("this transform cannot stand in a kernel like this", where=transform)
+    for new in block.ops:
+        if new not in old:
+            for inner in new.walk():
+                inner.location = transform.location
+    for op in (*reversed(epilogue), transform, *fills):
+        op.detach()
+        op.erase()

@@ -1,0 +1,213 @@
+"""linalg-winograd: 3 x 3 convolutions of stride 1 become Winograd's where these are cheaper.
+
+before: %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] ... : tensor<1x56x56x64xf32> to tensor<1x58x58x64xf32>
+        %y = linalg.generic {maps = [(n, h, w, f, i, j, c) -> (n, h + i, w + j, c), ... -> (i, j, c, f), ...]}
+            ins(%p, %g : ..., tensor<3x3x64x64xf32>) outs(%zero : tensor<1x56x56x64xf32>) ...
+after:  %u = linalg.winograd_filter_transform fmr(F_4_3) ins(%g : ...) outs(... : tensor<6x6x64x64xf32>)
+        %v = linalg.winograd_input_transform {pad = array<i64: 1, 1>} fmr(F_4_3) ins(%x : ...)
+            outs(... : tensor<6x6x14x14x1x64xf32>)
+        %m = linalg.generic {maps = [(a, b, i, j, n, f, c) -> (a, b, i, j, n, c), ... -> (a, b, c, f), ...]}
+            ins(%v, %u : ...) outs(... : tensor<6x6x14x14x1x64xf32>) ...
+        %y = linalg.winograd_output_transform fmr(F_4_3) ins(%m : ...) outs(%zero : tensor<1x56x56x64xf32>)
+
+The filter is a constant, which linalg-fold-constants transforms; the padded copy is not needed any more. The
+contraction is packed and tiled like any other, and what is done with the convolution's result is done by the output
+transform.
+
+F(4x4, 3x3) takes 2.25 multiplications per output and channel instead of 9, F(2x2, 3x3) takes 4; but the filter grows
+from 9 to 36 or 16 numbers and the transforms cost, so that small images and few channels stay as they are: `cost`
+estimates the cycles of each form.
+
+It changes the rounding. Largest error relative to the largest output, against float64, with inputs like activations
+(positive, normal) and 16, 64 and 512 channels: F(4x4, 3x3) 5e-7, 9e-7 and 2e-6; F(2x2, 3x3) 1e-7, 3e-7 and 5e-7; the
+sum itself 1e-7, 1e-7 and 2e-7. A NaN or infinity makes every output of the tiles that read it NaN or infinite, not
+only those whose window holds it. `--no-winograd` leaves this pass out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, ModuleOp, TensorType, f32
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...compiler.context import lamina_context
+from ...compiler.diagnostics import LaminaError
+from ...compiler.machine import Machine
+from ...dialects.linalg import (
+    FillOp,
+    GenericOp,
+    WinogradFilterTransformOp,
+    WinogradInputTransformOp,
+    WinogradOutputTransformOp,
+    YieldOp,
+)
+from ...dialects.linalg.contraction import multiply_add
+from ...dialects.tensor import EmptyOp, PadOp
+from .pack_contractions import is_constant
+
+PARALLEL, REDUCTION = "parallel", "reduction"
+TILES = (4, 2)
+
+
+@dataclass(frozen=True)
+class Winograd(ModulePass):
+    """Rewrites the convolutions for which it pays; `tile` 4 or 2: all that are possible, with such tiles; 0: none."""
+
+    name = "linalg-winograd"
+
+    tile: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.tile not in (None, 0, *TILES):
+            raise LaminaError(f"linalg-winograd has no tiles of {self.tile}", hint="tile=4, tile=2 or tile=0 for none")
+        machine = lamina_context(ctx).machine
+        for generic in [inner for inner in op.walk() if isinstance(inner, GenericOp)]:
+            if (found := match_convolution(generic)) is not None:
+                tile = best_tile(found, machine) if self.tile is None else self.tile
+                if tile:
+                    rewrite(generic, found, tile)
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolution that Winograd's transforms can compute: its input without padding, and its sizes."""
+
+    image: SSAValue
+    pad: tuple[int, int]
+    batch: int
+    rows: int  # of the output, as are columns
+    columns: int
+    channels: int
+    filters: int
+
+    def tiles(self, m: int) -> tuple[int, int]:
+        """Rows and columns of tiles that cover an output."""
+        return ceil(self.rows / m), ceil(self.columns / m)
+
+
+def _maps() -> tuple[AffineMap, AffineMap, AffineMap]:
+    n, h, w, f, i, j, c = (AffineExpr.dimension(d) for d in range(7))
+    return AffineMap(7, 0, (n, h + i, w + j, c)), AffineMap(7, 0, (i, j, c, f)), AffineMap(7, 0, (n, h, w, f))
+
+
+_CONVOLUTION = _maps()
+_ITERATORS = (*[PARALLEL] * 4, *[REDUCTION] * 3)
+
+
+def match_convolution(op: GenericOp) -> Convolution | None:
+    """What `op` convolves, where it is a 3 x 3 convolution of float32 of stride 1 whose filter is a constant."""
+    if op.maps != _CONVOLUTION or op.iterators != _ITERATORS or multiply_add(op) is None:
+        return None
+    image, filter_ = op.inputs
+    types = [v.type for v in op.operands]
+    if not all(isinstance(t, TensorType) and t.element_type == f32 and t.has_static_shape() for t in types):
+        return None
+    kernel, result = (cast("TensorType", t).get_shape() for t in types[1:])
+    if kernel[:2] != (3, 3) or 0 in (*kernel, *result) or not is_constant(filter_):
+        return None
+    image, pad = _without_padding(image)
+    return Convolution(image, pad, *result[:3], *kernel[2:])
+
+
+def _without_padding(image: SSAValue) -> tuple[SSAValue, tuple[int, int]]:
+    """The tensor that `image` is with rows and columns of zeros around it, and how many come first."""
+    pad = image.owner
+    if not isinstance(pad, PadOp):
+        return image, (0, 0)
+    low, high = (list(a.get_values()) for a in (pad.static_low, pad.static_high))
+    if DYNAMIC_INDEX in (*low, *high) or min(*low, *high) < 0 or any((low[0], low[3], high[0], high[3])):
+        return image, (0, 0)
+    last = cast(Operation, pad.region.block.last_op)
+    value = last.operands[0].owner
+    if not isinstance(value, arith.ConstantOp) or not isinstance(value.value, FloatAttr) or value.value.value.data:
+        return image, (0, 0)
+    return pad.source, (int(low[1]), int(low[2]))
+
+
+def rewrite(op: GenericOp, c: Convolution, m: int) -> None:
+    """Puts the three transforms and the contraction in the place of `op`."""
+    alpha, (rows, columns) = m + 2, c.tiles(m)
+
+    def insert(new: Operation) -> SSAValue:
+        new.location = op.location
+        Rewriter.insert_op(new, InsertPoint.before(op))
+        return new.results[0]
+
+    def empty(*shape: int) -> SSAValue:
+        return insert(EmptyOp([], TensorType(f32, shape)))
+
+    filter_ = WinogradFilterTransformOp(m, op.inputs[1], empty(alpha, alpha, c.channels, c.filters))
+    image = WinogradInputTransformOp(m, c.image, empty(alpha, alpha, rows, columns, c.batch, c.channels), c.pad)
+    inputs = [insert(image), insert(filter_)]
+    zero = insert(arith.ConstantOp(FloatAttr(0.0, f32)))
+    sums = insert(FillOp(zero, empty(alpha, alpha, rows, columns, c.batch, c.filters)))
+    products = insert(GenericOp.of(inputs, [sums], _contraction_maps(), [*[PARALLEL] * 6, REDUCTION], _multiply_add()))
+    new = insert(WinogradOutputTransformOp(m, products, op.outputs[0]))
+    new.name_hint = op.res[0].name_hint
+    op.res[0].replace_all_uses_with(new)
+    padded = op.inputs[0].owner
+    op.detach()
+    op.erase()
+    if isinstance(padded, PadOp) and not padded.result.uses:
+        padded.detach()
+        padded.erase()
+
+
+def _contraction_maps() -> list[AffineMap]:
+    a, b, i, j, n, f, c = (AffineDimExpr(d) for d in range(7))
+    return [AffineMap(7, 0, exprs) for exprs in ((a, b, i, j, n, c), (a, b, c, f), (a, b, i, j, n, f))]
+
+
+def _multiply_add() -> Region:
+    block = Block(arg_types=[f32] * 3)
+    product = arith.MulfOp(block.args[0], block.args[1])
+    total = arith.AddfOp(block.args[2], product)
+    block.add_ops([product, total, YieldOp(total)])
+    return Region(block)
+
+
+# Which form: estimates in cycles of one core.
+
+STRIP = 6  # rows of a register tile
+NEAR, FAR = 14.0, 6.0  # bytes per cycle from the last level cache, from memory
+STEPS = 6  # cycles per vector and point of a transform, both passes
+START = 20_000  # cycles that two more kernels take to begin
+GAIN = 0.95  # of the cost of the sums: less is not worth another rounding
+
+
+def best_tile(c: Convolution, machine: Machine) -> int:
+    """4 or 2 for the cheapest tiles, 0 where the convolution as it is costs less."""
+    costs = {0: direct_cost(c, machine) * GAIN} | {m: cost(c, m, machine) for m in TILES}
+    return min(costs, key=lambda m: (costs[m], m))
+
+
+def direct_cost(c: Convolution, machine: Machine) -> float:
+    """The sums as they are: all multiplications, the padded copy, the filter's bytes."""
+    points, taps = c.batch * c.rows * c.columns, 9 * c.channels
+    copied = 8 * points * c.channels if any(c.pad) else 0
+    return contraction_cost(points, taps, c.filters, machine) + copied / NEAR + 4 * taps * c.filters / FAR
+
+
+def cost(c: Convolution, m: int, machine: Machine) -> float:
+    """F(m x m, 3 x 3): a contraction per point, the transforms, and the bytes in between and of the filter."""
+    rows, columns = c.tiles(m)
+    points, tiles, lanes = (m + 2) ** 2, c.batch * rows * columns, machine.lanes(4)
+    transforms = STEPS * points * tiles * (ceil(c.channels / lanes) + ceil(c.filters / lanes))
+    between = 4 * points * tiles * (c.channels + c.filters)
+    speed = NEAR if between < machine.l3_bytes // 2 else FAR
+    products = points * contraction_cost(tiles, c.channels, c.filters, machine)
+    return START + products + transforms + 2 * between / speed + 4 * points * c.channels * c.filters / FAR
+
+
+def contraction_cost(rows: int, depth: int, columns: int, machine: Machine) -> float:
+    """rows x depth times depth x columns by register tiles, most of them at nine tenths of the peak."""
+    vectors = ceil(columns / machine.lanes(4))
+    return ceil(rows / STRIP) * STRIP * depth * vectors / machine.fma_ports / 0.9
