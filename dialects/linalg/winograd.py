@@ -18,7 +18,6 @@ coefficients are as simple.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from math import prod, sqrt
 from typing import ClassVar
@@ -38,6 +37,7 @@ from xdsl.irdl import (
     traits_def,
 )
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
 
 from .effects import DestinationEffects
 
@@ -64,7 +64,8 @@ def matrices(m: int) -> Matrices:
     squares = {2: (1.0,), 4: (0.5, 2.0)}[m]  # of the pairs, exactly
     points = [0.0, *(sign * p for p in pairs for sign in (1.0, -1.0))]
     whole = _polynomial(squares)  # the product of all x - p but that for 0
-    filter_, input_ = [(1 / whole[0], 0.0, 0.0)], [(*whole, 0.0)]
+    filter_: list[tuple[float, ...]] = [(1 / whole[0], 0.0, 0.0)]
+    input_: list[tuple[float, ...]] = [(*whole, 0.0)]
     for i, point in enumerate(points[1:]):
         square = squares[i // 2]
         others = [s for s in squares if s != square]
@@ -126,7 +127,7 @@ class WinogradOp(IRDLOperation):
 
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(DestinationEffects())
-    assembly_format: ClassVar[str] = (
+    assembly_format: ClassVar[str | None] = (
         "attr-dict `fmr` `(` $fmr `)` `ins` `(` $input `:` type($input) `)`"
         " `outs` `(` $output `:` type($output) `)` (`->` type($result)^)?"
     )
@@ -228,9 +229,3 @@ class WinogradOutputTransformOp(WinogradOp):
         self._expect_tiles(tiles, image)
         fits = all(-(-extent // m) == count for extent, count in zip(image[1:3], tiles[2:4], strict=True))
         self._expect(fits, "expected as many tiles as cover the output (C3)")
-
-
-def transformed_filter(m: int) -> tuple[tuple[float, ...], ...]:
-    """The filter transform as one matrix of (m+2)² x 9: both sides at once."""
-    g = matrices(m).filter
-    return tuple(tuple(x * y for x in row for y in column) for row in g for column in g)
