@@ -58,17 +58,39 @@ class _InputTiles:
         """One row of tiles."""
         scratch = Scratch(self.code, self.alpha, self.alpha, self.walk.channels.type)
 
+        self.clear(scratch, row)
+
         def tile(run: Run, column: Index) -> None:
             self.walk.channels.each(self.code, lambda c: self.tile(scratch, run, n, row, column, c))
 
         self.walk.columns(found, tile)
 
+    def clear(self, scratch: Scratch, row: Index) -> None:
+        """Zeros for the rows outside of the image: the same for all tiles of a row, which leave them as they are."""
+        zero = self.walk.zero
+        assert zero is not None
+        none, all_ = AffineExpr.constant(0), AffineExpr.constant(self.alpha)
+        first, last = self.rows_inside()
+
+        def no_row(i: SSAValue) -> None:
+            for j in range(self.alpha):
+                scratch.store(zero, D(0), j, i)
+
+        if self.top:
+            between(self.code, [none], [all_, first], row, no_row)
+        if (self.tile_rows - 1) * self.m + self.alpha > self.height + self.top:
+            between(self.code, [none, last], [all_], row, no_row)
+
+    def rows_inside(self) -> tuple[AffineExpr, AffineExpr]:
+        """The rows of a tile from the first to the last that lie in the image, over the row of tiles."""
+        start = AffineExpr.constant(self.top) - D(0) * self.m
+        return start, start + self.height
+
     def tile(self, scratch: Scratch, run: Run, n: Index, row: Index, column: Index, c: Index) -> None:
         """Both passes over one tile's vector of channels."""
         zero = self.walk.zero
         assert zero is not None
-        first = AffineExpr.constant(self.top) - D(0) * self.m  # of the rows inside
-        last = AffineExpr.constant(self.height + self.top) - D(0) * self.m
+        first, last = self.rows_inside()
         none, all_ = AffineExpr.constant(0), AffineExpr.constant(self.alpha)
         walk_n, walk_h, walk_w, _ = self.image_strides
 
@@ -84,10 +106,6 @@ class _InputTiles:
             for j, value in enumerate(transform(self.code, self.matrix, values, zero)):
                 scratch.store(value, D(0), j, i)
 
-        def no_row(i: SSAValue) -> None:
-            for j in range(self.alpha):
-                scratch.store(zero, D(0), j, i)
-
         def along_column(j: SSAValue) -> None:
             values = [scratch.load(i, D(0), j) for i in range(self.alpha)]
             walk_a, walk_b, walk_i, walk_j, walk_n, _ = self.tile_strides
@@ -96,8 +114,4 @@ class _InputTiles:
                 self.walk.store(value, self.tiles, start + a * walk_a, n, row, column, c, j)
 
         between(self.code, [none, first], [all_, last], row, along_row)
-        if self.top:
-            between(self.code, [none], [all_, first], row, no_row)
-        if (self.tile_rows - 1) * self.m + self.alpha > self.height + self.top:
-            between(self.code, [none, last], [all_], row, no_row)
         between(self.code, [none], [all_], None, along_column)
