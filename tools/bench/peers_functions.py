@@ -122,7 +122,7 @@ def ncnn(task: Task) -> Call:
         status, output = extractor.extract("y")
         if status:
             raise RuntimeError(f"ncnn gave status {status}")
-        return [np.array(output)]
+        return [np.asarray(output)]
 
     return call
 

@@ -23,7 +23,8 @@ class Row:
 
     `speed` is how many times as fast as the best peer ours is, the median over the rounds, and `spread` the
     difference of the largest and the smallest; `rate` is in GFLOP/s where `bound` is "fma", else in GB/s, and `share`
-    that of the measured `ceiling`.
+    that of the measured `ceiling`. `memory_mb` is the largest growth of resident memory while preparing and running
+    once, `running_mb` while running, both above what the process held before.
     """
 
     group: str
@@ -60,11 +61,12 @@ def print_head(systems: Sequence[str]) -> None:
     """What is compared on what, and the names of the columns."""
     versions = ", ".join(f"{name} {PEERS[name].version}" for name in systems if name != OURS)
     print(f"{_processor()}; against {versions or 'nobody'}")
-    print("speed: of Lamina over the best peer (above 1: Lamina is faster); share: of the ceiling in the same rounds")
+    print("speed: of Lamina over the best peer (above 1: Lamina is faster); share: of the ceiling in the same rounds;")
+    print("MB: largest resident memory while running, above what the process held before, of ours and of the best peer")
     cells = "".join(f"{name + ' ms':>{_width(name)}}" for name in systems)
     print(
         f"{'case':<34}{'thr':>4}{cells}"
-        f"{'speed':>7}{'spread':>8}{'rate':>13}{'share':>7}{'error':>9}{'comp s':>8}{'MB':>8}"
+        f"{'speed':>7}{'spread':>8}{'rate':>13}{'share':>7}{'error':>9}{'comp s':>8}{'MB':>8}{'peer MB':>9}"
     )
 
 
@@ -83,7 +85,8 @@ def _rest(row: Row) -> str:
     wrong = "  WRONG" if row.wrong else ""
     return (
         f"{speed:>7}{row.spread:>8.2f}{rate:>13}{share:>7}{row.error:>9.0e}"
-        f"{row.compile_s.get(OURS, 0):>8.2f}{row.memory_mb.get(OURS, 0):>8.1f}{wrong}"
+        f"{row.compile_s.get(OURS, 0):>8.2f}{row.running_mb.get(OURS, 0):>8.1f}"
+        f"{row.running_mb.get(row.best, 0):>9.1f}{wrong}"
     )
 
 
