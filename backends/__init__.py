@@ -49,6 +49,7 @@ class Options:
     `schedules` None means what the tuning database has, and where that has nothing, or with `cache` off, what the cost
     model says. `times` collects where compilation takes its time.
     `winograd` is the tile (4 or 2) of every convolution that can be Winograd's, 0 for none, None for what is fastest.
+    `precision` "bf16" rounds the operands of f32 contractions to bfloat16; sums stay f32.
     """
 
     threads: int | None = None
@@ -59,6 +60,7 @@ class Options:
     schedules: Schedules | None = None
     times: CompileTimes | None = None
     winograd: int | None = None
+    precision: str = "f32"
 
 
 class Target(Protocol):

@@ -25,14 +25,15 @@ class OpenDialect(Dialect, ABC):
 
 class LaminaContext(Context):
     """xDSL's context with what a pass of ours may ask: `weights` (bytes behind resource handles), `machine`,
-    `schedules` given for computations by name, `diagnostics` to say what is no error
-    (`ctx.diagnostics.emit("remark", ...)`), and `passes`, those known by name, for a frontend whose programs hold
+    `schedules` given for computations by name, the `precision` of contractions of f32, `diagnostics` to say what is no
+    error (`ctx.diagnostics.emit("remark", ...)`), and `passes`, those known by name, for a frontend whose programs hold
     programs of another one.
     """
 
     weights: WeightStore
     machine: Machine
     schedules: Schedules
+    precision: str
     diagnostics: DiagnosticEngine
     passes: Mapping[str, Callable[[], type[ModulePass]]]
 
@@ -42,6 +43,7 @@ class LaminaContext(Context):
         self.diagnostics = DiagnosticEngine()
         self.machine = machine or Machine.preset("x86-64-avx2")
         self.schedules = Schedules()
+        self.precision = "f32"
         self.passes = {}
 
     def _get_known_op(self, name: str) -> type[Operation] | None:
@@ -63,6 +65,7 @@ class LaminaContext(Context):
         other = LaminaContext(allow_unregistered=self.allow_unregistered, machine=self.machine)
         other.weights = self.weights
         other.schedules = self.schedules
+        other.precision = self.precision
         other.diagnostics = self.diagnostics
         other.passes = self.passes
         other._loaded_dialects = self._loaded_dialects.copy()

@@ -56,6 +56,11 @@ class Machine:
         return self.vector_bytes // element_bytes
 
     @property
+    def multiplies_bf16(self) -> bool:
+        """Whether it multiplies pairs of bfloat16 and adds them up in f32."""
+        return any(feature in self.features for feature in ("avx512bf16", "amx-bf16"))
+
+    @property
     def identity(self) -> str:
         """Names the processor, for files that hold what was found out about it: `znver3-2-1a2b3c4d`.
 

@@ -30,6 +30,7 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-simplify": ".stablehlo.simplify:Simplify",
         "stablehlo-narrow-integers": ".stablehlo.narrow_integers:NarrowIntegers",
         "stablehlo-propagate-layout": ".stablehlo.propagate_layout:PropagateLayout",
+        "stablehlo-lower-precision": ".stablehlo.lower_precision:LowerPrecision",
         "stablehlo-outline-repeats": ".stablehlo.outline_repeats:OutlineRepeats",
         "convert-stablehlo-to-linalg": ".convert.stablehlo_to_linalg:ConvertStablehloToLinalg",
     },

@@ -79,6 +79,7 @@ def compile(
     shapes: Mapping[str, int] | None = None,
     threads: int | None = None,
     cache: bool = True,
+    precision: str = "f32",
     options: Options | None = None,
 ) -> Model:
     """Compiles a model for a target.
@@ -86,11 +87,11 @@ def compile(
     `model`: a path (`.onnx`, `.mlir`, `program.lam::function`), the text of a program with one function, an
     `onnx.ModelProto`, or a `Program`. `shapes` fixes
     symbolic dimensions ahead of time; `threads` defaults to all cores; `cache=False` neither reads nor writes the
-    on-disk cache.
+    on-disk cache; `precision="bf16"` rounds the operands of f32 contractions to bfloat16 (docs/precision.md).
     Raises LaminaError for a model that cannot be read or an operator that cannot be lowered.
     """
     chosen = find_target(target)
-    settings = options or Options(threads=threads, cache=cache)
+    settings = options or Options(threads=threads, cache=cache, precision=precision)
     source = source_of(model, shapes or {})
     if source is not None and (known := chosen.recall(source, settings)) and known.artefact:
         return Model(known.artefact.signature, lambda _: known)

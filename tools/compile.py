@@ -17,6 +17,7 @@ from ..compiler.diagnostics import LaminaError
 from ..compiler.program import Program
 from ..compiler.schedules import Schedules
 from . import api
+from .precision import PRECISIONS, add_precision_argument
 from .run import parse_shapes
 from .schedules import add_schedules_argument, problems_of, read_schedules, schedules_text, show_warnings
 from .sources import read_program, whole, with_shapes, write_program
@@ -40,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
     parser.add_argument("--threads", type=int, help="how many threads compiled code uses (default: all cores)")
     add_schedules_argument(parser)
+    add_precision_argument(parser)
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the on-disk cache")
     parser.add_argument("--no-winograd", action="store_true", help="convolutions as sums, with less rounding")
     parser.add_argument("--timing", action="store_true", help="show the time of each level, pass and kernel")
@@ -71,6 +73,7 @@ def main(args: argparse.Namespace) -> int:
         times=times if timed else None,
         schedules=read_schedules(args),
         winograd=0 if args.no_winograd else None,
+        precision=args.precision,
     )
     program = whole(with_shapes(read_program(args.model), parse_shapes(args.shape)))
     show_warnings(program.context, "compile")
@@ -100,5 +103,7 @@ def main(args: argparse.Namespace) -> int:
         told = {"wall": seconds, "levels": [{"name": row[0], "seconds": row[3]} for row in log.rows], **times.to_json()}
         with written_whole(args.timing_json) as file:
             file.write(json.dumps(told, indent=1).encode())
+    if note := PRECISIONS[args.precision]:
+        print(note, file=sys.stderr)
     print(f"wrote {output} in {seconds:.2f} s", file=sys.stderr)
     return 0

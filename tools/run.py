@@ -19,6 +19,7 @@ from . import api, light_models
 from .checks import Checks
 from .compare import Comparison, compare
 from .inputs import complete, read_named, write_outputs
+from .precision import add_precision_argument
 from .schedules import add_schedules_argument, read_schedules, show_warnings
 from .sources import FUNCTION, read_program, resolve, whole, with_shapes
 from .summary import DescentLog
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tolerance", type=float, default=1e-3, help="relative error that --check accepts (default 1e-3)"
     )
     add_schedules_argument(parser)
+    add_precision_argument(parser)
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the on-disk cache")
     parser.add_argument("--no-winograd", action="store_true", help="convolutions as sums, with less rounding")
     parser.add_argument("--verify-numerics", action="store_true", help="run after every pass; name the first that errs")
@@ -82,6 +84,7 @@ def main(args: argparse.Namespace) -> int:
             on_level=watch,
             schedules=read_schedules(args),
             winograd=0 if args.no_winograd else None,
+            precision=args.precision,
         )
         model = api.compile(checks.program if checks else program, args.target, options=options)
     named = read_named(args.input)

@@ -28,6 +28,7 @@ MODULE_PHASES = (
             "stablehlo-propagate-layout",
             "stablehlo-simplify",  # layout leaves transposes next to each other
             "stablehlo-fold-constants",  # and transposed weights
+            "stablehlo-lower-precision",  # where it is asked for
             "cse",
             "dce",
             "stablehlo-outline-repeats",  # equal layers go down to kernels once

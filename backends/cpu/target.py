@@ -79,7 +79,8 @@ class CpuTarget:
         return None if artefact is None else NativeExecutable(artefact, self.machine, options.threads)
 
     def _identity(self, options: Options) -> str:
-        return f"{self._machine(options)!r}|{PHASES!r}|{self.schedules(options).digest}|{options.winograd}"
+        asked = f"{options.winograd}|{options.precision}"
+        return f"{self._machine(options)!r}|{PHASES!r}|{self.schedules(options).digest}|{asked}"
 
     def _machine(self, options: Options) -> Machine:
         """The machine with as many cores as there will be threads: what is cut for two runs slower on one."""
@@ -202,6 +203,7 @@ class CpuTarget:
         copy.context = copy.context.clone()
         copy.context.machine = self._machine(options)
         copy.context.schedules = self.schedules(options)
+        copy.context.precision = options.precision
         return copy
 
     def _descend(self, program: Program, phases: Sequence[Phase], options: Options) -> None:

@@ -6,7 +6,8 @@ before: %b = linalg.generic {(i, j) -> (j), (i, j) -> (i, j)} ins(%bias) ... { y
 after:  %y = linalg.generic {id, (i, j) -> (j), id} ins(%x, %bias) ... { arith.addf; math.exp }
 
 Consumers are visited from the last to the first and take their producers in, so every body is copied once. A producer
-that only moves elements is always taken in: by contractions too, whose operands are then read transposed in place.
+that only moves elements is always taken in: by contractions too, whose operands are then read transposed in place;
+they also widen the bfloat16 of their right operand themselves.
 One that computes is taken in by its only consumer, unless that would evaluate something expensive again and again; or
 by several, if it reads far less than it writes (a mask made of iotas). One that reads the result of a contraction
 stays its epilogue. Constant splats become scalars of the body.
@@ -18,7 +19,8 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import BFloat16Type, Float32Type, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
@@ -150,7 +152,8 @@ class Fusion:
             else:
                 fusable = self._may_take(consumer, producer, index)
             if fusable:
-                (replace_movement if is_contraction else inline_producer)(consumer, index, producer)
+                as_operand = is_contraction and is_pure_movement(producer)
+                (replace_movement if as_operand else inline_producer)(consumer, index, producer)
                 _drop(producer)
             return fusable
         if is_contraction or not covers(consumer, index, []):
@@ -205,6 +208,21 @@ def is_pure_movement(op: GenericOp) -> bool:
     )
 
 
+def is_widening(op: GenericOp) -> bool:
+    """Yields its only input, a bfloat16, as f32: a product does that where it reads, from half the memory."""
+    first = op.body.block.first_op
+    return (
+        len(op.inputs) == 1
+        and isinstance(first, arith.ExtFOp)
+        and isinstance(first.input.type, BFloat16Type)
+        and isinstance(first.result.type, Float32Type)
+        and first.next_op is op.body.block.last_op
+        and op.body.block.last_op is not None
+        and op.body.block.last_op.operands[0] is first.result
+        and first.input is op.body.block.args[0]
+    )
+
+
 def cost(op: GenericOp) -> int:
     """What one evaluation of the body costs, in additions."""
     total = 0
@@ -236,12 +254,12 @@ def _keeps_rows(map_: AffineMap) -> bool:
 
 
 def _contraction_may_read(consumer: GenericOp, producer: GenericOp, index: int) -> bool:
-    """Only movements, by subscripts that are linear; the right operand, which is packed, by single loops.
+    """Only movements, by subscripts that are linear; the right operand, which is packed, by single loops, and widened.
 
     What is moved for others than structured ops too (a result of the program) is there to be read anyway.
     """
     found = match_contraction(consumer)
-    if found is None or not is_pure_movement(producer):
+    if found is None or not (is_pure_movement(producer) or (index == found.rhs and is_widening(producer))):
         return False
     if not all(isinstance(use.operation, GenericOp) for use in producer.res[0].uses):
         return False

@@ -15,8 +15,9 @@ right operand computed at run time is packed when it is read often enough to pay
 already and read by few rows is not. Contractions with fewer than four columns stay as they are. A schedule given for a
 problem (`ctx.schedules`) may name another number of lanes.
 
-Narrow integers whose products add up in 32 bits are packed in groups of as many neighbours along k as fill those
-(`dot.product` takes them in one step), where the left operand is contiguous along k:
+Narrow integers (and bfloat16, where the machine multiplies pairs of it) whose products add up in 32 bits are packed in
+groups of as many neighbours along k as fill those (`dot.product` takes them in one step), where the left operand is
+contiguous along k:
 
         %p = linalg.pack %b padding_value(%zero : i16) outer_dims_perm = [1, 0] inner_dims_pos = [1, 0]
             inner_tiles = [16, 2] into %e : tensor<63x100xi16> -> tensor<7x32x16x2xi16>
@@ -33,6 +34,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     AnyFloat,
+    FixedBitwidthType,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -85,7 +87,7 @@ class PackContractions(ModulePass):
         n = cast(AffineDimExpr, op.maps[2].results[-1]).position
         if not isinstance(type_, TensorType) or n not in c.n:
             return
-        along, group = grouped(op, c)
+        along, group = grouped(op, c, machine)
         if not isinstance(type_.element_type, AnyFloat) and group == 1:
             return
         map_ = op.maps[c.rhs]
@@ -100,7 +102,7 @@ class PackContractions(ModulePass):
         if rows < FEWEST_ROWS and not constant:
             return
         lanes = self.lanes or _given_lanes(op, schedules, constant)
-        sum_bytes = 4 if group > 1 else cast(AnyFloat, type_.element_type).bitwidth // 8
+        sum_bytes = max(4, cast("FixedBitwidthType", type_.element_type).bitwidth // 8)
         lanes = lanes or _lanes(machine, sum_bytes, ranges[n])
         order = [*(d for d in c.batch if d in dims), *(d for d in c.n if d != n), n, *(d for d in dims if d in c.k)]
         source = _without_constants(op, b, map_)
@@ -166,12 +168,13 @@ def _without_constants(op: GenericOp, b: SSAValue, map_: AffineMap) -> SSAValue:
     return collapse(b, groups, op)
 
 
-def grouped(op: GenericOp, c: Contraction) -> tuple[int, int]:
+def grouped(op: GenericOp, c: Contraction, machine: Machine) -> tuple[int, int]:
     """The loop over k whose neighbours add up in one step, and how many do: 1 where there is no such loop."""
     type_ = cast("TensorType[Attribute]", op.operands[c.rhs].type)
     left = cast("TensorType[Attribute]", op.operands[c.lhs].type)
     sums = cast("TensorType[Attribute]", op.outputs[0].type).element_type
-    group = group_of(type_.element_type) if isinstance(type_.element_type, IntegerType) else 0
+    pairs = isinstance(type_.element_type, IntegerType) or machine.multiplies_bf16
+    group = group_of(type_.element_type) if pairs else 0
     inner = op.maps[c.lhs].results[-1:]
     if not group or left.element_type != type_.element_type or sums != sum_type(type_.element_type) or not inner:
         return -1, 1

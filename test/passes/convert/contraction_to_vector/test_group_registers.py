@@ -39,6 +39,13 @@ func.func public @kernel(%x: memref<120x256xTYPE>, %w: memref<PANELSxDEPTHxLANES
 STACK = {"x86_64": "rsp", "aarch64": r"\[sp"}
 
 
+def in_floats(text: str) -> str:
+    """The same product of bfloat16 with sums in f32."""
+    for old, new in (("extsi", "extf"), ("muli", "mulf"), ("addi", "addf"), ("constant 0", "constant 0.0")):
+        text = text.replace(old, new)
+    return text.replace("i32", "f32").replace("i16", "bf16")
+
+
 @pytest.mark.parametrize(
     ("name", "bits", "left", "instruction", "count"),
     [
@@ -49,6 +56,7 @@ STACK = {"x86_64": "rsp", "aarch64": r"\[sp"}
         ("x86_64-unknown-linux-gnu,avxvnniint8", 8, "extsi", r"vpdpbssd.*%ymm", 12),
         ("x86_64-unknown-linux-gnu,avx512f,avx512vnni", 8, "extui", r"vpdpbusd.*%zmm", 20),
         ("aarch64-neon", 8, "extsi", r"sdot.*\.4s", 20),
+        ("x86-64-amx", 16, "extf", r"vdpbf16ps.*%zmm", 20),
     ],
 )
 def test_the_sums_stay_in_registers(name: str, bits: int, left: str, instruction: str, count: int):
@@ -59,7 +67,7 @@ def test_the_sums_stay_in_registers(name: str, bits: int, left: str, instruction
     lanes, group = 2 * machine.lanes(4), 32 // bits
     text = TEXT.replace("LANES", str(lanes)).replace("PANELS", str(256 // lanes)).replace("TYPE", f"i{bits}")
     text = text.replace("DEPTH", str(256 // group)).replace("GROUP", str(group)).replace("LEFT", left)
-    module = Parser(ctx, text).parse_module()
+    module = Parser(ctx, in_floats(text) if left == "extf" else text).parse_module()
     for pass_ in parse_pipeline(PIPELINE, all_passes()):
         pass_.apply(ctx, module)
     code = assembly(optimise(module_text(module, machine), machine), machine)

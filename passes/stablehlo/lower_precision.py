@@ -1,0 +1,102 @@
+"""stablehlo-lower-precision: contractions of f32 take operands rounded to bfloat16, where that was asked for.
+
+before: %y = stablehlo.dot_general %x, %w ... : (tensor<1x64xf32>, tensor<64x8xf32>) -> tensor<1x8xf32>
+after, on machines that multiply pairs of bfloat16:
+        %a = stablehlo.convert %x : (tensor<1x64xf32>) -> tensor<1x64xbf16>
+        %y = stablehlo.dot_general %a, %v ... : (tensor<1x64xbf16>, tensor<64x8xbf16>) -> tensor<1x8xf32>
+after, elsewhere: weights known at compile time are kept in bfloat16 and widened where they are read
+        %v = stablehlo.constant ... : tensor<64x8xbf16>
+        %w = stablehlo.convert %v : (tensor<64x8xbf16>) -> tensor<64x8xf32>
+        %y = stablehlo.dot_general %x, %w ... : (tensor<1x64xf32>, tensor<64x8xf32>) -> tensor<1x8xf32>
+
+Sums are f32. Rounding an operand to nearest even changes it by at most 2^-9 of itself; docs/precision.md has what
+becomes of whole networks. Weights that do not stay finite keep their contraction in f32.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, ModuleOp, f32
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from ...compiler.context import lamina_context
+from ...compiler.diagnostics import LaminaError
+from ...compiler.rewriting import GreedyRewriter
+from ...dialects.stablehlo import ConvertOp, ConvolutionOp, DotGeneralOp
+from ...dialects.stablehlo.canonical.contraction import dot_like
+from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type
+from ...dialects.stablehlo.canonical.windows import convolution_like
+
+PRECISIONS = ("f32", "bf16")
+bf16 = BFloat16Type()
+
+
+@dataclass(frozen=True)
+class LowerPrecision(ModulePass):
+    """Rounds operands of contractions; `to` (f32, bf16) overrides what the context asks for."""
+
+    name = "stablehlo-lower-precision"
+
+    to: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        ours = lamina_context(ctx)
+        precision = self.to or ours.precision
+        if precision not in PRECISIONS:
+            raise LaminaError(f"unknown precision '{precision}'", hint=f"one of {', '.join(PRECISIONS)}")
+        if precision == "f32":
+            return
+        table = pairs if ours.machine.multiplies_bf16 else weights
+        GreedyRewriter(ours, table.patterns(ours.weights), fold=False).run(op)
+
+
+pairs = RuleTable()
+weights = RuleTable()
+Product = DotGeneralOp | ConvolutionOp
+
+
+@pairs(DotGeneralOp, ConvolutionOp)
+def round_both(op: Product, b: Builder) -> Replacement:
+    """Both operands in bfloat16, unless channels are convolved one by one: those are no products of matrices."""
+    if any(element_type(v) != f32 for v in (*op.operands, op.result)) or _is_depthwise(op):
+        return None
+    lhs, rhs = _rounded(op.lhs, b), _rounded(op.rhs, b)
+    return None if lhs is None or rhs is None else _like(op, lhs, rhs, b)
+
+
+@weights(DotGeneralOp, ConvolutionOp)
+def round_weights(op: Product, b: Builder) -> Replacement:
+    """The constant operand in bfloat16, widened again."""
+    if element_type(op.result) != f32 or element_type(op.rhs) != f32 or _is_depthwise(op):
+        return None
+    if b.constant_of(op.rhs) is None:
+        return None
+    rounded = _rounded(op.rhs, b)
+    return None if rounded is None else _like(op, op.lhs, b.value(ConvertOp(rounded, f32)), b)
+
+
+def _is_depthwise(op: Product) -> bool:
+    return isinstance(op, ConvolutionOp) and op.feature_group_count.value.data > 1
+
+
+def _rounded(value: SSAValue, b: Builder) -> SSAValue | None:
+    """`value` in bfloat16; None for a constant with an element that would become infinite."""
+    array = b.constant_of(value)
+    if array is None:
+        return b.value(ConvertOp(value, bf16))
+    with np.errstate(over="ignore"):
+        narrow = np.ascontiguousarray(array).astype(ml_dtypes.bfloat16)
+    if not bool(np.isfinite(narrow.astype(np.float32)).all()):
+        return None
+    return b.constant(narrow, "rounded")
+
+
+def _like(op: Product, lhs: SSAValue, rhs: SSAValue, b: Builder) -> SSAValue:
+    if isinstance(op, DotGeneralOp):
+        return b.value(dot_like(op, lhs, rhs))
+    return b.value(convolution_like(op, lhs, rhs))

@@ -1,0 +1,68 @@
+"""`precision="bf16"`: weights in half the memory, sums in float32, and not taken for what was compiled without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import lamina
+from lamina.backends import Options
+from lamina.backends.cpu.build import constants_of
+from lamina.backends.cpu.target import CpuTarget
+from lamina.compiler.diagnostics import LaminaError
+from lamina.compiler.machine import Machine
+from lamina.compiler.parsing import parse_module
+from lamina.compiler.program import Program
+from lamina.tools.sources import new_context
+
+
+def product(m: int, k: int, n: int) -> tuple[Program, np.ndarray]:
+    """x @ w with a constant w."""
+    w = np.random.default_rng(7).standard_normal((k, n)).astype(np.float32)
+    context = new_context()
+    key = context.weights.add(w, "w")
+    text = f"""
+    func.func public @main(%x: tensor<{m}x{k}xf32>) -> tensor<{m}x{n}xf32> {{
+      %w = stablehlo.constant dense_resource<{key}> : tensor<{k}x{n}xf32>
+      %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+          : (tensor<{m}x{k}xf32>, tensor<{k}x{n}xf32>) -> tensor<{m}x{n}xf32>
+      func.return %y : tensor<{m}x{n}xf32>
+    }}"""
+    return Program(parse_module(text, "product.mlir", context), context), w
+
+
+def rounded(x: np.ndarray) -> np.ndarray:
+    return x.astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
+@pytest.mark.parametrize(("m", "k", "n"), [(1, 700, 513), (7, 513, 700)])
+def test_operands_are_rounded_and_nothing_else(m: int, k: int, n: int):
+    program, w = product(m, k, n)
+    x = np.random.default_rng(m).standard_normal((m, k)).astype(np.float32)
+    model = lamina.compile(program, cache=False, precision="bf16")
+    a = rounded(x) if Machine.host().multiplies_bf16 else x
+    (y,) = model(x)
+    np.testing.assert_allclose(y, a @ rounded(w), rtol=2e-5, atol=2e-5 * k**0.5)
+    assert np.abs(y - x @ w).max() > 1e-3  # and they are
+
+
+def test_weights_take_half_the_memory():
+    program, w = product(1, 1024, 1024)
+    buffers = CpuTarget("x86-64-avx2").buffers(program, Options(precision="bf16"))
+    assert constants_of(buffers).nbytes == w.nbytes // 2
+
+
+def test_the_cache_tells_precisions_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LAMINA_CACHE", str(tmp_path))
+    program, w = product(3, 640, 640)
+    x = np.random.default_rng(3).standard_normal((3, 640)).astype(np.float32)
+    wide, narrow = lamina.compile(program)(x)[0], lamina.compile(program, precision="bf16")(x)[0]
+    assert np.abs(wide - x @ w).max() < 1e-3 < np.abs(narrow - x @ w).max()
+
+
+def test_an_unknown_precision_is_an_error():
+    with pytest.raises(LaminaError, match="unknown precision 'bf8'"):
+        lamina.compile(product(1, 4, 4)[0], precision="bf8", cache=False)

@@ -1,0 +1,11 @@
+// RUN: lamina-opt %s -p 'stablehlo-lower-precision{to=bf16}' --machine x86-64-amx | filecheck %s
+// A machine that multiplies pairs of bfloat16 takes both operands in it, and the sums in f32.
+
+// CHECK-LABEL: func.func @both
+func.func @both(%x: tensor<1x2xf32>, %w: tensor<2x2xf32>) -> tensor<1x2xf32> {
+  // CHECK-NEXT: %[[A:.*]] = stablehlo.convert %x : (tensor<1x2xf32>) -> tensor<1x2xbf16>
+  // CHECK-NEXT: %[[B:.*]] = stablehlo.convert %w : (tensor<2x2xf32>) -> tensor<2x2xbf16>
+  // CHECK-NEXT: stablehlo.dot_general %[[A]], %[[B]], contracting_dims = [1] x [0] : (tensor<1x2xbf16>, tensor<2x2xbf16>) -> tensor<1x2xf32>
+  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<1x2xf32>, tensor<2x2xf32>) -> tensor<1x2xf32>
+  func.return %y : tensor<1x2xf32>
+}
