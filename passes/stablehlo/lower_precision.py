@@ -4,7 +4,8 @@ before: %y = stablehlo.dot_general %x, %w ... : (tensor<1x64xf32>, tensor<64x8xf
 after, on machines that multiply pairs of bfloat16:
         %a = stablehlo.convert %x : (tensor<1x64xf32>) -> tensor<1x64xbf16>
         %y = stablehlo.dot_general %a, %v ... : (tensor<1x64xbf16>, tensor<64x8xbf16>) -> tensor<1x8xf32>
-after, elsewhere: weights known at compile time are kept in bfloat16 and widened where they are read
+after, elsewhere, where few rows make reading the weights what takes time: those known at compile time are kept in
+bfloat16 and widened where they are read
         %v = stablehlo.constant ... : tensor<64x8xbf16>
         %w = stablehlo.convert %v : (tensor<64x8xbf16>) -> tensor<64x8xf32>
         %y = stablehlo.dot_general %x, %w ... : (tensor<1x64xf32>, tensor<64x8xf32>) -> tensor<1x8xf32>
@@ -16,6 +17,7 @@ becomes of whole networks. Weights that do not stay finite keep their contractio
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 import ml_dtypes
 import numpy as np
@@ -29,10 +31,11 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.rewriting import GreedyRewriter
 from ...dialects.stablehlo import ConvertOp, ConvolutionOp, DotGeneralOp
 from ...dialects.stablehlo.canonical.contraction import dot_like
-from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type
+from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of
 from ...dialects.stablehlo.canonical.windows import convolution_like
 
 PRECISIONS = ("f32", "bf16")
+FEW_ROWS = 8  # so many rows are multiplied while the weights come from memory
 bf16 = BFloat16Type()
 
 
@@ -69,12 +72,14 @@ def round_both(op: Product, b: Builder) -> Replacement:
     return None if lhs is None or rhs is None else _like(op, lhs, rhs, b)
 
 
-@weights(DotGeneralOp, ConvolutionOp)
-def round_weights(op: Product, b: Builder) -> Replacement:
+@weights(DotGeneralOp)
+def round_weights(op: DotGeneralOp, b: Builder) -> Replacement:
     """The constant operand in bfloat16, widened again."""
-    if element_type(op.result) != f32 or element_type(op.rhs) != f32 or _is_depthwise(op):
+    if element_type(op.result) != f32 or element_type(op.rhs) != f32 or b.constant_of(op.rhs) is None:
         return None
-    if b.constant_of(op.rhs) is None:
+    numbers = op.dot_dimension_numbers.data
+    summed = (*numbers.lhs_batching_dimensions, *numbers.lhs_contracting_dimensions)
+    if prod(n for i, n in enumerate(shape_of(op.lhs)) if i not in summed) > FEW_ROWS:
         return None
     rounded = _rounded(op.rhs, b)
     return None if rounded is None else _like(op, op.lhs, b.value(ConvertOp(rounded, f32)), b)

@@ -25,3 +25,14 @@ func.func @stay(%x: tensor<1x2xf32>, %w: tensor<2x2xf32>) -> (tensor<1x2xf32>, t
   %z = stablehlo.dot_general %x, %c, contracting_dims = [1] x [0] : (tensor<1x2xf32>, tensor<2x1xf32>) -> tensor<1x1xf32>
   func.return %y, %z : tensor<1x2xf32>, tensor<1x1xf32>
 }
+
+// -----
+
+// Many rows: the multiplications take longer than the weights.
+// CHECK-LABEL: func.func @many_rows
+func.func @many_rows(%x: tensor<3x3x2xf32>) -> tensor<3x3x2xf32> {
+  // CHECK-NOT: bf16
+  %w = stablehlo.constant dense<[[1.001, 3.0], [-2.5, 1.0]]> : tensor<2x2xf32>
+  %y = stablehlo.dot_general %x, %w, contracting_dims = [2] x [0] : (tensor<3x3x2xf32>, tensor<2x2xf32>) -> tensor<3x3x2xf32>
+  func.return %y : tensor<3x3x2xf32>
+}
