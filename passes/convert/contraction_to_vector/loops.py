@@ -123,7 +123,7 @@ class Loops:
         regions: list[Region] = []
         for branch in (then, otherwise):
             block = Block()
-            self._into(block, branch)
+            self.into(block, branch)
             regions.append(Region(block))
         index, value = equal
         condition = AffineSetAttr(
