@@ -6,6 +6,7 @@ import ctypes
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from .timing import Clock
 ROUNDS = 4_000_000  # some milliseconds, beside which starting a thread is nothing
 CHAINS = 12  # independent sums: more than the latency of the multiply-add times its ports
 LINE = 64 * 4  # bytes that the reading loop takes at a time
+STREAMS = (1, 8)  # places that are read at the same time; which way is faster depends on the prefetchers
 BATCH_S = 0.004  # how long a measured batch of copies takes at least: handing it to a thread is nothing beside
 
 
@@ -45,27 +47,32 @@ def peak_ir(machine: Machine) -> str:
     )
 
 
-def read_ir(machine: Machine) -> str:
-    """LLVM IR of `void lamina_read(ptr data, i64 bytes)`: loads every byte, LINE at a time, and keeps their sum."""
-    lanes = machine.lanes(4)
-    type_ = f"<{lanes} x i32>"
-    parts = range(LINE // (lanes * 4))
+def read_ir(machine: Machine, streams: int) -> str:
+    """LLVM IR of `void lamina_read_<streams>(ptr data, i64 bytes, ptr sums)`, which loads and sums every byte.
+
+    So many parts of `bytes` each lie behind one another and are read side by side.
+    """
+    vector = machine.vector_bytes
+    type_ = f"<{vector // 4} x i32>"
+    step = max(LINE // streams, vector)
     body: list[str] = []
-    for part in parts:
-        body.append(f"  %p{part} = getelementptr i8, ptr %data, i64 %o{part}")
-        body.append(f"  %v{part} = load {type_}, ptr %p{part}, align 4")
-        body.append(f"  %t{part} = add {type_} %s{part}, %v{part}")
-    phis = [f"  %s{part} = phi {type_} [ zeroinitializer, %entry ], [ %t{part}, %loop ]" for part in parts]
-    offsets = [f"  %o{part} = add i64 %i, {part * lanes * 4}" for part in parts]
-    stores = [f"  store {type_} %t{part}, ptr %q{part}, align 4" for part in parts]
-    places = [f"  %q{part} = getelementptr i8, ptr %sums, i64 {part * lanes * 4}" for part in parts]
-    lines = "\n".join([*phis, *offsets, *body])
-    kept = "\n".join([*places, *stores])
+    phis: list[str] = []
+    kept: list[str] = []
+    for part in range(streams * step // vector):
+        stream, offset = divmod(part * vector, step)
+        phis.append(f"  %s{part} = phi {type_} [ zeroinitializer, %entry ], [ %t{part}, %loop ]")
+        body.append(f"  %b{part} = mul i64 %bytes, {stream}\n  %o{part} = add i64 %i, {offset}")
+        body.append(f"  %a{part} = add i64 %b{part}, %o{part}\n  %p{part} = getelementptr i8, ptr %data, i64 %a{part}")
+        body.append(f"  %v{part} = load {type_}, ptr %p{part}, align 4\n  %t{part} = add {type_} %s{part}, %v{part}")
+        kept.append(f"  %q{part} = getelementptr i8, ptr %sums, i64 {part * vector}")
+        kept.append(f"  store {type_} %t{part}, ptr %q{part}, align 4")
+    lines, stores = "\n".join([*phis, *body]), "\n".join(kept)
     return (
-        f'target triple = "{machine.triple}"\ndefine void @lamina_read(ptr %data, i64 %bytes, ptr %sums) {{\n'
+        f'target triple = "{machine.triple}"\n'
+        f"define void @lamina_read_{streams}(ptr %data, i64 %bytes, ptr %sums) {{\n"
         f"entry:\n  br label %loop\nloop:\n  %i = phi i64 [ 0, %entry ], [ %next, %loop ]\n{lines}\n"
-        f"  %next = add i64 %i, {LINE}\n  %more = icmp ult i64 %next, %bytes\n"
-        f"  br i1 %more, label %loop, label %done\ndone:\n{kept}\n  ret void\n}}\n"
+        f"  %next = add i64 %i, {step}\n  %more = icmp ult i64 %next, %bytes\n"
+        f"  br i1 %more, label %loop, label %done\ndone:\n{stores}\n  ret void\n}}\n"
     )
 
 
@@ -76,13 +83,12 @@ class Peaks:
         self.machine = machine or Machine.host()
         objects = [
             object_code(optimise(ir, self.machine), self.machine)
-            for ir in (peak_ir(self.machine), read_ir(self.machine))
+            for ir in (peak_ir(self.machine), *(read_ir(self.machine, streams) for streams in STREAMS))
         ]
-        self._library = link(objects, ["lamina_peak", "lamina_read"])
+        self._library = link(objects, ["lamina_peak", *(f"lamina_read_{streams}" for streams in STREAMS)])
         self._multiply: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._library["lamina_peak"])
-        self._read: Callable[..., None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(
-            self._library["lamina_read"]
-        )
+        read = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
+        self._reads: dict[int, Callable[..., None]] = {n: read(self._library[f"lamina_read_{n}"]) for n in STREAMS}
         self._threads = threads
         self._clock = clock
         self._pool = ThreadPoolExecutor(threads)
@@ -102,23 +108,29 @@ class Peaks:
 
     def _traffic(self, bound: str, moved: int) -> float:
         """Each thread its own slice; a copy reads one half of the bytes and writes the other."""
-        share = max(moved // self._threads // 2 // LINE, 1) * LINE
+        unit = 2 * LINE * max(STREAMS)
+        share = max(moved // self._threads // unit, 1) * unit
         if self._memory[0] != share:
-            self._memory = (share, [np.ones(2 * share + 64, np.uint8) for _ in range(self._threads)])
+            self._memory = (share, [np.ones(share + 64, np.uint8) for _ in range(self._threads)])
         starts = [-(-array.ctypes.data // 64) * 64 for array in self._memory[1]]
-        sums = [np.zeros(LINE, np.uint8) for _ in range(self._threads)]
+        sums = [np.zeros(LINE * max(STREAMS), np.uint8) for _ in range(self._threads)]
 
-        def once(thread: int) -> None:
-            if bound == "copy":
-                ctypes.memmove(starts[thread] + share, starts[thread], share)
-            else:
-                self._read(starts[thread], 2 * share, sums[thread].ctypes.data)
+        def read(streams: int, thread: int) -> None:
+            self._reads[streams](starts[thread], share // streams, sums[thread].ctypes.data)
 
+        def copy(thread: int) -> None:
+            ctypes.memmove(starts[thread] + share // 2, starts[thread], share // 2)
+
+        ways = [copy] if bound == "copy" else [partial(read, streams) for streams in STREAMS]
+        return share * self._threads / min(self._seconds(way) for way in ways) / 1e9
+
+    def _seconds(self, once: Callable[[int], None]) -> float:
+        """Of one run on all threads, in the best of several batches."""
+        once(0)
         begin = self._clock()
         once(0)
         count = max(1, int(BATCH_S / (self._clock() - begin)))
-        seconds = self._best(lambda thread: [once(thread) for _ in range(count)], 5)
-        return 2 * share * self._threads * count / seconds / 1e9
+        return self._best(lambda thread: [once(thread) for _ in range(count)], 5) / count
 
     def _best(self, work: Callable[[int], object], repeats: int) -> float:
         """Seconds of the fastest of several turns of all threads at once."""
