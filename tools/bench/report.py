@@ -66,7 +66,7 @@ def print_head(systems: Sequence[str]) -> None:
     cells = "".join(f"{name + ' ms':>{_width(name)}}" for name in systems)
     print(
         f"{'case':<34}{'thr':>4}{cells}"
-        f"{'speed':>7}{'spread':>8}{'rate':>13}{'share':>7}{'error':>9}{'comp s':>8}{'MB':>8}{'peer MB':>9}"
+        f"{'speed':>7}{'spread':>8}{'rate':>15}{'share':>7}{'error':>9}{'comp s':>8}{'MB':>8}{'peer MB':>9}"
     )
 
 
@@ -84,7 +84,7 @@ def _rest(row: Row) -> str:
     share = f"{row.share:.0%}" if row.rate else "-"
     wrong = "  WRONG" if row.wrong else ""
     return (
-        f"{speed:>7}{row.spread:>8.2f}{rate:>13}{share:>7}{row.error:>9.0e}"
+        f"{speed:>7}{row.spread:>8.2f}{rate:>15}{share:>7}{row.error:>9.0e}"
         f"{row.compile_s.get(OURS, 0):>8.2f}{row.running_mb.get(OURS, 0):>8.1f}"
         f"{row.running_mb.get(row.best, 0):>9.1f}{wrong}"
     )
