@@ -15,7 +15,7 @@ from .analysis import Kernel
 from .epilogue import overlap_is_harmless
 from .groups import GroupWriter, is_grouped
 from .loops import D, Loops
-from .schedule import SMALL, Schedule, ceil_div
+from .schedule import MOST_ROWS, SMALL, Schedule, ceil_div
 from .spot import Columns
 from .tile import TileWriter
 
@@ -35,11 +35,14 @@ class Cover:
         """How many tiles."""
         return ceil_div(self.count, self.size)
 
-    def start(self, tile: AffineExpr) -> AffineExpr:
-        """Where a tile begins: evenly spread, the last one ends with the last thing."""
+    def start(self, code: Loops, tile: SSAValue | None) -> SSAValue | None:
+        """Where a tile begins, None for 0; the last one ends with the last thing."""
+        if self.tiles == 1 and not self.first:
+            return None
+        place = D(0) * self.size + self.first
         if self.count % self.size == 0:
-            return tile * self.size + self.first
-        return (tile * (self.count - self.size)) // max(1, self.tiles - 1) + self.first
+            return code.index(place, tile)
+        return code.least([place, AffineExpr.constant(self.first + self.count - self.size)], tile)
 
 
 def covers(count: int, size: int, overlap: bool) -> list[Cover]:
@@ -78,8 +81,9 @@ def emit(kernel: Kernel, schedule: Schedule, lanes: int, cores: int) -> None:
     flats = {value: code.flat(value) for value in dict.fromkeys(arrays)}
     writer = (GroupWriter if is_grouped(contraction) else TileWriter)(code, kernel, flats, schedule)
     overlap = not schedule.depth and overlap_is_harmless(kernel)  # sums that wait in memory are added to once
-    strips = covers(contraction.extent(contraction.m), schedule.rows, overlap)
     for columns in column_runs(kernel, lanes):
+        higher = min(MOST_ROWS, schedule.rows * lanes // columns.lanes)  # as many sums where there are fewer columns
+        strips = covers(contraction.extent(contraction.m), max(schedule.rows, higher), overlap)
         groups = covers(columns.panels, schedule.panels, overlap)
         write_nest(writer, schedule, strips, groups, columns, cores)
 
@@ -105,10 +109,10 @@ def write_nest(
 
         def by_depth(block: SSAValue | None) -> None:
             def by_group(groups: Cover, group: SSAValue | None) -> None:
-                panel = code.index(groups.start(D(0)), group) if groups.tiles > 1 or groups.first else None
+                panel = groups.start(code, group)
 
                 def by_strip(strips: Cover, strip: SSAValue | None) -> None:
-                    row = code.index(strips.start(D(0)), strip) if strips.tiles > 1 or strips.first else None
+                    row = strips.start(code, strip)
                     before = sum(c.tiles for c in all_strips if c.first < strips.first)
                     own = strip
                     if row_blocks > 1 and strip is not None:

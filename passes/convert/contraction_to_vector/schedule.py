@@ -11,6 +11,8 @@ from ....compiler.machine import Machine
 SMALL = 200_000  # multiply-adds below which starting threads costs more than it brings
 FEW_STRIPS = 4  # strips of a panel below which its tiles wait for memory whatever is done
 MANY_STRIPS = 200  # strips of a panel beyond which fetching it is nothing
+MOST_ROWS = 12  # of a tile
+LATENCY = 4  # cycles of a multiply-add
 MIN_STRIPS = 16  # strips per block below which panels of B are fetched too often
 
 
@@ -77,12 +79,20 @@ def ceil_div(a: int, b: int) -> int:
 def max_rows(machine: Machine, vectors: int) -> int:
     """The rows of a tile `vectors` registers wide that leave room for a row of B and a broadcast of A."""
     free = machine.vector_registers - vectors - machine.scratch_registers
-    return max(1, min(12, free // vectors))
+    return max(1, min(MOST_ROWS, free // vectors))
 
 
 def tile_cycles(machine: Machine, rows: int, vectors: int) -> float:
     """Cycles per step of k: multiply-adds or their latency or the loads, and a share for bringing in the row of B."""
-    return max(rows * vectors / machine.fma_ports, 4.0, (rows + vectors) / 2) + vectors / 3
+    return max(rows * vectors / machine.fma_ports, LATENCY, (rows + vectors) / 2) + vectors / 3
+
+
+def turn_cycles(machine: Machine, sums: int) -> float:
+    """Cycles between one tile and the next, measured on Zen 3: sums beyond those that hide the latency take their time.
+
+    So a shallow product takes lower tiles, up to a depth of about 100.
+    """
+    return 10.0 * min(4, max(0, sums - LATENCY * machine.fma_ports))
 
 
 def choose(problem: Problem, machine: Machine) -> Schedule:
@@ -96,7 +106,8 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
     heights = range(1, min(problem.rows, max_rows(machine, vectors)) + 1)
 
     def cost(height: int) -> tuple[float, int]:
-        return ceil_div(problem.rows, height) * tile_cycles(machine, height, vectors), -height
+        cycles = problem.depth * tile_cycles(machine, height, vectors) + turn_cycles(machine, height * vectors)
+        return ceil_div(problem.rows, height) * cycles, -height
 
     rows = min(heights, key=cost)
     full = problem.columns // problem.lanes
