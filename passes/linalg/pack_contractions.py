@@ -103,7 +103,7 @@ class PackContractions(ModulePass):
             return
         lanes = self.lanes or _given_lanes(op, schedules, constant)
         sum_bytes = max(4, cast("FixedBitwidthType", type_.element_type).bitwidth // 8)
-        lanes = lanes or _lanes(machine, sum_bytes, ranges[n])
+        lanes = lanes or _lanes(machine, sum_bytes, ranges[n], group)
         order = [*(d for d in c.batch if d in dims), *(d for d in c.n if d != n), n, *(d for d in dims if d in c.k)]
         source = _without_constants(op, b, map_)
         tiles = {n: lanes, along: group} if group > 1 else {n: lanes}
@@ -140,10 +140,11 @@ def _given_lanes(op: GenericOp, schedules: Schedules, constant: bool) -> int | N
     return lanes
 
 
-def _lanes(machine: Machine, element_bytes: int, columns: int) -> int:
-    """Two vectors; one where one holds all columns."""
+def _lanes(machine: Machine, element_bytes: int, columns: int, group: int) -> int:
+    """Two vectors; one where one holds all columns, or where a few of them in one tile hold them with less waste."""
     vector = machine.lanes(element_bytes)
-    return vector if columns <= vector else 2 * vector
+    vectors = -(-columns // vector)
+    return vector if vectors == 1 or (group == 1 and vectors in (3, 5)) else 2 * vector
 
 
 def _zero(element: Attribute) -> FloatAttr | IntegerAttr:

@@ -15,10 +15,11 @@ from .analysis import Kernel
 from .epilogue import overlap_is_harmless
 from .groups import GroupWriter, is_grouped
 from .loops import D, Loops
-from .schedule import MOST_ROWS, SMALL, Schedule, ceil_div
+from .schedule import SMALL, Schedule, ceil_div
 from .spot import Columns
 from .tile import TileWriter
 
+NARROW_ROWS = 8  # of a tile of one vector, beyond which LLVM spills
 ONE_SIZE = 50  # tiles of one size may compute one in so many things twice
 
 
@@ -82,7 +83,7 @@ def emit(kernel: Kernel, schedule: Schedule, lanes: int, cores: int) -> None:
     writer = (GroupWriter if is_grouped(contraction) else TileWriter)(code, kernel, flats, schedule)
     overlap = not schedule.depth and overlap_is_harmless(kernel)  # sums that wait in memory are added to once
     for columns in column_runs(kernel, lanes):
-        higher = min(MOST_ROWS, schedule.rows * lanes // columns.lanes)  # as many sums where there are fewer columns
+        higher = min(NARROW_ROWS, schedule.rows * lanes // columns.lanes)  # as many sums where there are fewer columns
         strips = covers(contraction.extent(contraction.m), max(schedule.rows, higher), overlap)
         groups = covers(columns.panels, schedule.panels, overlap)
         write_nest(writer, schedule, strips, groups, columns, cores)

@@ -79,12 +79,15 @@ def ceil_div(a: int, b: int) -> int:
 def max_rows(machine: Machine, vectors: int) -> int:
     """The rows of a tile `vectors` registers wide that leave room for a row of B and a broadcast of A."""
     free = machine.vector_registers - vectors - machine.scratch_registers
-    return max(1, min(MOST_ROWS, free // vectors))
+    return max(1, min(MOST_ROWS, machine.vector_registers // 2, free // vectors))
 
 
 def tile_cycles(machine: Machine, rows: int, vectors: int) -> float:
-    """Cycles per step of k: multiply-adds or their latency or the loads, and a share for bringing in the row of B."""
-    return max(rows * vectors / machine.fma_ports, LATENCY, (rows + vectors) / 2) + vectors / 3
+    """Cycles per step of k: multiply-adds or their latency or the loads, and a share for bringing in the row of B.
+
+    Loads are two a cycle; broadcasts of A from rows far apart are slower, measured on Zen 3.
+    """
+    return max(rows * vectors / machine.fma_ports, LATENCY, rows * 2 / 3 + vectors / 2) + vectors / 3
 
 
 def turn_cycles(machine: Machine, sums: int) -> float:
@@ -98,25 +101,37 @@ def turn_cycles(machine: Machine, sums: int) -> float:
 def choose(problem: Problem, machine: Machine) -> Schedule:
     """The schedule for `problem`.
 
-    Rows: the tile height for which covering all rows costs least. Panels: several side by side when rows are too few
-    to hide the latency of the multiply-add. Depth: so much of k that a panel leaves most of L2 to the rows of A.
-    Blocks: rows of A that stay in L2 while the panels of B pass by; as many blocks as share out evenly over the cores.
+    Rows and panels: the tile for which covering all of the output costs least. Depth: so much of k that a panel leaves
+    most of L2 to the rows of A. Blocks: rows of A that stay in L2 while the panels of B pass by; as many blocks as
+    share out evenly over the cores.
     """
-    vectors = ceil_div(min(problem.lanes, problem.columns) * problem.element_bytes, machine.vector_bytes)
-    heights = range(1, min(problem.rows, max_rows(machine, vectors)) + 1)
-
-    def cost(height: int) -> tuple[float, int]:
-        cycles = problem.depth * tile_cycles(machine, height, vectors) + turn_cycles(machine, height * vectors)
-        return ceil_div(problem.rows, height) * cycles, -height
-
-    rows = min(heights, key=cost)
-    full = problem.columns // problem.lanes
-    panels = max(1, min(max_rows(machine, vectors) // rows, full))
-    strips = ceil_div(problem.rows, rows)
+    rows, panels = tile_of(problem, machine)
+    strips, groups = ceil_div(problem.rows, rows), ceil_div(problem.columns // problem.lanes, panels)
     depth = depth_of(problem, machine, strips)
-    row_blocks, panel_blocks = blocks(problem, machine, rows, strips, ceil_div(full, panels), depth)
+    row_blocks, panel_blocks = blocks(problem, machine, rows, strips, groups, depth)
     ahead = ahead_of(problem, machine, strips // row_blocks, depth)
     return Schedule(rows, panels, row_blocks, panel_blocks, depth=depth, ahead=ahead)
+
+
+def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
+    """The rows and panels of the tile that covers all rows and whole panels in the least time."""
+    wide = ceil_div(min(problem.lanes, problem.columns) * problem.element_bytes, machine.vector_bytes)
+    full = max(1, problem.columns // problem.lanes)
+
+    def cycles(rows: int, vectors: int) -> float:
+        turn = turn_cycles(machine, rows * vectors)
+        return ceil_div(problem.rows, rows) * (problem.depth * tile_cycles(machine, rows, vectors) + turn)
+
+    def cost(tile: tuple[int, int]) -> tuple[float, int]:
+        rows, panels = tile
+        groups, small = ceil_div(full, panels), full // ceil_div(full, panels)
+        larger = full % groups
+        total = (groups - larger) * cycles(rows, small * wide)
+        return total + (larger * cycles(rows, (small + 1) * wide) if larger else 0), -rows
+
+    most = min(full, max(1, max_rows(machine, wide)))
+    tiles = [(r, p) for p in range(1, most + 1) for r in range(1, min(problem.rows, max_rows(machine, p * wide)) + 1)]
+    return min(tiles, key=cost)
 
 
 def depth_of(problem: Problem, machine: Machine, strips: int) -> int:

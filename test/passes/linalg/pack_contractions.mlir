@@ -62,12 +62,13 @@ func.func @one_row(%a: tensor<1x64xf32>, %x: tensor<128x64xf32>, %c: tensor<1x12
   func.return %y, %z : tensor<1x128xf32>, tensor<1x128xf32>
 }
 
-// A convolution: taps and channels are the depth; unit dimensions of the weights are dropped.
+// A convolution: taps and channels are the depth; unit dimensions of the weights are dropped. Three vectors of columns
+// are three panels, side by side in one tile, rather than one and a half.
 // CHECK-LABEL: func.func @pointwise
 func.func @pointwise(%x: tensor<1x8x8x4xf32>, %w: tensor<1x1x4x24xf32>, %c: tensor<1x4x4x24xf32>) -> tensor<1x4x4x24xf32> {
   // CHECK: %[[W:.*]] = tensor.collapse_shape %w [{{.*}}] : tensor<1x1x4x24xf32> into tensor<4x24xf32>
-  // CHECK: linalg.pack %[[W]] padding_value({{.*}}) outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [16] into {{.*}} -> tensor<2x4x16xf32>
-  // CHECK: affine_map<(d0, d1, d2, d3, d4) -> ((d3 floordiv 16), d4, (d3 mod 16))>
+  // CHECK: linalg.pack %[[W]] outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [8] into {{.*}} -> tensor<3x4x8xf32>
+  // CHECK: affine_map<(d0, d1, d2, d3, d4) -> ((d3 floordiv 8), d4, (d3 mod 8))>
   %y = linalg.generic {indexing_maps = [affine_map<(n, h, w, f, c) -> (n, h * 2, w * 2, c)>, affine_map<(n, h, w, f, c) -> (0, 0, c, f)>, affine_map<(n, h, w, f, c) -> (n, h, w, f)>],
       iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]}
       ins(%x, %w : tensor<1x8x8x4xf32>, tensor<1x1x4x24xf32>) outs(%c : tensor<1x4x4x24xf32>) {

@@ -24,7 +24,7 @@ from lamina.tools.tune.rounds import Turn
 from lamina.tools.tune.search import Ratio
 from lamina.tools.tune.subjects import Subjects
 
-NAME = "matmul f32 m21 n40 k24"
+NAME = "matmul f32 m21 n48 k24"
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def model(tmp_path: Path) -> str:
     rng = np.random.default_rng(0)
     weights = [
         numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32), name)
-        for name, shape in (("w", (24, 40)), ("v", (40, 9)))
+        for name, shape in (("w", (24, 48)), ("v", (48, 9)))
     ]
     nodes = [
         helper.make_node("MatMul", ["x", "w"], ["a"]),
@@ -90,7 +90,7 @@ def test_the_lock_file_replays_to_the_same_code(model: str, wins, tmp_path: Path
     shown = capsys.readouterr().out
     assert NAME in shown and "1.111 times as fast" in shown
     found = Schedules.read("m.schedules")
-    assert set(found.entries) == {NAME, "matmul f32 m21 n9 k40"}
+    assert set(found.entries) == {NAME, "matmul f32 m21 n9 k48"}
     assert {k: found.entries[NAME].values[k] for k in ("lanes", "rows")} == {"lanes": 8, "rows": 3}
     program = whole(read_program(model))
     (asked,) = wins.asked
