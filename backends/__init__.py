@@ -6,19 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from ..compiler.artefact import Artefact
-from ..compiler.compile_times import CompileTimes
 from ..compiler.diagnostics import LaminaError
-from ..compiler.program import Program
-from ..compiler.schedules import Schedules
-from ..compiler.signature import Array
+
+if TYPE_CHECKING:
+    from ..compiler.artefact import Artefact
+    from ..compiler.compile_times import CompileTimes
+    from ..compiler.program import Program
+    from ..compiler.schedules import Schedules
+    from ..compiler.signature import Array
 
 TARGETS = {
     "cpu": ".cpu.target:CpuTarget",
     "interpret": ".interpret.target:InterpretTarget",
 }
+RECALLS = {"cpu": ".cpu.recall:recall"}  # light: they import nothing of the compiler
 
 
 class Executable(Protocol):
@@ -72,10 +75,6 @@ class Target(Protocol):
         """Takes a program, at whatever level it stands, down to something callable; `program` is left unchanged."""
         ...
 
-    def recall(self, source: Source, options: Options) -> Executable | None:
-        """What was compiled from this source before, if that is known without reading it."""
-        ...
-
     def lower(self, program: Program, to: str, options: Options) -> Program:
         """A copy of `program` taken down to the level `to`. Raises LaminaError for a level above or unknown."""
         ...
@@ -97,3 +96,13 @@ def target(name: str) -> Target:
         raise LaminaError(f"unknown target '{name}'", hint=f"one of {', '.join(TARGETS)}")
     module, _, cls = path.partition(":")
     return getattr(import_module(module, __name__), cls)(detail)
+
+
+def recall(name: str, source: Source, options: Options) -> Executable | None:
+    """What was compiled from this source for the target called `name` before, if that is known without reading it."""
+    base, _, detail = name.partition(":")
+    path = RECALLS.get(base)
+    if path is None:
+        return None
+    module, _, function = path.partition(":")
+    return getattr(import_module(module, __name__), function)(detail, source, options)

@@ -1,9 +1,9 @@
 """The `.lamx` file: one relocatable artefact that holds code, constants, signature and manifest.
 
 Layout: the magic, where the header begins and its length (8 bytes each, little endian), the constants, the objects,
-all at 4096-byte aligned offsets, and a JSON header that names them. What takes longest to write comes first, so that
-it can be written while the code is still being compiled. Constants are memory-mapped on load, so that processes
-share them.
+the linked image, all at 4096-byte aligned offsets, and a JSON header that names them. What takes longest to write
+comes first, so that it can be written while the code is still being compiled. Constants are memory-mapped on load, so
+that processes share them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .diagnostics import LaminaError
 from .signature import Array, Signature
 from .weights import Section
 
-MAGIC = b"LAMX0002"
+MAGIC = b"LAMX0003"
 PAGE = 4096
 _WHERE = struct.Struct("<8sQQ")  # magic, offset and length of the header
 
@@ -34,6 +34,7 @@ _WHERE = struct.Struct("<8sQQ")  # magic, offset and length of the header
 class Artefact:
     """A compiled model before it is loaded into a process.
 
+    `image` is the code of `objects` linked, with a runtime whose digest is `runtime`; empty where there is none.
     `constants` are the bytes that the code addresses: a flat uint8 array (often a memory map), or weights yet to be
     laid out; `arena_bytes` the scratch that each call needs; `manifest` facts for people: target, compiler version,
     kernels with their origins.
@@ -48,6 +49,8 @@ class Artefact:
     constants: Array | Section
     arena_bytes: int
     entry: str = "lamina_main"
+    image: bytes = b""
+    runtime: str = ""
     manifest: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -67,12 +70,13 @@ class Artefact:
             "arena_bytes": self.arena_bytes,
             "entry": self.entry,
             "manifest": self.manifest,
-            "sizes": [self.constants.nbytes, *map(len, self.objects)],
-            "digest": _digest(self.objects),
+            "runtime": self.runtime,
+            "sizes": [self.constants.nbytes, *map(len, self.objects), len(self.image)],
+            "digest": _digest([*self.objects, self.image]),
         }
         text = json.dumps(header).encode()
         offset = PAGE + self.constants.nbytes
-        for data in self.objects:
+        for data in (*self.objects, self.image):
             offset += -offset % PAGE
             file.seek(offset)
             file.write(data)
@@ -101,14 +105,14 @@ class Artefact:
                 nbytes, *sizes = header["sizes"]
                 if PAGE + nbytes > where:
                     raise LaminaError("damaged artefact: its constants overlap its header", where=name)
-                objects: list[bytes] = []
+                code: list[bytes] = []
                 offset = PAGE + nbytes
                 for code_bytes in sizes:
                     offset += -offset % PAGE
                     file.seek(offset)
-                    objects.append(file.read(code_bytes))
+                    code.append(file.read(code_bytes))
                     offset += code_bytes
-            if _digest(objects) != header["digest"]:
+            if _digest(code) != header["digest"]:
                 raise LaminaError("damaged artefact: the code is not what was written", where=name)
             constants: Array = np.memmap(path, np.uint8, "r", PAGE, (nbytes,)) if nbytes else np.zeros(0, np.uint8)
             return Artefact(
@@ -117,15 +121,17 @@ class Artefact:
                 cpu=header["cpu"],
                 features=header["features"],
                 signature=Signature.from_json(header["signature"]),
-                objects=objects,
+                objects=code[:-1],
                 constants=constants,
                 arena_bytes=header["arena_bytes"],
                 entry=header["entry"],
+                image=code[-1],
+                runtime=header["runtime"],
                 manifest=header["manifest"],
             )
         except OSError as error:
             raise LaminaError(f"cannot read: {error.strerror}", where=name) from error
-        except (ValueError, KeyError, struct.error) as error:
+        except (ValueError, KeyError, IndexError, struct.error) as error:
             raise LaminaError(f"damaged artefact: {error}", where=name) from error
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
-from xdsl.ir import Attribute, Operation
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute, Operation
 
 
 @dataclass(frozen=True)
@@ -32,18 +33,12 @@ class Diagnostic:
         """A diagnostic about an op (its name opens the message), a location, or a place given as text."""
         if isinstance(where, str) or where is None:
             return Diagnostic(severity, message, place=where or "", notes=notes)
-        location = where
-        if isinstance(where, Operation):
-            message = message if severity == "note" else f"'{where.name}' op {message}"
-            location = where.location
-        assert isinstance(location, Attribute)
-        spot = file_location(location)
-        place = describe_location(location)
-        if spot is None:
-            return Diagnostic(severity, message, place=place, notes=notes)
-        return Diagnostic(
-            severity, message, spot.filename.data, spot.line.data, spot.column.data, place=place, notes=notes
-        )
+        from .places import described  # heavy: only who speaks of the IR pays
+
+        spot = described(where)
+        if spot.operation and severity != "note":
+            message = f"'{spot.operation}' op {message}"
+        return Diagnostic(severity, message, spot.file, spot.line, spot.column, place=spot.place, notes=notes)
 
     def __str__(self) -> str:
         text = f"{self.severity}: {self.message}"
@@ -70,7 +65,7 @@ class LaminaError(Exception):
     ):
         super().__init__(message)
         self.message = message
-        self.where = describe_place(where)
+        self.where = _place_of(where)
         self.hint = hint
         self.notes = tuple(Diagnostic("note", n) if isinstance(n, str) else n for n in notes)
         text = f"{message} ({hint})" if hint else message
@@ -78,6 +73,14 @@ class LaminaError(Exception):
 
     def __str__(self) -> str:
         return "\n".join([str(self.diagnostic), *(f"  {note}" for note in self.notes)])
+
+
+def _place_of(where: Operation | Attribute | str | None) -> str:
+    if isinstance(where, str) or where is None:
+        return where or ""
+    from .places import describe_place  # heavy: only who speaks of the IR pays
+
+    return describe_place(where)
 
 
 class DiagnosticEngine:
@@ -94,50 +97,6 @@ class DiagnosticEngine:
         """Passes `diagnostic` on to every listener."""
         for listener in self.listeners:
             listener(diagnostic)
-
-
-def file_location(location: Attribute) -> FileLineColLoc | None:
-    """The first place in a text file that `location` speaks of, if any."""
-    match location:
-        case FileLineColLoc():
-            return location
-        case NameLoc():
-            return file_location(location.location)
-        case FusedLoc() if isinstance(location.locations, ArrayAttr):
-            spots = (file_location(part) for part in location.locations)
-            return next((spot for spot in spots if spot is not None), None)
-        case CallSiteLoc():
-            return file_location(location.callee)
-        case _:
-            return None
-
-
-def describe_location(location: Attribute) -> str:
-    """A location in the form a person reads: `file:line:col`, an ONNX node's name, or nothing."""
-    match location:
-        case FileLineColLoc():
-            return f"{location.filename.data}:{location.line.data}:{location.column.data}"
-        case NameLoc():
-            inner = describe_location(location.location)
-            return f"{location.desc.data} at {inner}" if inner else location.desc.data
-        case FusedLoc() if isinstance(location.locations, ArrayAttr):
-            return ", ".join(filter(None, (describe_location(part) for part in location.locations)))
-        case CallSiteLoc():
-            return describe_location(location.callee)
-        case _:
-            return ""
-
-
-def describe_place(where: Operation | Attribute | str | None) -> str:
-    """Where an error is: a string as given, a location, or an op with its location."""
-    if where is None:
-        return ""
-    if isinstance(where, str):
-        return where
-    if isinstance(where, Operation):
-        place = describe_location(where.location)
-        return f"{place}: '{where.name}'" if place else f"'{where.name}'"
-    return describe_location(where)
 
 
 def render(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:

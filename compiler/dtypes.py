@@ -84,15 +84,6 @@ def dtype_of(type_: Attribute) -> DType:
     return np.dtype(scalar)
 
 
-def dtype_named(name: str) -> DType:
-    """The dtype called `name`, NumPy's own or one of ml_dtypes.
-
-    >>> dtype_named("int8"), dtype_named("bfloat16")
-    (dtype('int8'), dtype(bfloat16))
-    """
-    return np.dtype(getattr(ml_dtypes, name, name))
-
-
 def element_type_of(dtype: DType | type[Any]) -> Attribute:
     """The element type whose arrays have `dtype`; the inverse of `dtype_of` (int64 gives i64, not index).
 

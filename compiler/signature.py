@@ -106,6 +106,20 @@ class Signature:
         )
 
 
+def dtype_named(name: str) -> np.dtype[Any]:
+    """The dtype called `name`, NumPy's own or one of ml_dtypes.
+
+    >>> dtype_named("int8"), dtype_named("bfloat16")
+    (dtype('int8'), dtype(bfloat16))
+    """
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes  # few need it, and it takes a while to load
+
+        return np.dtype(getattr(ml_dtypes, name))
+
+
 @cache
 def dtype_name(dtype: np.dtype[Any]) -> str:
     """`dtype.name`, which NumPy spells out anew each time."""

@@ -13,10 +13,10 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from .diagnostics import LaminaError
+from .signature import dtype_named
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -217,4 +217,4 @@ _CODES = {
 
 def _dtype(code: str) -> np.dtype[Any]:
     name = next(name for name, known in _CODES.items() if known == code)
-    return np.dtype(getattr(ml_dtypes, name, name))
+    return dtype_named(name)

@@ -1,4 +1,7 @@
-"""The Python interface: compile, load, import, lower, interpret."""
+"""The Python interface: compile, load, import, lower, interpret.
+
+A model that was compiled before is loaded without importing the compiler, which takes longer than loading.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,17 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..backends import Executable, Options
+from ..backends import Executable, Options, recall
 from ..backends import target as find_target
 from ..compiler.artefact import Artefact
 from ..compiler.diagnostics import LaminaError
-from ..compiler.program import Program
 from ..compiler.signature import Array, Signature
-from .sources import read_program, source_of, whole, with_shapes
+from .model_files import source_of
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+    from ..compiler.program import Program
     from .dsl.templates import Template
 
 Source: TypeAlias = "str | os.PathLike[str] | Program | Template | ModelProto"
@@ -90,11 +93,13 @@ def compile(
     on-disk cache; `precision="bf16"` rounds the operands of f32 contractions to bfloat16 (docs/precision.md).
     Raises LaminaError for a model that cannot be read or an operator that cannot be lowered.
     """
-    chosen = find_target(target)
     settings = options or Options(threads=threads, cache=cache, precision=precision)
     source = source_of(model, shapes or {})
-    if source is not None and (known := chosen.recall(source, settings)) and known.artefact:
+    if source is not None and (known := recall(target, source, settings)) and known.artefact:
         return Model(known.artefact.signature, lambda _: known)
+    from .sources import read_program, whole, with_shapes
+
+    chosen = find_target(target)
     program = with_shapes(read_program(model), shapes or {})
     if not program.signature.symbols:
         settings = replace(settings, source=source)
@@ -114,6 +119,8 @@ def load(path: str | os.PathLike[str], *, threads: int | None = None) -> Model:
 
 def import_onnx(model: str | os.PathLike[str] | ModelProto) -> Program:
     """Reads an ONNX model into the onnx level, one node to one op."""
+    from .sources import read_program, whole
+
     return whole(read_program(model))
 
 
@@ -126,6 +133,8 @@ def lower(
     options: Options | None = None,
 ) -> Program:
     """A copy of `program` taken down to the level `to` (`lamina.LEVELS` of the target's pipeline)."""
+    from .sources import with_shapes
+
     return find_target(target).lower(with_shapes(program, shapes or {}), to, options or Options())
 
 

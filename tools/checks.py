@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
-from ..compiler.diagnostics import LaminaError, describe_place
+from ..compiler.diagnostics import LaminaError
 from ..compiler.interpreter import Interpreter
+from ..compiler.places import describe_place
 from ..compiler.program import Program, main_function
 from ..compiler.signature import Array
 

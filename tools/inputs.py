@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..compiler.diagnostics import LaminaError
-from ..compiler.dtypes import dtype_named
-from ..compiler.signature import Array, Signature, TensorSpec
+from ..compiler.signature import Array, Signature, TensorSpec, dtype_named
 
 
 def read_named(arguments: Sequence[str], prefix: str = "in.") -> dict[str, Array]:

@@ -13,8 +13,9 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import StringAttr
 
 from ..compiler.context import LaminaContext
-from ..compiler.diagnostics import Diagnostic, describe_location
+from ..compiler.diagnostics import Diagnostic
 from ..compiler.machine import Machine
+from ..compiler.places import describe_location
 from ..compiler.program import Program
 from ..compiler.schedules import PROBLEM, SCHEDULE, Entry, Schedules
 from ..passes.convert.contraction_to_vector.analysis import analyse

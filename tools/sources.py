@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, overload
 
 from xdsl.dialects.builtin import StringAttr
 
-from ..backends import Source
 from ..compiler.artefact import written_whole
 from ..compiler.context import LaminaContext
 from ..compiler.diagnostics import LaminaError
@@ -20,7 +19,7 @@ from ..compiler.printing import resource_keys
 from ..compiler.program import Program
 from ..compiler.verifier import verify
 from ..passes import all_passes
-from . import light_models
+from .model_files import FUNCTION, is_text, resolve
 from .registry import registry
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from .dsl.templates import Template
 
 WEIGHTS_SUFFIX = ".weights"
-FUNCTION = "::"  # between a .lam file and the function that is meant
 
 
 def new_context(machine: Machine | None = None) -> LaminaContext:
@@ -48,8 +46,8 @@ def read_program(model: str | os.PathLike[str] | Program | Template | ModelProto
         return model  # pyright: ignore[reportReturnType]
     if not isinstance(model, str | os.PathLike):
         return _from_onnx(model)  # pyright: ignore[reportArgumentType]
-    if isinstance(model, str) and ("\n" in model or "{" in model):
-        return _from_lam(model, "")
+    if is_text(model):
+        return _from_lam(str(model), "")
     file, separator, function = os.fspath(model).partition(FUNCTION)
     path = resolve(file)
     if separator and path.suffix != ".lam":
@@ -64,29 +62,6 @@ def read_program(model: str | os.PathLike[str] | Program | Template | ModelProto
         case suffix:
             kind = f"files of kind '{suffix}'" if suffix else "files without a suffix"
             raise LaminaError(f"{kind} are not programs", where=str(path), hint="expected .onnx, .lam or .mlir")
-
-
-def source_of(
-    model: str | os.PathLike[str] | Program | Template | ModelProto, shapes: Mapping[str, int]
-) -> Source | None:
-    """The file that an ONNX model comes from; None for anything else."""
-    if not isinstance(model, str | os.PathLike) or FUNCTION in os.fspath(model) or "\n" in str(model):
-        return None
-    path = resolve(model)
-    return Source(path, shapes) if path.suffix == ".onnx" else None
-
-
-def resolve(model: str | os.PathLike[str]) -> Path:
-    """The path of a model; `onnx:NAME` names a light model inside the onnx package."""
-    text = os.fspath(model)
-    if text.startswith(light_models.SCHEME):
-        return light_models.path_of(text.removeprefix(light_models.SCHEME))
-    path = Path(text)
-    if path.is_dir():
-        raise LaminaError("is a directory, expected a model file", where=text)
-    if not path.exists():
-        raise LaminaError("no such file", where=text)
-    return path
 
 
 def _from_onnx(model: Path | ModelProto) -> Program:

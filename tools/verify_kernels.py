@@ -20,11 +20,12 @@ from ..backends.cpu.emit import module_text, object_code, optimise
 from ..backends.cpu.jit import link, pool
 from ..backends.cpu.pipeline import KERNEL_PHASES, MODULE_PHASES, REQUIRED
 from ..compiler.context import LaminaContext
-from ..compiler.diagnostics import LaminaError, describe_location
+from ..compiler.diagnostics import LaminaError
 from ..compiler.dtypes import dtype_of
 from ..compiler.interpreter import Interpreter
 from ..compiler.pass_manager import PassManager
 from ..compiler.pipelines import parse_pipeline
+from ..compiler.places import describe_location
 from ..compiler.program import Program
 from ..compiler.signature import Array
 from ..passes import all_passes

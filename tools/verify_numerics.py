@@ -17,10 +17,11 @@ from xdsl.ir import Operation
 
 from ..backends.cpu.pipeline import MODULE_PHASES
 from ..compiler.descent import level_of, remaining
-from ..compiler.diagnostics import LaminaError, describe_location
+from ..compiler.diagnostics import LaminaError
 from ..compiler.interpreter import Interpreter
 from ..compiler.pass_manager import PassManager
 from ..compiler.pipelines import parse_pipeline
+from ..compiler.places import describe_location
 from ..compiler.program import Program
 from ..compiler.signature import Array
 from ..passes import all_passes

@@ -20,7 +20,8 @@ from xdsl.printer import Printer
 from ...compiler.compile_times import CompileTimes, KernelTimes, PassTimes, now
 from ...compiler.context import LaminaContext
 from ...compiler.descent import Phase, descend
-from ...compiler.diagnostics import LaminaError, describe_location
+from ...compiler.diagnostics import LaminaError
+from ...compiler.places import describe_location
 from ...compiler.program import SIGNATURE, Program, main_function
 from ...compiler.weights import Section
 from ...passes import all_passes

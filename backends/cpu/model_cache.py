@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -14,13 +13,13 @@ from typing import TypeVar
 
 from ...compiler.artefact import Artefact, make_room, write_constants, written_whole
 from ...compiler.diagnostics import LaminaError
-from ...compiler.folders import cache_folder
 from ...compiler.printing import resource_keys
 from ...compiler.program import Program
 from .. import Source
 from .build import constants_of
 from .emit import llvm_version
 from .kernel_cache import CacheWarning, compiler_fingerprint
+from .recall import kept, models_folder, note_of, path_of, state_of
 from .workers import alongside
 
 _T = TypeVar("_T")
@@ -29,12 +28,6 @@ _Build = Callable[[Program], Artefact]
 
 LIMIT_BYTES = 8 << 30
 WORTH_A_PROCESS = 16 << 20  # bytes of constants that take longer to write than a process to start
-
-
-def _identity(file: str) -> list[int]:
-    """Changes when the file is written to or replaced."""
-    status = os.stat(file)
-    return [status.st_ino, status.st_size, status.st_mtime_ns]
 
 
 class _Refused(Exception):
@@ -63,7 +56,7 @@ class ModelCache:
     """Artefacts by content of the program; the ones used longest ago make room for new ones."""
 
     def __init__(self, folder: Path | None = None, limit_bytes: int = LIMIT_BYTES):
-        self.folder = (folder or cache_folder()) / "models"
+        self.folder = models_folder(folder)
         self.limit_bytes = limit_bytes
 
     def key(self, program: Program, target: str) -> str:
@@ -76,14 +69,7 @@ class ModelCache:
 
     def get(self, key: str) -> Artefact | None:
         """The artefact under `key`, its constants memory-mapped; None when there is none that is whole."""
-        path = self._path(key)
-        try:
-            found = Artefact.load(path)
-        except LaminaError:
-            return None
-        with suppress(OSError):
-            os.utime(path)  # recently used: the last to be dropped
-        return found
+        return kept(self.folder, key)
 
     def make(self, key: str, program: Program, lower: _Lower, build: _Build) -> Artefact:
         """Compiles in two steps and keeps the artefact; gives it back with its constants mapped from the file.
@@ -94,7 +80,7 @@ class ModelCache:
         lowered, made = None, None
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with written_whole(self._path(key)) as file:
+            with written_whole(path_of(self.folder, key)) as file:
                 expected = sum(map(program.context.weights.nbytes, set(resource_keys(program.module))))
                 with _beside(expected, partial(make_room, file, expected), "make room", needed=False):
                     lowered = _of_the_program(lower)
@@ -110,30 +96,13 @@ class ModelCache:
             return made or build(lowered or lower())
         return self.get(key) or made
 
-    def recall(self, source: Source, target: str) -> Artefact | None:
-        """What was compiled from the same files before, found without reading them; None when one has changed."""
-        try:
-            told = json.loads(self._note(source, target).read_text())
-            unchanged = all(_identity(file) == identity for file, identity in told["files"].items())
-        except (OSError, ValueError, KeyError):
-            return None
-        return self.get(told["key"]) if unchanged else None
-
-    def remember(self, source: Source, target: str, key: str, program: Program) -> None:
+    def remember(self, source: Source, identity: str, key: str, program: Program) -> None:
         """Notes that the files behind `program` compile to the artefact under `key`."""
         weights = program.context.weights
         files = {str(source.path), *weights.mapped_files()}
-        note = json.dumps({"key": key, "files": {file: _identity(file) for file in sorted(files)}})
-        with suppress(LaminaError), written_whole(self._note(source, target)) as file:
+        note = json.dumps({"key": key, "files": {file: state_of(file) for file in sorted(files)}})
+        with suppress(LaminaError), written_whole(note_of(self.folder, source, identity)) as file:
             file.write(note.encode())
-
-    def _note(self, source: Source, target: str) -> Path:
-        shapes = sorted(source.shapes.items())
-        told = f"{source.path.resolve()}|{shapes}|{target}|{compiler_fingerprint()}|{llvm_version()}"
-        return self.folder / f"{hashlib.sha256(told.encode()).hexdigest()}.json"
-
-    def _path(self, key: str) -> Path:
-        return self.folder / f"{key}.lamx"
 
     def _trim(self) -> None:
         entries = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in self.folder.iterdir())

@@ -15,36 +15,20 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.program import Program
 from ...compiler.schedules import PROBLEM, Schedules
-from ...compiler.signature import Array
 from ...passes import all_passes
-from .. import Options, Source
+from .. import Options
 from .build import BuiltModel, build, build_whole, constants_of
 from .emit import feature_string
-from .jit import NativeModel
+from .executable import NativeExecutable
+from .image import Unlinkable, link_image
+from .jit import runtime_object
 from .kernel_cache import KernelCache
 from .model_cache import ModelCache
+from .native_model import POOL_FUNCTIONS
 from .pipeline import KERNEL_PHASES, MODULE_PHASES, PHASES
+from .recall import identity_of
+from .runtime import runtime_digest
 from .tuning_database import TuningDatabase
-
-
-class NativeExecutable:
-    """A model's machine code in this process, and the artefact it came from."""
-
-    def __init__(self, artefact: Artefact, machine: Machine, threads: int | None):
-        self.artefact: Artefact | None = artefact
-        self._native = NativeModel(
-            artefact.objects,
-            artefact.signature,
-            artefact.constants,
-            artefact.arena_bytes,
-            machine,
-            entry=artefact.entry,
-            threads=threads,
-        )
-
-    def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """One inference on checked inputs; safe from several threads."""
-        return self._native.run(inputs)
 
 
 class CpuTarget:
@@ -58,7 +42,7 @@ class CpuTarget:
         """Takes a program from any level to machine code in this process."""
         self._check_runs_here(self.machine)
         if not options.cache:
-            return NativeExecutable(self.compile_artefact(program, options), self.machine, options.threads)
+            return NativeExecutable(self.compile_artefact(program, options), options.threads)
         cache = ModelCache()
         identity = self._identity(options)
         key = cache.key(program, identity)
@@ -67,16 +51,9 @@ class CpuTarget:
             artefact = cache.make(
                 key, program, lambda: self.buffers(program, options), lambda lowered: self._artefact(lowered, options)
             )
-        if options.source is not None:
-            cache.remember(options.source, identity, key, program)
-        return NativeExecutable(artefact, self.machine, options.threads)
-
-    def recall(self, source: Source, options: Options) -> NativeExecutable | None:
-        """The machine code of this source from the cache, if it is there and the files have not changed."""
-        if not options.cache:
-            return None
-        artefact = ModelCache().recall(source, self._identity(options))
-        return None if artefact is None else NativeExecutable(artefact, self.machine, options.threads)
+        if options.source is not None and options.schedules is None:
+            cache.remember(options.source, identity_of(self.detail, options), key, program)
+        return NativeExecutable(artefact, options.threads)
 
     def _identity(self, options: Options) -> str:
         asked = f"{options.winograd}|{options.precision}"
@@ -108,6 +85,8 @@ class CpuTarget:
             features=feature_string(machine),
             signature=lowered.signature,
             objects=built.objects,
+            image=self._image(built),
+            runtime=runtime_digest(machine),
             constants=constants_of(lowered),
             arena_bytes=built.arena_bytes,
             entry=built.entry,
@@ -119,6 +98,13 @@ class CpuTarget:
                 ],
             },
         )
+
+    def _image(self, built: BuiltModel) -> bytes:
+        """The code ready to be mapped; empty where LLVM links."""
+        try:
+            return link_image([*built.objects, runtime_object(self.machine)], [built.entry, *POOL_FUNCTIONS])
+        except Unlinkable:
+            return b""
 
     def buffers(self, program: Program, options: Options) -> Program:
         """A copy of `program` on the level of buffers, or where it stands if that is lower."""
@@ -155,7 +141,7 @@ class CpuTarget:
                 f"this machine lacks {', '.join(missing)}, which the artefact was compiled for",
                 hint="compile the model on this machine, or for a triple without those features",
             )
-        return NativeExecutable(artefact, host, threads)
+        return NativeExecutable(artefact, threads)
 
     def describe(self) -> list[tuple[str, str]]:
         """Facts for `lamina targets`."""

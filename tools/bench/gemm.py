@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.dtypes import dtype_named
-from ...compiler.signature import Array
+from ...compiler.signature import Array, dtype_named
 from .cases import Case, Graph, Workload, normal
 from .engine import add_arguments, run_group
 

@@ -15,7 +15,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from ...backends import Options
-from ...backends.cpu.jit import aligned_bytes, link, pool
+from ...backends.cpu.jit import link, pool
+from ...backends.cpu.native_model import aligned_bytes
 from ...backends.cpu.target import CpuTarget
 from ...compiler.dtypes import dtype_of
 from ..run import parse_shapes

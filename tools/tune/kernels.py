@@ -17,7 +17,8 @@ from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr
 from xdsl.ir import BlockArgument
 
 from ...backends.cpu.build import Part, compile_part, load_passes
-from ...backends.cpu.jit import Pool, aligned_bytes, link
+from ...backends.cpu.jit import Pool, link
+from ...backends.cpu.native_model import aligned_bytes
 from ...backends.cpu.pipeline import KERNEL_PHASES
 from ...backends.cpu.workers import parallel_map, usable_cores
 from ...compiler.diagnostics import LaminaError

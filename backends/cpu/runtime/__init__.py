@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from importlib import resources
 
 from ....compiler.diagnostics import LaminaError
@@ -24,6 +25,11 @@ def runtime_ir(machine: Machine) -> str:
     futex, pause = _LINUX[architecture]
     text = _text("pool.ll").replace("{futex}", str(futex)).replace("{pause}", pause)
     return text if machine.converts_halves else text + _text("halves.ll")
+
+
+def runtime_digest(machine: Machine) -> str:
+    """Changes when the runtime does: pools are shared only by code that agrees on how they lie in memory."""
+    return hashlib.sha256(runtime_ir(machine).encode()).hexdigest()[:16]
 
 
 def _text(name: str) -> str:

@@ -27,7 +27,8 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from ....compiler.context import lamina_context
-from ....compiler.diagnostics import LaminaError, describe_location
+from ....compiler.diagnostics import LaminaError
+from ....compiler.places import describe_location
 from ....compiler.weights import WeightStore
 from ....dialects.onnx import OnnxOp, is_absent
 from ....dialects.onnx.attributes import python_value

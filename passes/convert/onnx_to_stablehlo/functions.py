@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, NameLoc, StringAttr
 from xdsl.ir import Block, SSAValue
 
-from ....compiler.diagnostics import describe_location
+from ....compiler.places import describe_location
 from ....compiler.weights import WeightStore
 from ....dialects.onnx import OnnxOp
 from ....dialects.onnx.attributes import python_value

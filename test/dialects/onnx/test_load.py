@@ -13,7 +13,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 
 from lamina.compiler.context import LaminaContext
-from lamina.compiler.diagnostics import LaminaError, describe_location
+from lamina.compiler.diagnostics import LaminaError
+from lamina.compiler.places import describe_location
 from lamina.dialects.onnx import OnnxOp
 from lamina.dialects.onnx.load import load_model
 

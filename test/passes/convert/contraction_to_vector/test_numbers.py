@@ -10,7 +10,7 @@ import pytest
 from xdsl.parser import Parser
 
 from lamina.backends.cpu.build import build
-from lamina.backends.cpu.jit import NativeModel
+from lamina.backends.cpu.jit import native_model
 from lamina.compiler.context import LaminaContext
 from lamina.compiler.descent import Phase
 from lamina.compiler.diagnostics import LaminaError
@@ -118,7 +118,7 @@ def run(case: Case) -> tuple[list[np.ndarray], np.ndarray]:
         rng.integers(-5, 6, shape).astype(d) if d.kind == "i" else rng.standard_normal(shape).astype(d)
         for (shape, _), d in zip(specs[:3], dtypes, strict=False)
     ]
-    model = NativeModel(built.objects, signature, np.zeros(64, np.uint8), 64, ctx.machine, threads=case.cores)
+    model = native_model(built.objects, signature, np.zeros(64, np.uint8), 64, ctx.machine, threads=case.cores)
     return inputs, model.run(inputs)[0]
 
 

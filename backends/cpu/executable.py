@@ -1,0 +1,47 @@
+"""A model's machine code in this process, and the artefact it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...compiler.artefact import Artefact
+from ...compiler.signature import Array
+from .code import Code
+from .native_model import NativeModel
+
+
+class NativeExecutable:
+    """An artefact made callable: by mapping its image, or where it has none, by LLVM's linker."""
+
+    def __init__(self, artefact: Artefact, threads: int | None):
+        self._native = _linked(artefact, threads)
+        self.artefact: Artefact | None = artefact
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """One inference on checked inputs; safe from several threads."""
+        return self._native.run(inputs)
+
+
+def _linked(artefact: Artefact, threads: int | None) -> NativeModel:
+    if artefact.image:
+        return NativeModel(
+            Code(artefact.image),
+            artefact.signature,
+            artefact.constants,
+            artefact.arena_bytes,
+            entry=artefact.entry,
+            runtime=artefact.runtime,
+            threads=threads,
+        )
+    from ...compiler.machine import Machine
+    from .jit import native_model  # heavy
+
+    return native_model(
+        artefact.objects,
+        artefact.signature,
+        artefact.constants,
+        artefact.arena_bytes,
+        Machine.host(),
+        entry=artefact.entry,
+        threads=threads,
+    )
