@@ -167,7 +167,7 @@ class _Linker:
         self._align(PAGE)
 
     def _defined(self, symbol: _Symbol) -> _Symbol | None:
-        return symbol if symbol.section is not None else self.globals.get(symbol.name)
+        return symbol if symbol.binding == _LOCAL else self.globals.get(symbol.name)
 
     def _address(self, symbol: _Symbol) -> int:
         assert symbol.section is not None

@@ -23,7 +23,7 @@ _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, _POINTER, _POINTER, _POINTER
 
 
 class Pool:
-    """A thread pool of this process, run by `code` (`POOL_FUNCTIONS` by address). A child made by fork makes its own."""
+    """A thread pool of this process, run by `code`, which has `POOL_FUNCTIONS`. A child made by fork makes its own."""
 
     def __init__(self, threads: int, code: Mapping[str, int]):
         self.code = code
