@@ -75,7 +75,7 @@ def state_of(file: str) -> list[int]:
 
 def identity_of(detail: str, options: Options) -> str:
     """Changes with whatever else decides what code is made: options, compiler, LLVM, processor, what was tuned."""
-    chosen = replace(options, source=None, on_level=None)
+    chosen = replace(options, source=None, on_level=None, times=None)
     return f"{detail}|{chosen!r}|{_this_machine()}|{compiler_fingerprint()}|{_llvm()}|{_tuned()}"
 
 
