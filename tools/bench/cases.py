@@ -12,6 +12,7 @@ import numpy as np
 from ...compiler.signature import Array
 
 OPSET = 17
+COMPUTE = ("fma", "bf16", "int8")  # bounds in operations; the others are in bytes
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,9 @@ class Case:
     """One row of a group. It travels to the workers, so `build` is a function of a module with its arguments bound.
 
     `family` is what geometric means are taken over. `bound` names the ceiling that the speed is a share of: "fma"
-    (multiply-adds of float32), "copy" or "read" (bytes of memory). `operations` counts multiplications and additions;
-    `moved` the bytes that must be touched where that is not all inputs, constants and outputs.
+    (multiply-adds of float32), "bf16" or "int8" (the processor's instructions for them), "copy" or "read" (memory).
+    `operations` counts multiplications and additions; `moved` the bytes that must be touched where that is not all
+    inputs, constants and outputs.
     `limit` is the largest error against a peer, as `compare` takes it.
     """
 

@@ -25,7 +25,7 @@ from ..run import parse_shapes
 from ..summary import profile_compilation
 from . import models
 from .cases import Case, Graph, Workload, normal
-from .peers import OURS, PEERS, Unsupported, chosen
+from .peers import OURS, PEERS, Settings, Unsupported, chosen
 from .worker import Failed, Prepared, Worker, cores
 
 CACHE = "LAMINA_CACHE"  # the environment variable that says where ours keeps compiled code
@@ -123,7 +123,7 @@ def measure(case: Case, peers: Sequence[str], threads: int) -> CompileRow:
 
 def prepared(system: str, case: Case, threads: int) -> tuple[Prepared, float]:
     """A case made ready by a system in a process of its own, and the seconds of that process."""
-    worker = Worker(system, PEERS[system], threads, cache=True)
+    worker = Worker(system, PEERS[system], Settings(threads, cache=True))
     start = time.perf_counter()
     try:
         return worker.ask("prepare", case), time.perf_counter() - start

@@ -125,6 +125,7 @@ def cases() -> list[Case]:
             f"conv{'_int8_' * (family == 'int8')}{layer}",
             family,
             partial(quantised if family == "int8" else convolution, layer),
+            "int8" if family == "int8" else "fma",
             operations=2 * layer.multiply_adds,
             limit=1.0 if family == "int8" else 1e-3,  # a rounding to the other neighbour
         )

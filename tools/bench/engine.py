@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ import numpy as np
 from ...compiler.diagnostics import LaminaError
 from ...compiler.signature import Array
 from ..compare import compare
-from .cases import Case
-from .peers import OURS, PEERS, Unsupported, chosen
+from ..precision import add_precision_argument
+from .cases import COMPUTE, Case
+from .peers import OURS, PEERS, Settings, Unsupported, chosen
 from .plot import write_plot
 from .report import Row, print_closing, print_head, print_row, write_json
 from .worker import CEILINGS, Failed, Prepared, Worker, cores
@@ -30,6 +32,7 @@ from .worker import CEILINGS, Failed, Prepared, Worker, cores
 ROUND_S = 0.05  # what a system's turn takes, if a run is shorter than that
 CASE_S = 12.0  # what the rounds of a case may take; slow cases get fewer rounds, at least LEAST_ROUNDS
 LEAST_ROUNDS = 3
+ROUNDED = 2e-2  # the error that operands of 8 significant bits may make (docs/precision.md)
 
 
 def add_arguments(parser: argparse.ArgumentParser, threads: str = "1", rounds: int = 5) -> None:
@@ -45,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser, threads: str = "1", rounds: i
     parser.add_argument(
         "--cache", action="store_true", help="let ours take compiled code from its on-disk cache (default: all cold)"
     )
+    add_precision_argument(parser)
     parser.add_argument(
         "--cpu-time", action="store_true", help="1 thread: time of the processor, for a machine that others use as well"
     )
@@ -67,11 +71,11 @@ def run_group(group: str, cases: Sequence[Case], args: argparse.Namespace, *, fr
         cores(count)
     if args.cpu_time and counts != [1]:
         raise LaminaError("--cpu-time is for one thread", hint="--threads 1")
-    clock = "cpu" if args.cpu_time else "wall"
+    common = Settings(1, args.cache, args.precision, "cpu" if args.cpu_time else "wall")
     rows: list[Row] = []
     print_head(systems)
     for count in counts:
-        for row in measure_all(group, asked, systems, count, args.rounds, fresh=fresh, cache=args.cache, clock=clock):
+        for row in measure_all(group, asked, systems, replace(common, threads=count), args.rounds, fresh):
             rows.append(row)
             print_row(row, systems)
     print_closing(rows, systems)
@@ -90,32 +94,26 @@ def _thread_counts(text: str) -> list[int]:
 
 
 def measure_all(
-    group: str,
-    cases: Iterable[Case],
-    systems: Sequence[str],
-    threads: int,
-    rounds: int,
-    *,
-    fresh: bool = False,
-    cache: bool = False,
-    clock: str = "wall",
+    group: str, cases: Iterable[Case], systems: Sequence[str], settings: Settings, rounds: int, fresh: bool = False
 ) -> Iterable[Row]:
     """A row per case at one thread count."""
     with ExitStack() as stack:
-        workers = [Worker(system, PEERS[system], threads, cache, clock) for system in systems]
-        ceilings = Worker(CEILINGS, None, threads, clock=clock)
+        workers = [Worker(system, PEERS[system], settings) for system in systems]
+        ceilings = Worker(CEILINGS, None, settings)
         for worker in (*workers, ceilings):
             stack.callback(worker.stop)
             worker.start()
         for case in cases:
-            yield measure(group, case, workers, ceilings, threads, rounds)
+            yield measure(group, case, workers, ceilings, settings, rounds)
             for worker in workers if fresh else ():
                 worker.stop()
 
 
-def measure(group: str, case: Case, workers: Sequence[Worker], ceilings: Worker, threads: int, rounds: int) -> Row:
+def measure(
+    group: str, case: Case, workers: Sequence[Worker], ceilings: Worker, settings: Settings, rounds: int
+) -> Row:
     """One case on all systems. A peer that fails is said on stderr and left out."""
-    row = Row(group, case.name, case.family, threads, case.bound)
+    row = Row(group, case.name, case.family, settings.threads, case.bound)
     prepared: dict[str, Prepared] = {}
     outputs: dict[str, list[Array]] = {}
     for worker in workers:
@@ -127,7 +125,7 @@ def measure(group: str, case: Case, workers: Sequence[Worker], ceilings: Worker,
         except Failed as failure:
             prepared.pop(worker.system, None)
             _say(row, worker.system, str(failure))
-    judge(row, outputs, case.limit)
+    judge(row, outputs, max(case.limit, ROUNDED) if settings.precision == "bf16" else case.limit)
     running = [worker for worker in workers if worker.system in prepared and worker.system not in row.failures]
     if OURS in prepared:
         times, tops = _rounds(row, case, prepared, running, ceilings, rounds)
@@ -211,7 +209,7 @@ def fill(
     row.ceiling = max(tops)
     if OURS not in times:
         return
-    work: int = case.operations if case.bound == "fma" else prepared[OURS].moved
+    work: int = case.operations if case.bound in COMPUTE else prepared[OURS].moved
     row.rate = work / row.ms[OURS] / 1e6
     row.share = row.rate / row.ceiling
     peers: list[Any] = [system for system in times if system != OURS]

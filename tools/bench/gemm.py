@@ -64,8 +64,9 @@ def _case(family: str, sizes: Sequence[int], *, constant: bool = False, dtype: s
     if dtype == "bfloat16":
         build = partial(build, dtype=dtype)
     one = min(_bmnk(sizes)[1:3]) == 1
+    bound = "read" if one else {"float32": "fma", "bfloat16": "bf16", "int8": "int8"}[dtype]
     limit = {"float32": 1e-3, "bfloat16": 2e-2, "int8": 0.0}[dtype]
-    return Case(name, family, build, "read" if one else "fma", 2 * prod(sizes), limit=limit)
+    return Case(name, family, build, bound, 2 * prod(sizes), limit=limit)
 
 
 def _bmnk(sizes: Sequence[int]) -> tuple[int, int, int, int]:

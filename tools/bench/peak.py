@@ -1,12 +1,13 @@
-"""The ceilings of this machine, measured: multiply-adds of registers alone, and bytes copied and read."""
+"""The ceilings of this machine, measured: multiply-adds and dot products of registers alone, bytes copied and read."""
 
 from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -14,11 +15,15 @@ from ...backends.cpu.emit import object_code, optimise
 from ...backends.cpu.jit import link
 from ...compiler.machine import Machine
 from ...compiler.signature import Array
+from ...passes.convert.dot_to_llvm import INSTRUCTIONS, Instruction
+from .cases import COMPUTE
 from .timing import Clock
 
 ROUNDS = 4_000_000  # some milliseconds, beside which starting a thread is nothing
 CHAINS = 12  # independent sums: more than the latency of the multiply-add times its ports
 LINE = 64 * 4  # bytes that the reading loop takes at a time
+GROUP = {"i8": 4, "i16": 2, "bf16": 2}  # neighbours that one sum takes in
+DOTS = {"int8": ("i8", "i16"), "bf16": ("bf16",)}  # ceiling -> elements of the operands of its instructions
 STREAMS = (1, 8)  # places that are read at the same time; which way is faster depends on the prefetchers
 BATCH_S = 0.004  # how long a measured batch of copies takes at least: handing it to a thread is nothing beside
 
@@ -45,6 +50,45 @@ def peak_ir(machine: Machine) -> str:
         f'target triple = "{machine.triple}"\ndefine void @lamina_peak(ptr %data) {{\n'
         f"entry:\n{head}\n{lines}\n  ret void\n}}\n{declared}\n"
     )
+
+
+def dot_ir(machine: Machine, instruction: Instruction) -> str:
+    """LLVM IR of `void lamina_dot(ptr data)`: ROUNDS times CHAINS of an instruction for sums of products."""
+    scalar = {"bf16": "bfloat"}.get(instruction.element, instruction.element)
+    sums = f"<{instruction.lanes} x {'float' if instruction.element == 'bf16' else 'i32'}>"
+    operand = f"<{instruction.lanes * GROUP[instruction.element]} x {scalar}>"
+    size = instruction.lanes * 4
+    head: list[str] = []
+    body: list[str] = []
+    done: list[str] = []
+    for c in range(CHAINS):
+        head.append(
+            f"  %p{c} = getelementptr i8, ptr %data, i64 {c * size}\n  %init{c} = load {sums}, ptr %p{c}, align 4"
+        )
+        body.append(f"  %s{c} = phi {sums} [ %init{c}, %entry ], [ %t{c}, %loop ]")
+        done.append(f"  store {sums} %t{c}, ptr %p{c}, align 4")
+    for c in range(CHAINS):
+        if instruction.accumulates:
+            body.append(f"  %t{c} = call {sums} @{instruction.name}({sums} %s{c}, {operand} %x, {operand} %x)")
+        else:  # an operand that changes, or the product would be computed once
+            body.append(f"  %v{c} = bitcast {sums} %s{c} to {operand}")
+            body.append(f"  %d{c} = call {sums} @{instruction.name}({operand} %v{c}, {operand} %x)")
+            body.append(f"  %t{c} = add {sums} %s{c}, %d{c}")
+    types = f"{sums}, " * instruction.accumulates + f"{operand}, {operand}"
+    before, loop, after = ("\n".join(part) for part in (head, body, done))
+    return (
+        f'target triple = "{machine.triple}"\ndeclare {sums} @{instruction.name}({types})\n'
+        f"define void @lamina_dot(ptr %data) {{\nentry:\n  %x = load {operand}, ptr %data, align 4\n{before}\n"
+        f"  br label %loop\nloop:\n  %i = phi i64 [ 0, %entry ], [ %next, %loop ]\n{loop}\n"
+        f"  %next = add i64 %i, 1\n  %more = icmp ult i64 %next, {ROUNDS}\n"
+        f"  br i1 %more, label %loop, label %done\ndone:\n{after}\n  ret void\n}}\n"
+    )
+
+
+def widest(machine: Machine, elements: Sequence[str]) -> Instruction | None:
+    """The instruction for operands of such elements that does most at a time; None where there is none."""
+    fitting = [i for i in INSTRUCTIONS if i.element in elements and i.runs_on(machine)]
+    return max(fitting, key=lambda i: i.lanes * GROUP[i.element], default=None)
 
 
 def read_ir(machine: Machine, streams: int) -> str:
@@ -92,19 +136,35 @@ class Peaks:
         self._threads = threads
         self._clock = clock
         self._pool = ThreadPoolExecutor(threads)
+        self._dots: dict[str, tuple[Any, Callable[[int], None]]] = {}  # libraries, and their only function
         self._memory: tuple[int, list[Array]] = (0, [])
 
     def measure(self, bound: str, moved: int = 0) -> float:
-        """The ceiling `bound`: GFLOP/s of "fma", GB/s of "copy" and "read" where `moved` bytes are touched in all."""
-        if bound == "fma":
+        """The ceiling `bound`: GFLOP/s of "fma", and of "int8" and "bf16" by the instruction that the processor has for
+        sums of neighbours' products (multiply-adds where it has none); GB/s of "copy" and "read" over `moved` bytes.
+        """
+        if bound in DOTS and (instruction := widest(self.machine, DOTS[bound])):
+            return self._dot_products(instruction)
+        if bound in COMPUTE:
             return self.multiply_adds()
         return self._traffic(bound, moved)
 
     def multiply_adds(self, repeats: int = 3) -> float:
         """GFLOP/s of all threads at once, the best of `repeats`."""
+        return self._operations(self._multiply, self.machine.lanes(4), repeats)
+
+    def _dot_products(self, instruction: Instruction) -> float:
+        if instruction.name not in self._dots:
+            code = object_code(optimise(dot_ir(self.machine, instruction), self.machine), self.machine)
+            library = link([code], ["lamina_dot"])
+            self._dots[instruction.name] = library, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library["lamina_dot"])
+        return self._operations(self._dots[instruction.name][1], instruction.lanes * GROUP[instruction.element], 3)
+
+    def _operations(self, run: Callable[[int], None], products: int, repeats: int) -> float:
+        """GFLOP/s where each of the CHAINS multiplies and adds `products` pairs in each of the ROUNDS."""
         data = [np.zeros(CHAINS * 64, np.float32) for _ in range(self._threads)]
-        operations = 2 * ROUNDS * CHAINS * self.machine.lanes(4) * self._threads
-        return operations / self._best(lambda t: self._multiply(data[t].ctypes.data), repeats) / 1e9
+        operations = 2 * ROUNDS * CHAINS * products * self._threads
+        return operations / self._best(lambda t: run(data[t].ctypes.data), repeats) / 1e9
 
     def _traffic(self, bound: str, moved: int) -> float:
         """Each thread its own slice; a copy reads one half of the bytes and writes the other."""

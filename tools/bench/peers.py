@@ -22,14 +22,32 @@ OURS = "lamina"
 
 
 @dataclass(frozen=True)
+class Settings:
+    """How all cases are run: the threads of each system, how ours compiles, and which clock counts.
+
+    `cache`: ours may take compiled code from its on-disk cache. `precision`: "bf16" lets ours, and peers that can,
+    round the operands of float32 contractions.
+    """
+
+    threads: int = 1
+    cache: bool = False
+    precision: str = "f32"
+    clock: str = "wall"
+
+
+@dataclass(frozen=True)
 class Task:
     """What to prepare: a workload, its model as a file, and a folder for whatever a peer writes."""
 
     workload: Workload
     file: Path
-    threads: int
     scratch: Path
-    cache: bool = False  # whether ours may use its on-disk cache of compiled code
+    settings: Settings
+
+    @property
+    def threads(self) -> int:
+        """How many threads it may use."""
+        return self.settings.threads
 
 
 class Unsupported(Exception):

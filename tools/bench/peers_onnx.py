@@ -24,7 +24,13 @@ def lamina(task: Task) -> Call:
     """Ours."""
     from ..api import compile as compile_model
 
-    model = compile_model(task.file, shapes=task.workload.shapes, threads=task.threads, cache=task.cache)
+    model = compile_model(
+        task.file,
+        shapes=task.workload.shapes,
+        threads=task.threads,
+        cache=task.settings.cache,
+        precision=task.settings.precision,
+    )
     inputs = list(task.workload.inputs.values())
     return lambda: model(*inputs)
 
@@ -50,7 +56,7 @@ def openvino(task: Task) -> Call:
         "INFERENCE_NUM_THREADS": task.threads,
         "NUM_STREAMS": 1,
         "PERFORMANCE_HINT": "LATENCY",
-        "INFERENCE_PRECISION_HINT": "bf16" if low else "f32",
+        "INFERENCE_PRECISION_HINT": "bf16" if low or task.settings.precision == "bf16" else "f32",
     }
     model = core.read_model(os.fspath(task.file))
     shapes = {port.get_any_name(): list(task.workload.inputs[port.get_any_name()].shape) for port in model.inputs}

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
+from .cases import COMPUTE
 from .peers import OURS, PEERS
 
 WORST = 15  # rows of the closing table
@@ -22,7 +23,7 @@ class Row:
     """One case at one thread count. Times are medians over the rounds.
 
     `speed` is how many times as fast as the best peer ours is, the median over the rounds, and `spread` the
-    difference of the largest and the smallest; `rate` is in GFLOP/s where `bound` is "fma", else in GB/s, and `share`
+    difference of the largest and the smallest; `rate` is in GFLOP/s for bounds in COMPUTE, else in GB/s, and `share`
     that of the measured `ceiling`. `memory_mb` is the largest growth of resident memory while preparing and running
     once, `running_mb` while running, both above what the process held before.
     """
@@ -80,7 +81,7 @@ def _rest(row: Row) -> str:
     if OURS in row.failures:
         return f"  failed: {row.failures[OURS][:90]}"
     speed = "-" if row.speed is None else f"{row.speed:.2f}"
-    rate = f"{row.rate:.1f} {'GFLOP/s' if row.bound == 'fma' else 'GB/s'}" if row.rate else "-"
+    rate = f"{row.rate:.1f} {'GFLOP/s' if row.bound in COMPUTE else 'GB/s'}" if row.rate else "-"
     share = f"{row.share:.0%}" if row.rate else "-"
     wrong = "  WRONG" if row.wrong else ""
     return (

@@ -22,7 +22,7 @@ from ...compiler.diagnostics import LaminaError
 from .cases import Case
 from .memory_use import MemoryUse
 from .peak import Peaks
-from .peers import Call, Peer, Task, Unsupported
+from .peers import Call, Peer, Settings, Task, Unsupported
 from .timing import CLOCKS, median_time
 
 PATIENCE = 600  # seconds that a system may take to answer
@@ -48,9 +48,9 @@ class Prepared:
 class Worker:
     """This side of a system's process. A process that died is started again for the next case."""
 
-    def __init__(self, system: str, peer: Peer | None, threads: int, cache: bool = False, clock: str = "wall"):
+    def __init__(self, system: str, peer: Peer | None, settings: Settings):
         self.system = system
-        self._arguments = (peer, threads, cache, clock)
+        self._arguments = (peer, settings)
         self._process: Any = None
         self._pipe: Connection | None = None
 
@@ -61,7 +61,7 @@ class Worker:
         context = mp.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(theirs, *self._arguments), daemon=True)
-        with _surroundings(self._arguments[1]):
+        with _surroundings(self._arguments[1].threads):
             self._process.start()
         theirs.close()
 
@@ -126,12 +126,12 @@ def _surroundings(threads: int) -> Generator[None]:
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
 
 
-def serve(pipe: Connection, peer: Peer | None, threads: int, cache: bool, clock: str) -> None:
+def serve(pipe: Connection, peer: Peer | None, settings: Settings) -> None:
     """The other side: answers requests until the pipe is closed."""
     for stream in (1, 2):  # some peers print what they do; why one failed comes through the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     with suppress(EOFError, OSError, KeyboardInterrupt), tempfile.TemporaryDirectory() as scratch:
-        server = _Server(peer, threads, cache, clock, Path(scratch))
+        server = _Server(peer, settings, Path(scratch))
         while True:
             verb, arguments = pipe.recv()
             try:
@@ -145,9 +145,9 @@ def serve(pipe: Connection, peer: Peer | None, threads: int, cache: bool, clock:
 class _Server:
     """What a worker can be asked for: the methods without an underscore."""
 
-    def __init__(self, peer: Peer | None, threads: int, cache: bool, clock: str, scratch: Path):
-        self._peer, self._threads, self._cache, self._scratch = peer, threads, cache, scratch
-        self._clock = CLOCKS[clock]
+    def __init__(self, peer: Peer | None, settings: Settings, scratch: Path):
+        self._peer, self._settings, self._scratch = peer, settings, scratch
+        self._clock = CLOCKS[settings.clock]
         self._call: Call | None = None
         self._outputs: Any = None
         self._peaks: Peaks | None = None
@@ -159,7 +159,7 @@ class _Server:
         function = self._peer.load()
         folder = Path(tempfile.mkdtemp(dir=self._scratch))
         workload = case.build()
-        task = Task(workload, workload.file(folder), self._threads, folder, self._cache)
+        task = Task(workload, workload.file(folder), folder, self._settings)
         memory = MemoryUse()
         start = time.perf_counter()
         self._call = function(task)
@@ -192,5 +192,5 @@ class _Server:
 
     def ceiling(self, bound: str, moved: int) -> float:
         """What the machine reaches now: GFLOP/s, or GB/s over `moved` bytes."""
-        self._peaks = self._peaks or Peaks(self._threads, self._clock)
+        self._peaks = self._peaks or Peaks(self._settings.threads, self._clock)
         return self._peaks.measure(bound, moved)
