@@ -6,6 +6,8 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import IntegerAttr
+
 from ..backends import Options
 from ..compiler.compile_times import CompileTimes
 from ..compiler.program import Program
@@ -17,12 +19,16 @@ class DescentLog:
     """Collects what `Options.on_level` reports; `show` prints it."""
 
     rows: list[tuple[str, int, str, float]] = field(default_factory=list[tuple[str, int, str, float]])
+    arena: tuple[int, int] | None = None  # bytes, and the most that are alive at once
 
     def __call__(self, level: str, program: Program, seconds: float) -> None:
         """Notes one landing."""
         names = Counter(op.name for op in program.module.walk() if op.name != "builtin.module")
         frequent = ", ".join(f"{count} {name}" for name, count in names.most_common(4))
         self.rows.append((level, sum(names.values()), frequent, seconds))
+        numbers = [program.module.attributes.get(f"lamina.arena_{name}") for name in ("bytes", "lower_bound")]
+        if isinstance(numbers[0], IntegerAttr) and isinstance(numbers[1], IntegerAttr):
+            self.arena = numbers[0].value.data, numbers[1].value.data
 
     def show(self) -> None:
         """Prints the table on stderr, where it does not mix with results."""
@@ -37,6 +43,9 @@ class DescentLog:
         for level, ops, frequent, seconds in self.rows:
             table.add_row(level, str(ops) if ops else "", frequent, f"{seconds:.2f}")
         Console(file=sys.stderr).print(table)
+        if self.arena is not None:
+            planned, least = (f"{number / 1e6:.2f} MB" for number in self.arena)
+            print(f"arena: {planned}, at most {least} alive at once", file=sys.stderr)
 
 
 MOST_KERNELS = 15

@@ -9,14 +9,12 @@ After:
       %t = memref.view %arena[%offset][] : memref<16xi8> to memref<4xf32>
 
 A buffer lives from its first to its last use, in ops of `@main`'s block; one that is touched inside a branch or a
-loop lives as long as that whole op. Buffers are placed largest first, each in the tightest gap between those
-that live at the same time. The module tells the result, `lamina.arena_bytes`, and what no plan can beat,
+loop lives as long as that whole op. How buffers are placed: placement.py. The module tells the result, `lamina.arena_bytes`, and what no plan can beat,
 `lamina.arena_lower_bound`: the most bytes alive at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -28,54 +26,10 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.memref import AllocOp, CastOp, CollapseShapeOp, ExpandShapeOp, SubviewOp, ViewOp
-from .layout import aligned, byte_size
+from .layout import byte_size
+from .placement import Interval, lower_bound, plan_offsets
 
 VIEWS = (CastOp, CollapseShapeOp, ExpandShapeOp, SubviewOp, ViewOp)
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A buffer of `size` bytes that is alive in the ops `first` to `last`."""
-
-    size: int
-    first: int
-    last: int
-
-    def meets(self, other: Interval) -> bool:
-        """Whether both are alive at once."""
-        return self.first <= other.last and other.first <= self.last
-
-
-def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
-    """Aligned offsets such that buffers alive at once do not overlap, and the bytes needed in all.
-
-    >>> plan_offsets([Interval(100, 0, 1), Interval(64, 1, 2), Interval(100, 2, 3)])
-    ([0, 128, 0], 192)
-
-    Greedy by size, best fit. O(n²) in the number of buffers.
-    """
-    offsets = [0] * len(intervals)
-    placed: list[int] = []
-    for index in sorted(range(len(intervals)), key=lambda i: (-intervals[i].size, intervals[i].first)):
-        interval = intervals[index]
-        rivals = sorted(
-            (offsets[i], offsets[i] + aligned(intervals[i].size)) for i in placed if intervals[i].meets(interval)
-        )
-        best, best_gap, end = None, None, 0
-        for start, stop in rivals:
-            gap = start - end
-            if gap >= interval.size and (best_gap is None or gap < best_gap):
-                best, best_gap = end, gap
-            end = max(end, stop)
-        offsets[index] = end if best is None else best
-        placed.append(index)
-    return offsets, max((o + i.size for o, i in zip(offsets, intervals, strict=True)), default=0)
-
-
-def lower_bound(intervals: Sequence[Interval]) -> int:
-    """The most bytes alive at once, each buffer rounded up to the alignment but the last."""
-    points = {i.first for i in intervals}
-    return max((sum(aligned(i.size) for i in intervals if i.first <= p <= i.last) for p in points), default=0)
 
 
 def live_interval(alloc: AllocOp, block: Block, positions: dict[Operation, int]) -> Interval:

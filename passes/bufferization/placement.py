@@ -1,0 +1,118 @@
+"""Places for buffers in one arena: what is alive at once does not overlap, and all take as few bytes as is found."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .layout import aligned
+
+EFFORT = 1_000_000  # pairs of buffers looked at while searching: about half a second
+SEED = 0  # the same plan every time: machine code is cached by it
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A buffer of `size` bytes that is alive in the ops `first` to `last`."""
+
+    size: int
+    first: int
+    last: int
+
+    def meets(self, other: Interval) -> bool:
+        """Whether both are alive at once."""
+        return self.first <= other.last and other.first <= self.last
+
+    @property
+    def life(self) -> int:
+        """For how many ops it is alive."""
+        return self.last - self.first + 1
+
+
+# What is placed first gets the best place; no order is best for every network.
+_ORDERS: tuple[Callable[[Interval], tuple[int, int]], ...] = (
+    lambda i: (-i.size, i.first),
+    lambda i: (-i.life, -i.size),
+    lambda i: (-i.size * i.life, i.first),
+    lambda i: (-i.size, -i.life),
+    lambda i: (i.first, -i.size),
+    lambda i: (i.last, -i.size),
+)
+
+
+def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
+    """Aligned offsets such that buffers alive at once do not overlap, and the bytes needed in all.
+
+    >>> plan_offsets([Interval(100, 0, 1), Interval(64, 1, 2), Interval(100, 2, 3)])
+    ([0, 128, 0], 192)
+
+    Greedy in several orders, best fit; where none reaches the lower bound, the best order is changed at random.
+    """
+    if not intervals:
+        return [], 0
+    bound = lower_bound(intervals)
+    rivals = [[j for j, other in enumerate(intervals) if other.meets(interval)] for interval in intervals]
+    best: tuple[list[int], int] | None = None
+    best_order: list[int] = []
+    for key in _ORDERS:
+        order = sorted(range(len(intervals)), key=lambda i, key=key: key(intervals[i]))
+        found = _place(intervals, rivals, order, best and best[1])
+        if found is not None:
+            best, best_order = found, order
+            if best[1] <= bound:
+                return best
+    assert best is not None
+    return _searched(intervals, rivals, best_order, best, bound)
+
+
+def _searched(
+    intervals: Sequence[Interval],
+    rivals: Sequence[Sequence[int]],
+    order: list[int],
+    best: tuple[list[int], int],
+    bound: int,
+) -> tuple[list[int], int]:
+    """The best plan of orders in which one buffer after the other comes earlier, those at the top most often."""
+    chance = random.Random(SEED)
+    pairs = sum(map(len, rivals))
+    for _ in range(EFFORT // max(1, pairs)):
+        offsets, size = best
+        top = [i for i, interval in enumerate(intervals) if offsets[i] + interval.size == size]
+        moved = chance.choice(top if chance.random() < 0.5 else order)
+        changed = [i for i in order if i != moved]
+        changed.insert(chance.randrange(order.index(moved) + 1), moved)
+        found = _place(intervals, rivals, changed, size + 1)
+        if found is not None:
+            best, order = found, changed
+            if best[1] <= bound:
+                break
+    return best
+
+
+def _place(
+    intervals: Sequence[Interval], rivals: Sequence[Sequence[int]], order: Sequence[int], below: int | None
+) -> tuple[list[int], int] | None:
+    """Each buffer in turn in the tightest gap between those placed; None when that takes `below` bytes or more."""
+    offsets = [-1] * len(intervals)
+    top = 0
+    for index in order:
+        size = intervals[index].size
+        taken = sorted((offsets[j], offsets[j] + aligned(intervals[j].size)) for j in rivals[index] if offsets[j] >= 0)
+        best, best_gap, end = None, None, 0
+        for start, stop in taken:
+            gap = start - end
+            if gap >= size and (best_gap is None or gap < best_gap):
+                best, best_gap = end, gap
+            end = max(end, stop)
+        offsets[index] = end if best is None else best
+        top = max(top, offsets[index] + size)
+        if below is not None and top >= below:
+            return None
+    return offsets, top
+
+
+def lower_bound(intervals: Sequence[Interval]) -> int:
+    """The most bytes alive at once, each buffer rounded up to the alignment: no plan needs less, rounded up too."""
+    points = {i.first for i in intervals}
+    return max((sum(aligned(i.size) for i in intervals if i.first <= p <= i.last) for p in points), default=0)
