@@ -9,8 +9,8 @@ After:
       %t = memref.view %arena[%offset][] : memref<16xi8> to memref<4xf32>
 
 A buffer lives from its first to its last use, in ops of `@main`'s block; one that is touched inside a branch or a
-loop lives as long as that whole op. How buffers are placed: placement.py. The module tells the result, `lamina.arena_bytes`, and what no plan can beat,
-`lamina.arena_lower_bound`: the most bytes alive at once.
+loop lives as long as that whole op. How buffers are placed: placement.py. The module tells the result,
+`lamina.arena_bytes`, and what no plan can beat, `lamina.arena_lower_bound`: the most bytes alive at once.
 """
 
 from __future__ import annotations

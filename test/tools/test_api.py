@@ -59,7 +59,7 @@ def test_a_file_compiled_before_is_not_read_again(tmp_path, monkeypatch):
     x = np.ones((2, 5), np.float32)
     first = lamina.compile(path)(x)[0]
     with monkeypatch.context() as patch:
-        patch.setattr("lamina.tools.api.read_program", lambda model: pytest.fail("it was read"))
+        patch.setattr("lamina.tools.sources.read_program", lambda model: pytest.fail("it was read"))
         assert np.array_equal(lamina.compile(path)(x)[0], first)
     fixed.graph.node[0].op_type = "LogSoftmax"
     onnx.save(fixed, path)
