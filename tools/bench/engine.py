@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser, threads: str = "1", rounds: i
     )
     parser.add_argument("--threads", default=threads, help=f"thread counts, comma separated (default {threads})")
     parser.add_argument("--rounds", type=int, default=rounds, help=f"alternating rounds (default {rounds})")
-    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name contains this")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose family/name contains this, as softmax/ or mm_1024")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows as JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the speeds against the best peer")
     parser.add_argument(
@@ -60,9 +60,9 @@ def run_group(group: str, cases: Sequence[Case], args: argparse.Namespace, *, fr
     `fresh` gives each case processes of its own. 1 when an output of ours is wrong or ours fails.
     Raises LaminaError for arguments that make no sense.
     """
-    asked = [case for case in cases if args.only in case.name]
+    asked = [case for case in cases if args.only in f"{case.family}/{case.name}"]
     if not asked:
-        raise LaminaError(f"no case has '{args.only}' in its name", where=f"bench {group}")
+        raise LaminaError(f"no case has '{args.only}' in its family/name", where=f"bench {group}")
     if args.rounds < 1:
         raise LaminaError(f"{args.rounds} rounds are too few", hint="--rounds 5")
     systems = [OURS, *chosen(args.peers)]

@@ -48,7 +48,7 @@ def main(args: argparse.Namespace) -> int:
     """Measures the models, each in fresh processes."""
     names = args.models or [light_models.SCHEME + name for name in light_models.NAMES]
     shapes = parse_shapes(args.shape)
-    cases = [case(name, shapes, args.inputs, args.random_weights) for name in names if args.only in name]
+    cases = [case(name, shapes, args.inputs, args.random_weights) for name in names]
     return engine.run_group("models", cases, args, fresh=True)
 
 
