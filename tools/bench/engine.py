@@ -42,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser, threads: str = "1", rounds: i
     )
     parser.add_argument("--threads", default=threads, help=f"thread counts, comma separated (default {threads})")
     parser.add_argument("--rounds", type=int, default=rounds, help=f"alternating rounds (default {rounds})")
-    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose family/name contains this, as softmax/ or mm_1024")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="cases whose family/name contains this, as softmax/ or mm_1024"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows as JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="draw the speeds against the best peer")
     parser.add_argument(
@@ -78,9 +80,9 @@ def run_group(group: str, cases: Sequence[Case], args: argparse.Namespace, *, fr
         for row in measure_all(group, asked, systems, replace(common, threads=count), args.rounds, fresh):
             rows.append(row)
             print_row(row, systems)
+            if args.json:  # after each row: a run that is cut short leaves what it has
+                write_json(args.json, group, rows, systems)
     print_closing(rows, systems)
-    if args.json:
-        write_json(args.json, group, rows, systems)
     if args.plot:
         write_plot(args.plot, f"{group}: speed of Lamina against the best peer", [(r.label, r.speed) for r in rows])
     return 1 if any(row.bad for row in rows) else 0

@@ -120,6 +120,26 @@ def read_ir(machine: Machine, streams: int) -> str:
     )
 
 
+def copy_ir(machine: Machine) -> str:
+    """LLVM IR of `void lamina_copy(ptr to, ptr from, i64 bytes)`, whose stores pass the caches by."""
+    vector = machine.vector_bytes
+    type_ = f"<{vector // 4} x i32>"
+    body: list[str] = []
+    for part in range(LINE // vector):
+        body.append(f"  %o{part} = add i64 %i, {part * vector}\n  %p{part} = getelementptr i8, ptr %from, i64 %o{part}")
+        body.append(f"  %v{part} = load {type_}, ptr %p{part}, align {vector}")
+        body.append(f"  %q{part} = getelementptr i8, ptr %to, i64 %o{part}")
+        body.append(f"  store {type_} %v{part}, ptr %q{part}, align {vector}, !nontemporal !0")
+    lines = "\n".join(body)
+    return (
+        f'target triple = "{machine.triple}"\n'
+        f"define void @lamina_copy(ptr noalias %to, ptr noalias %from, i64 %bytes) {{"
+        f"\nentry:\n  br label %loop\nloop:\n  %i = phi i64 [ 0, %entry ], [ %next, %loop ]\n{lines}\n"
+        f"  %next = add i64 %i, {LINE}\n  %more = icmp ult i64 %next, %bytes\n"
+        f"  br i1 %more, label %loop, label %done\ndone:\n  ret void\n}}\n!0 = !{{i32 1}}\n"
+    )
+
+
 class Peaks:
     """Measures the ceilings again and again, beside what is compared with them: clocks and neighbours change."""
 
@@ -127,10 +147,19 @@ class Peaks:
         self.machine = machine or Machine.host()
         objects = [
             object_code(optimise(ir, self.machine), self.machine)
-            for ir in (peak_ir(self.machine), *(read_ir(self.machine, streams) for streams in STREAMS))
+            for ir in (
+                peak_ir(self.machine),
+                copy_ir(self.machine),
+                *(read_ir(self.machine, streams) for streams in STREAMS),
+            )
         ]
-        self._library = link(objects, ["lamina_peak", *(f"lamina_read_{streams}" for streams in STREAMS)])
+        self._library = link(
+            objects, ["lamina_peak", "lamina_copy", *(f"lamina_read_{streams}" for streams in STREAMS)]
+        )
         self._multiply: Callable[[int], None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(self._library["lamina_peak"])
+        self._copy: Callable[..., None] = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(
+            self._library["lamina_copy"]
+        )
         read = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)
         self._reads: dict[int, Callable[..., None]] = {n: read(self._library[f"lamina_read_{n}"]) for n in STREAMS}
         self._threads = threads
@@ -178,10 +207,14 @@ class Peaks:
         def read(streams: int, thread: int) -> None:
             self._reads[streams](starts[thread], share // streams, sums[thread].ctypes.data)
 
-        def copy(thread: int) -> None:
-            ctypes.memmove(starts[thread] + share // 2, starts[thread], share // 2)
+        def copy(by: Callable[..., object], thread: int) -> None:
+            by(starts[thread] + share // 2, starts[thread], share // 2)
 
-        ways = [copy] if bound == "copy" else [partial(read, streams) for streams in STREAMS]
+        ways = (
+            [partial(copy, by) for by in (ctypes.memmove, self._copy)]
+            if bound == "copy"
+            else [partial(read, streams) for streams in STREAMS]
+        )
         return share * self._threads / min(self._seconds(way) for way in ways) / 1e9
 
     def _seconds(self, once: Callable[[int], None]) -> float:

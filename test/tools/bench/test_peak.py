@@ -7,7 +7,7 @@ from lamina.backends.cpu.emit import object_code, optimise
 from lamina.backends.cpu.jit import link
 from lamina.compiler.machine import Machine
 from lamina.passes.convert.dot_to_llvm import INSTRUCTIONS
-from lamina.tools.bench.peak import LINE, STREAMS, Peaks, dot_ir, read_ir, widest
+from lamina.tools.bench.peak import LINE, STREAMS, Peaks, copy_ir, dot_ir, read_ir, widest
 
 
 @pytest.mark.parametrize("streams", STREAMS)
@@ -19,6 +19,17 @@ def test_reading_reads_every_word_once(streams):
     read = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p)(library[f"lamina_read_{streams}"])
     read(data.ctypes.data, data.nbytes // streams, sums.ctypes.data)
     assert sums.sum() == data.sum()
+
+
+def test_copying_copies_every_word():
+    machine = Machine.host()
+    library = link([object_code(optimise(copy_ir(machine), machine), machine)], ["lamina_copy"])
+    room = np.zeros(8 * LINE + 64, np.uint8)
+    start = -room.ctypes.data % 64
+    room[start : start + 4 * LINE] = np.random.default_rng(0).integers(0, 256, 4 * LINE, dtype=np.uint8)
+    copy = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(library["lamina_copy"])
+    copy(room.ctypes.data + start + 4 * LINE, room.ctypes.data + start, 4 * LINE)
+    assert (room[start + 4 * LINE : start + 8 * LINE] == room[start : start + 4 * LINE]).all()
 
 
 @pytest.mark.parametrize("instruction", INSTRUCTIONS, ids=lambda i: i.name)
