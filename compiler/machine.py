@@ -60,6 +60,10 @@ class Machine:
         """Whether it multiplies pairs of bfloat16 and adds them up in f32."""
         return any(feature in self.features for feature in ("avx512bf16", "amx-bf16"))
 
+    def has_tiles(self, feature: str) -> bool:
+        """Whether it multiplies tiles of what `feature` (amx-bf16, amx-int8) says."""
+        return "amx-tile" in self.features and feature in self.features
+
     @property
     def identity(self) -> str:
         """Names the processor, for files that hold what was found out about it: `znver3-2-1a2b3c4d`.

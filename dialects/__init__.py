@@ -32,7 +32,7 @@ LEVELS: dict[str, dict[str, str]] = {
     },
     "buffers": {"memref": ".memref:MemRef", "bufferization": "xdsl.dialects.bufferization:Bufferization"},
     "loops": {"affine": ".affine:Affine", "scf": ".scf:Scf"},
-    "vector": {"vector": ".vector:Vector", "dot": ".dot:Dot"},
+    "vector": {"vector": ".vector:Vector", "dot": ".dot:Dot", "amx": ".amx:AMX"},
     "llvm": {"cf": "xdsl.dialects.cf:Cf", "llvm": ".llvm:LLVM"},
 }
 
@@ -51,6 +51,7 @@ SEMANTICS: dict[str, str] = {
     "scf": ".scf.semantics",
     "vector": ".vector.semantics",
     "dot": ".dot.semantics",
+    "amx": ".amx.semantics",
 }
 MODULES.update({name: __name__ + path for name, path in SEMANTICS.items()})
 
