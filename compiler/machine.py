@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 
 from .diagnostics import LaminaError
+from .tile_permission import usable
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def _host() -> Machine:
     import llvmlite.binding as llvm  # heavy: only who compiles for this machine pays
 
     triple = llvm.get_default_triple()
-    enabled = dict(llvm.get_host_cpu_features())
+    enabled = usable(dict(llvm.get_host_cpu_features()))
     base = Machine.for_triple(triple)
     if base.triple.startswith("x86_64"):
         name = "x86-64-avx512" if enabled.get("avx512f") else "x86-64-avx2" if enabled.get("avx2") else "x86-64"

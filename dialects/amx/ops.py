@@ -163,9 +163,7 @@ class TileMulIOp(IRDLOperation):
         " `:` type($lhs) `,` type($rhs) `,` type($acc)"
     )
 
-    def __init__(
-        self, lhs: SSAValue, rhs: SSAValue, acc: SSAValue, *, zext_lhs: bool = False, zext_rhs: bool = False
-    ):
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, acc: SSAValue, *, zext_lhs: bool = False, zext_rhs: bool = False):
         super().__init__(
             operands=[lhs, rhs, acc],
             result_types=[acc.type],

@@ -4,6 +4,7 @@ from xdsl.dialects import llvm as upstream
 from xdsl.ir import Dialect, Operation
 
 from . import addressing, instructions, intrinsics
+from .tiles import X86AMXType
 
 
 def _ops_of(*modules: object) -> list[type[Operation]]:
@@ -25,5 +26,5 @@ _replaced = {op.name for op in _ours}
 LLVM = Dialect(
     "llvm",
     [*(op for op in upstream.LLVM.operations if op.name not in _replaced), *_ours],
-    list(upstream.LLVM.attributes),
+    [*upstream.LLVM.attributes, X86AMXType],
 )

@@ -29,6 +29,7 @@ from xdsl.ir import Attribute
 
 from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dense_array
+from .tiles import X86AMXType
 
 _FLOATS: dict[type[Attribute], str] = {
     Float16Type: "half",
@@ -58,6 +59,8 @@ def _spell(type_: Attribute) -> str:
             return f"ptr addrspace({space.data})" if isinstance(space, IntAttr) and space.data else "ptr"
         case LLVMVoidType():
             return "void"
+        case X86AMXType():
+            return "x86_amx"
         case VectorType() if type_.get_num_dims() == 1:
             return f"<{type_.get_shape()[0]} x {type_text(type_.element_type)}>"
         case LLVMArrayType():

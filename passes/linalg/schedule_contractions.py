@@ -54,7 +54,7 @@ class ScheduleContractions(ModulePass):
             function.attributes[PROBLEM] = StringAttr(name)
             if SCHEDULE not in function.attributes:
                 given = context.schedules.get(name)
-                schedule = default_schedule(kernel.contraction, context.machine)
+                schedule = default_schedule(kernel, context.machine)
                 if given is not None:
                     try:
                         schedule = given_schedule(given, kernel, schedule, context.machine)

@@ -24,6 +24,8 @@ def runtime_ir(machine: Machine) -> str:
         raise LaminaError(f"the thread pool has no version for {triple}", hint=f"Linux on {', '.join(_LINUX)}")
     futex, pause = _LINUX[architecture]
     text = _text("pool.ll").replace("{futex}", str(futex)).replace("{pause}", pause)
+    if "amx-tile" in machine.features:
+        text += _text("tiles.ll")
     return text if machine.converts_halves else text + _text("halves.ll")
 
 

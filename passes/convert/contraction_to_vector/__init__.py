@@ -26,7 +26,7 @@ convert-linalg-to-affine, with the reason in `lamina.not_tiled`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, StringAttr
@@ -36,6 +36,7 @@ from xdsl.passes import ModulePass
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
+from .amx_tiles import TILE_ROWS, takes_tiles
 from .analysis import Contraction, Kernel, Unsupported, analyse, sums_in_f32
 from .emit import emit
 from .epilogue import check
@@ -70,7 +71,7 @@ class ConvertContractionToVector(ModulePass):
         contraction = kernel.contraction
         lanes = panel_lanes(contraction, machine)
         given = self.schedule or string_attribute(function, "lamina.schedule")
-        schedule = Schedule.parse(given) if given else default_schedule(contraction, machine)
+        schedule = Schedule.parse(given) if given else default_schedule(kernel, machine)
         function.attributes["lamina.schedule"] = StringAttr(str(schedule))
         if schedule.depth and not sums_can_wait(contraction):
             raise LaminaError(
@@ -81,7 +82,7 @@ class ConvertContractionToVector(ModulePass):
         old = list(function.body.block.ops)
         for packing in kernel.packings:
             lower_pack(packing, machine)
-        emit(kernel, schedule, lanes, machine.cores)
+        emit(kernel, schedule, lanes, machine)
         location = contraction.op.location
         for new in function.body.block.ops:
             if new not in old:
@@ -115,10 +116,14 @@ def sums_can_wait(contraction: Contraction) -> bool:
     return not sums_in_f32(contraction) and not is_grouped(contraction)
 
 
-def default_schedule(contraction: Contraction, machine: Machine) -> Schedule:
-    """What the cost model says."""
+def default_schedule(kernel: Kernel, machine: Machine) -> Schedule:
+    """What the cost model says; of tiles of tiles, two rows of them."""
+    contraction = kernel.contraction
     problem = problem_of(contraction, panel_lanes(contraction, machine))
-    return choose(problem, with_room(machine, contraction))
+    chosen = choose(problem, with_room(machine, contraction))
+    if not takes_tiles(kernel, machine):
+        return chosen
+    return replace(chosen, rows=min(TILE_ROWS, problem.rows), panels=1)
 
 
 def problem_of(contraction: Contraction, lanes: int) -> Problem:

@@ -24,14 +24,184 @@ from xdsl.ir.affine import AffineExpr
 
 from ....compiler.machine import Machine
 from ....dialects import amx
+from ....dialects.affine.linear_forms import Linear
 from ....dialects.amx.types import ROW_BYTES, ROWS
-from ....dialects.linalg.views import flat_stride
 from .analysis import Contraction, Kernel
 from .groups import GroupWriter, is_unsigned
 from .loops import D
 from .spot import Columns, TilePlace
-from .tile import k_levels
+from .tile import Fetch, Step
 
 COLUMNS = ROW_BYTES // 4  # sums in a row of a tile
 TILE_ROWS = 2 * ROWS
 FEATURES = {2: "amx-bf16", 4: "amx-int8"}
+FEWEST_ROWS = 4  # a tile of fewer is mostly empty
+
+
+def takes_tiles(kernel: Kernel, machine: Machine) -> bool:
+    """Whether the machine's tiles can compute this contraction."""
+    contraction = kernel.contraction
+    panels = contraction.panels
+    if panels is None or not machine.has_tiles(FEATURES.get(panels.group, "")):
+        return False
+    steps = [row_step(contraction, operand.form) for operand in (contraction.a, contraction.c)]
+    whole = contraction.sizes[contraction.k[-1]] % panels.group == 0
+    rows = contraction.extent(contraction.m)
+    return None not in steps and whole and rows >= FEWEST_ROWS and _begins_at_zero(kernel)
+
+
+def row_step(contraction: Contraction, form: Linear) -> int | None:
+    """How many elements rows are apart in an array; None where they are not evenly so."""
+    step = 0
+    reach = 1
+    for d in reversed(contraction.m):
+        if reach == 1:
+            step = form.coefficients[d]
+        elif form.coefficients[d] != step * reach:
+            return None
+        reach *= contraction.sizes[d]
+    return step
+
+
+def _begins_at_zero(kernel: Kernel) -> bool:
+    if kernel.fill is None or not isinstance(kernel.fill.value.owner, arith.ConstantOp):
+        return False
+    value = kernel.fill.value.owner.value
+    return isinstance(value, IntegerAttr | FloatAttr) and value.value.data == 0
+
+
+def parts(count: int, size: int) -> list[tuple[int, int]]:
+    """(first, how many) of each tile of at most `size` among `count`.
+
+    >>> parts(20, 16)
+    [(0, 16), (16, 4)]
+    """
+    return [(first, min(size, count - first)) for first in range(0, count, size)]
+
+
+class AmxWriter(GroupWriter):
+    """Writes tiles of `amx` where `GroupWriter` writes vectors."""
+
+    def write(
+        self,
+        rows: int,
+        panels: int,
+        columns: Columns,
+        operands: tuple[SSAValue | None, SSAValue | None, SSAValue | None],
+        block: SSAValue | None,
+        number: tuple[int, SSAValue | None],
+    ) -> None:
+        place = TilePlace(self.code, self.contraction, columns, operands)
+        heights = parts(rows, ROWS)
+        widths = [(panel, *part) for panel in range(panels) for part in parts(columns.valid, COLUMNS)]
+        spots = [(height, width) for height in heights for width in widths]
+        types = [amx.TileType.of((height[1], width[2]), self.sum_type) for height, width in spots]
+        a_places, b_place = self.a_places(place, rows), self.b_place(place)
+
+        def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue], depth: int) -> list[SSAValue]:
+            lefts = {part: self.left(part, depth, a_places, ks) for part in heights}
+            rights = {part: self.right(part, depth, b_place, ks) for part in widths}
+            return [
+                self.multiply(lefts[height], rights[width], total)
+                for (height, width), total in zip(spots, sums, strict=True)
+            ]
+
+        sums = self.nest(step, (), [self.code(amx.TileZeroOp(type_)).res for type_ in types], None, None)
+        self.settle(place, spots, sums)
+        if self.kernel.epilogue:
+            self.rows_from_memory(rows, panels, columns, operands)
+
+    def nest(
+        self,
+        step: Step,
+        ks: tuple[SSAValue, ...],
+        sums: Sequence[SSAValue],
+        block: SSAValue | None,
+        fetch: Fetch | None,
+    ) -> Sequence[SSAValue]:
+        """As of vectors, but the innermost loop takes as much of k as a tile does; `step` is told how much."""
+        if len(ks) < len(self.levels) - 1:
+            return super(GroupWriter, self).nest(step, ks, sums, block, fetch)
+        size, most = self.levels[-1][0], ROWS * self.group
+        whole = size - size % most
+
+        def body(k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return step((*ks, k), carried, most)
+
+        if whole:
+            sums = self.code.serial(AffineExpr.constant(0), AffineExpr.constant(whole), (), sums, body, most)
+        if size > whole:
+            sums = step((*ks, self.constant(whole)), sums, size - whole)
+        return sums
+
+    def constant(self, number: int) -> SSAValue:
+        """An index."""
+        return self.code.index(AffineExpr.constant(number))
+
+    def left(
+        self, part: tuple[int, int], depth: int, a_places: Sequence[tuple[SSAValue, int]], ks: Sequence[SSAValue]
+    ) -> SSAValue:
+        """Rows of A, so much of k."""
+        a = self.contraction.a
+        first, count = part
+        base, offset = a_places[first]
+        where = self.code.index(self.walk(1, 0) + offset, base, *ks)
+        step = row_step(self.contraction, a.form)
+        assert step is not None
+        type_ = amx.TileType.of((count, depth), a.element)
+        return self.code(amx.TileLoadOp(self.flats[a.value], [where], type_, self.constant(step))).res
+
+    def right(self, part: tuple[int, int, int], depth: int, b_place: SSAValue, ks: Sequence[SSAValue]) -> SSAValue:
+        """So much of k of some columns of B, as it is packed."""
+        b, panels = self.contraction.b, self.contraction.panels
+        assert panels is not None
+        panel, first, count = part
+        offset = panel * panels.stride + first * panels.group
+        where = self.code.index(self.walk(2, 0) + offset, b_place, *ks)
+        type_ = amx.TileType.of((depth // panels.group, count * panels.group), b.element)
+        stride = self.constant(panels.lanes * panels.group)
+        return self.code(amx.TileLoadOp(self.flats[b.value], [where], type_, stride)).res
+
+    def multiply(self, left: SSAValue, right: SSAValue, total: SSAValue) -> SSAValue:
+        """One product of tiles."""
+        if self.group == 2:
+            return self.code(amx.TileMulFOp(left, right, total)).res
+        argument = self.contraction.a_argument
+        signs = {
+            "zext_lhs": is_unsigned(self.contraction, argument),
+            "zext_rhs": is_unsigned(self.contraction, 1 - argument),
+        }
+        return self.code(amx.TileMulIOp(left, right, total, **signs)).res
+
+    def settle(
+        self,
+        place: TilePlace,
+        spots: Sequence[tuple[tuple[int, int], tuple[int, int, int]]],
+        sums: Sequence[SSAValue],
+    ) -> None:
+        """Stores the sums."""
+        c = self.contraction.c
+        step = row_step(self.contraction, c.form)
+        assert step is not None
+        for ((row, _), (panel, column, _)), total in zip(spots, sums, strict=True):
+            where = self.code.index(place.position(c.form, row, panel) + column, *place.operands)
+            self.code(amx.TileStoreOp(self.flats[c.value], [where], total, self.constant(step)))
+
+    def rows_from_memory(
+        self,
+        rows: int,
+        panels: int,
+        columns: Columns,
+        operands: tuple[SSAValue | None, SSAValue | None, SSAValue | None],
+    ) -> None:
+        """The epilogue, on one row after the other: the sums are in the cache."""
+        batch, row, panel = operands
+
+        def body(i: SSAValue | None) -> None:
+            at = self.code.index(D(0) + D(1), row, i) if row is not None and i is not None else row or i
+            place = TilePlace(self.code, self.contraction, columns, (batch, at, panel))
+            for number in range(panels):
+                spot = [(0, number)]
+                self.finish(place, spot, [self.held(place, 0, number)])
+
+        self.code.count(rows, body)

@@ -11,6 +11,8 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
+from ....compiler.machine import Machine
+from .amx_tiles import AmxWriter, takes_tiles
 from .analysis import Kernel
 from .epilogue import overlap_is_harmless
 from .groups import GroupWriter, is_grouped
@@ -71,7 +73,7 @@ def column_runs(kernel: Kernel, lanes: int) -> list[Columns]:
     return runs
 
 
-def emit(kernel: Kernel, schedule: Schedule, lanes: int, cores: int) -> None:
+def emit(kernel: Kernel, schedule: Schedule, lanes: int, machine: Machine) -> None:
     """Writes the tiles of `kernel` before its return."""
     contraction = kernel.contraction
     end = kernel.function.body.block.last_op
@@ -80,13 +82,17 @@ def emit(kernel: Kernel, schedule: Schedule, lanes: int, cores: int) -> None:
     arrays = [contraction.a.value, contraction.b.value, contraction.c.value]
     arrays += [value for op in kernel.epilogue for value in (*op.inputs, *op.outputs)]
     flats = {value: code.flat(value) for value in dict.fromkeys(arrays)}
-    writer = (GroupWriter if is_grouped(contraction) else TileWriter)(code, kernel, flats, schedule)
-    overlap = not schedule.depth and overlap_is_harmless(kernel)  # sums that wait in memory are added to once
+    tiles = takes_tiles(kernel, machine)
+    writer = (AmxWriter if tiles else GroupWriter if is_grouped(contraction) else TileWriter)(
+        code, kernel, flats, schedule
+    )
+    in_registers = not schedule.depth and not tiles  # sums that wait in memory are added to, and read again, once
+    overlap = in_registers and overlap_is_harmless(kernel)
     for columns in column_runs(kernel, lanes):
-        higher = min(NARROW_ROWS, schedule.rows * lanes // columns.lanes)  # as many sums where there are fewer columns
+        higher = 0 if tiles else min(NARROW_ROWS, schedule.rows * lanes // columns.lanes)  # as many sums where there are fewer columns
         strips = covers(contraction.extent(contraction.m), max(schedule.rows, higher), overlap)
         groups = covers(columns.panels, schedule.panels, overlap)
-        write_nest(writer, schedule, strips, groups, columns, cores)
+        write_nest(writer, schedule, strips, groups, columns, machine.cores)
 
 
 def write_nest(

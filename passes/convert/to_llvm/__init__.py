@@ -1,4 +1,4 @@
-"""Everything left becomes the llvm dialect in one sweep: arith, math, memref, vector, func and cf.
+"""Everything left becomes the llvm dialect in one sweep: arith, math, memref, vector, amx, func and cf.
 
 before:
     %x = memref.load %m[%i, %j] : memref<8x16xf32>
@@ -21,12 +21,23 @@ from xdsl.passes import ModulePass
 
 from ....compiler.context import LaminaContext
 from ....compiler.conversion import convert
-from . import arith, func, math, memref, vector
+from . import amx, arith, func, math, memref, vector
 from .rules import RULES
 
-__all__ = ["ConvertToLLVM", "arith", "func", "math", "memref", "vector"]
+__all__ = ["ConvertToLLVM", "amx", "arith", "func", "math", "memref", "vector"]
 
-_ILLEGAL = {"arith", "math", "memref", "vector", "func", "cf", "scf", "affine", "builtin.unrealized_conversion_cast"}
+_ILLEGAL = {
+    "arith",
+    "math",
+    "memref",
+    "vector",
+    "amx",
+    "func",
+    "cf",
+    "scf",
+    "affine",
+    "builtin.unrealized_conversion_cast",
+}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....compiler.conversion import RuleBuilder, Rules
 from ....compiler.diagnostics import LaminaError
+from ....dialects.amx import TileType
 from ....dialects.llvm.instructions import PoisonOp
+from ....dialects.llvm.tiles import X86AMXType
 
 POINTER = llvm.LLVMPointerType()
 CONTRACT = llvm.FastMathAttr([FastMathFlag.ALLOW_CONTRACT])
@@ -30,11 +32,13 @@ NO_FLAGS = llvm.FastMathAttr(None)
 
 
 def llvm_type(type_: Attribute) -> Attribute:
-    """index is i64, a memref a bare pointer, a vector one of converted elements."""
+    """index is i64, a memref a bare pointer, a vector one of converted elements, a tile one of AMX."""
     if isinstance(type_, IndexType):
         return i64
     if isinstance(type_, MemRefType):
         return POINTER
+    if isinstance(type_, TileType):
+        return X86AMXType()
     if isinstance(type_, VectorType) and isinstance(type_.element_type, IndexType):
         return VectorType(i64, type_.get_shape())
     return type_

@@ -1,0 +1,139 @@
+"""Contractions as tiles of AMX: the numbers of the reference by the interpreter, and the instructions they become."""
+
+from __future__ import annotations
+
+import re
+
+import ml_dtypes
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+from lamina.backends.cpu.emit import assembly, module_text, optimise
+from lamina.compiler.context import LaminaContext
+from lamina.compiler.interpreter import Interpreter
+from lamina.compiler.machine import Machine
+from lamina.compiler.pipelines import parse_pipeline
+from lamina.dialects import all_dialects
+from lamina.passes import all_passes
+
+BF16, I32 = np.dtype(ml_dtypes.bfloat16), np.dtype(np.int32)
+LANES = 32
+REST = (
+    "convert-contraction-to-vector,canonicalize,cse,convert-affine-to-scf,convert-parallel-to-runtime,"
+    "canonicalize,cse,convert-scf-to-cf,convert-dot-to-llvm,convert-to-llvm"
+)
+BODIES = {
+    "bf16": "%u = arith.extf %l : bf16 to f32\n%v = arith.extf %r : bf16 to f32\n"
+    "%p = arith.mulf %u, %v : f32\n%s = arith.addf %o, %p : f32",
+    "i8": "%u = arith.{left} %l : i8 to i32\n%v = arith.extsi %r : i8 to i32\n"
+    "%p = arith.muli %u, %v : i32\n%s = arith.addi %o, %p : i32",
+}
+EPILOGUE = """
+  linalg.generic {{indexing_maps = [affine_map<(m, n) -> (n)>, affine_map<(m, n) -> (m, n)>],
+      iterator_types = ["parallel", "parallel"]}} ins(%e : memref<{n}x{sums}>) outs(%y : memref<{m}x{n}x{sums}>) {{
+  ^bb0(%b: {sums}, %t: {sums}):
+    %d = arith.{add} %t, %b : {sums}
+    linalg.yield %d : {sums}
+  }}"""
+
+
+def text(m: int, n: int, k: int, element: str, left: str = "extsi", epilogue: bool = True) -> str:
+    group, sums, zero = (2, "f32", "0.0") if element == "bf16" else (4, "i32", "0")
+    w = f"memref<{-(-n // LANES)}x{-(-k // group)}x{LANES}x{group}x{element}>"
+    x, y, e = f"memref<{m}x{k}x{element}>", f"memref<{m}x{n}x{sums}>", f"memref<{n}x{sums}>"
+    after = EPILOGUE.format(m=m, n=n, sums=sums, add="addf" if sums == "f32" else "addi") if epilogue else ""
+    return f"""
+    func.func public @kernel(%x: {x}, %w: {w}, %e: {e}, %y: {y}) attributes {{lamina.kernel = "contraction"}} {{
+      %zero = arith.constant {zero} : {sums}
+      linalg.fill ins(%zero : {sums}) outs(%y : {y})
+      linalg.generic {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
+          affine_map<(m, n, k) -> (n floordiv {LANES}, k floordiv {group}, n mod {LANES}, k mod {group})>,
+          affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}}
+          ins(%x, %w : {x}, {w}) outs(%y : {y}) {{
+      ^bb0(%l: {element}, %r: {element}, %o: {sums}):
+        {BODIES[element].format(left=left)}
+        linalg.yield %s : {sums}
+      }}
+      {after}
+      func.return
+    }}"""
+
+
+def lowered(source: str, passes: str) -> tuple[ModuleOp, LaminaContext]:
+    ctx = LaminaContext(machine=Machine.preset("x86-64-amx"))
+    for dialect, factory in all_dialects().items():
+        ctx.register_dialect(dialect, factory)
+    module = Parser(ctx, source).parse_module()
+    for pass_ in parse_pipeline(passes, all_passes()):
+        pass_.apply(ctx, module)
+    module.verify()
+    return module, ctx
+
+
+def packed(w: np.ndarray, group: int) -> np.ndarray:
+    k, n = w.shape
+    wide = np.zeros((-(-k // group) * group, -(-n // LANES) * LANES), w.dtype)
+    wide[:k, :n] = w
+    return np.ascontiguousarray(wide.reshape(-1, group, wide.shape[1] // LANES, LANES).transpose(2, 0, 3, 1))
+
+
+def run(source: str, x: np.ndarray, w: np.ndarray, bias: np.ndarray) -> tuple[np.ndarray, str]:
+    """The output by the meaning of every op, and the IR it is the meaning of."""
+    module, ctx = lowered(source, "convert-contraction-to-vector")
+    y = np.full((x.shape[0], w.shape[1]), 77, bias.dtype)
+    Interpreter(ctx).run(module, [x, packed(w, 4 // x.itemsize), bias, y], "kernel")
+    return y, str(module)
+
+
+# around one tile, two tiles and a panel; k that leaves part of a tile
+SHAPES = [(32, 32, 64), (33, 33, 96), (31, 16, 32), (5, 17, 4), (50, 70, 132), (16, 15, 68), (48, 65, 60)]
+
+
+@pytest.mark.parametrize(("m", "n", "k"), SHAPES)
+@pytest.mark.parametrize("epilogue", [False, True])
+def test_bfloat16(m: int, n: int, k: int, epilogue: bool):
+    rng = np.random.default_rng(k)
+    x, w = rng.standard_normal((m, k)).astype(BF16), rng.standard_normal((k, n)).astype(BF16)
+    bias = rng.standard_normal(n).astype(np.float32)
+    y, ir = run(text(m, n, k, "bf16", epilogue=epilogue), x, w, bias)
+    want = x.astype(np.float64) @ w.astype(np.float64) + (bias if epilogue else 0)
+    np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-5 * k**0.5)
+    assert "amx.tile_mulf" in ir and "dot.product" not in ir
+
+
+@pytest.mark.parametrize(("m", "n", "k"), SHAPES)
+@pytest.mark.parametrize("left", ["extsi", "extui"])
+def test_bytes_of_all_values(m: int, n: int, k: int, left: str):
+    rng = np.random.default_rng(m)
+    x, w = rng.integers(-128, 128, (m, k)).astype(np.int8), rng.integers(-128, 128, (k, n)).astype(np.int8)
+    x[0, :], w[:, 0] = -1 if left == "extui" else -128, -128  # 255 where there is no sign
+    bias = rng.integers(-1000, 1000, n).astype(I32)
+    y, ir = run(text(m, n, k, "i8", left), x, w, bias)
+    wide = x.view(np.uint8) if left == "extui" else x
+    np.testing.assert_array_equal(y, wide.astype(np.int64) @ w.astype(np.int64) + bias)
+    assert ("zext" in ir) == (left == "extui")
+
+
+@pytest.mark.parametrize(("m", "k"), [(3, 64), (32, 33)])
+def test_few_rows_and_part_of_a_pair_take_vectors(m: int, k: int):
+    assert "amx" not in str(lowered(text(m, 32, k, "bf16"), "convert-contraction-to-vector")[0])
+
+
+@pytest.mark.parametrize(
+    ("element", "left", "instruction"),
+    [("bf16", "", "tdpbf16ps"), ("i8", "extui", "tdpbusd"), ("i8", "extsi", "tdpbssd")],
+)
+def test_the_inner_loop_is_four_products_of_four_tiles(element: str, left: str, instruction: str):
+    module, ctx = lowered(text(128, 256, 4096, element, left, epilogue=False), REST)
+    code = assembly(optimise(module_text(module, ctx.machine), ctx.machine), ctx.machine)
+    assert "ldtilecfg" in code and "tilerelease" in code
+    blocks = re.split(r"\n(?=\.L\w+:)", code)
+    innermost = max(blocks, key=lambda block: block.count(instruction)).splitlines()
+    last = next(i for i, line in enumerate(innermost) if re.match(r"\s+j", line))
+    loop = "\n".join(innermost[: last + 1])
+    products = loop.count(instruction)
+    assert products and products % 4 == 0  # LLVM may unroll
+    assert loop.count("tileloadd") == products
+    assert "rsp" not in loop and "tilestored" not in loop and "ldtilecfg" not in loop
