@@ -27,7 +27,7 @@ from .. import Options
 from .build import ENTRY, arena_bytes, constants_of, load_passes, lowered_text, split
 from .emit import assembly, llvm, object_code, optimise, with_target
 from .pipeline import KERNEL_PHASES
-from .runtime import runtime_ir
+from .runtime import runtime_ir, startup_ir
 from .target import CpuTarget
 from .workers import parallel_map, usable_cores
 
@@ -137,7 +137,7 @@ def _linked(program: Program, machine: Machine, wrapper: str, options: Options):
         if options.times is not None:
             options.times.kernels.append(spent)
     binding = llvm()
-    whole = optimise(with_target(runtime_ir(machine), machine), machine)
+    whole = optimise(with_target(runtime_ir(machine) + startup_ir(machine), machine), machine)
     for i in range(len(parts)):
         whole.link_in(binding.parse_bitcode(codes[i]))
     public = {function.name for function in whole.functions if function.name.startswith("lamina_pool_")}

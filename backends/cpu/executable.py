@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...compiler.artefact import Artefact
+from ...compiler.diagnostics import LaminaError
 from ...compiler.signature import Array
 from .code import Code
 from .native_model import NativeModel
@@ -23,6 +24,8 @@ class NativeExecutable:
 
 
 def _linked(artefact: Artefact, threads: int | None) -> NativeModel:
+    if "+amx-tile" in artefact.features.split(","):
+        _ask_for_tiles()
     if artefact.image:
         return NativeModel(
             Code(artefact.image),
@@ -45,3 +48,13 @@ def _linked(artefact: Artefact, threads: int | None) -> NativeModel:
         entry=artefact.entry,
         threads=threads,
     )
+
+
+def _ask_for_tiles() -> None:
+    from ...compiler.tile_permission import ask_for_tiles  # few machines have them
+
+    if not ask_for_tiles():
+        raise LaminaError(
+            "the kernel refuses this process the tiles of AMX, which the code was compiled for",
+            hint="compile it here again, or for a machine without them (--target cpu:x86-64-avx512)",
+        )

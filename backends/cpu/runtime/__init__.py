@@ -24,14 +24,17 @@ def runtime_ir(machine: Machine) -> str:
         raise LaminaError(f"the thread pool has no version for {triple}", hint=f"Linux on {', '.join(_LINUX)}")
     futex, pause = _LINUX[architecture]
     text = _text("pool.ll").replace("{futex}", str(futex)).replace("{pause}", pause)
-    if "amx-tile" in machine.features:
-        text += _text("tiles.ll")
     return text if machine.converts_halves else text + _text("halves.ll")
 
 
 def runtime_digest(machine: Machine) -> str:
     """Changes when the runtime does: pools are shared only by code that agrees on how they lie in memory."""
     return hashlib.sha256(runtime_ir(machine).encode()).hexdigest()[:16]
+
+
+def startup_ir(machine: Machine) -> str:
+    """What a program in C does for `machine` when it is loaded; here `lamina` does it."""
+    return _text("tiles.ll") if "amx-tile" in machine.features else ""
 
 
 def _text(name: str) -> str:

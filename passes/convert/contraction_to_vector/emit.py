@@ -89,8 +89,10 @@ def emit(kernel: Kernel, schedule: Schedule, lanes: int, machine: Machine) -> No
     in_registers = not schedule.depth and not tiles  # sums that wait in memory are added to, and read again, once
     overlap = in_registers and overlap_is_harmless(kernel)
     for columns in column_runs(kernel, lanes):
-        higher = 0 if tiles else min(NARROW_ROWS, schedule.rows * lanes // columns.lanes)  # as many sums where there are fewer columns
-        strips = covers(contraction.extent(contraction.m), max(schedule.rows, higher), overlap)
+        rows = schedule.rows
+        if not tiles:  # as many sums where there are fewer columns
+            rows = max(rows, min(NARROW_ROWS, rows * lanes // columns.lanes))
+        strips = covers(contraction.extent(contraction.m), rows, overlap)
         groups = covers(columns.panels, schedule.panels, overlap)
         write_nest(writer, schedule, strips, groups, columns, machine.cores)
 

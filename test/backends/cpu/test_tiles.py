@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from lamina.backends import Options
 from lamina.backends.cpu.aot import write_native
+from lamina.backends.cpu.executable import NativeExecutable
+from lamina.backends.cpu.target import CpuTarget
+from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.tile_permission import ask_for_tiles, usable
 from lamina.tools.sources import read_program, whole
 
@@ -24,6 +30,14 @@ def test_nobody_asks_where_there_are_none():
         raise AssertionError("asked")
 
     assert usable({"avx2": True, "amx-tile": False}, never) == {"avx2": True, "amx-tile": False}
+
+
+def test_code_for_tiles_is_refused_where_they_are(monkeypatch: pytest.MonkeyPatch):
+    artefact = CpuTarget("x86-64-avx2").compile_artefact(whole(read_program(str(SAMPLE))), Options(cache=False))
+    monkeypatch.setattr("lamina.compiler.tile_permission.ask_for_tiles", lambda: False)
+    NativeExecutable(artefact, 1)
+    with pytest.raises(LaminaError, match="refuses this process the tiles of AMX"):
+        NativeExecutable(replace(artefact, features=artefact.features + ",+amx-tile"), 1)
 
 
 def test_asking_does_not_harm():

@@ -56,7 +56,7 @@ def in_floats(text: str) -> str:
         ("x86_64-unknown-linux-gnu,avxvnniint8", 8, "extsi", r"vpdpbssd.*%ymm", 12),
         ("x86_64-unknown-linux-gnu,avx512f,avx512vnni", 8, "extui", r"vpdpbusd.*%zmm", 20),
         ("aarch64-neon", 8, "extsi", r"sdot.*\.4s", 20),
-        ("x86-64-amx", 16, "extf", r"vdpbf16ps.*%zmm", 20),
+        ("x86-64-avx512,avx512bf16", 16, "extf", r"vdpbf16ps.*%zmm", 20),
     ],
 )
 def test_the_sums_stay_in_registers(name: str, bits: int, left: str, instruction: str, count: int):
