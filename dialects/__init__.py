@@ -26,6 +26,7 @@ LEVELS: dict[str, dict[str, str]] = {
     },
     "linalg": {
         "linalg": ".linalg:Linalg",
+        "linalg_ext": ".linalg_ext:LinalgExt",
         "tensor": ".tensor:Tensor",
         "arith": ".arith:Arith",
         "math": ".math:Math",
@@ -43,6 +44,7 @@ SEMANTICS: dict[str, str] = {
     "chlo": ".stablehlo.semantics",
     "check": ".stablehlo.semantics",
     "linalg": ".linalg.semantics",
+    "linalg_ext": ".linalg_ext.semantics",
     "tensor": ".tensor.semantics",
     "arith": ".arith.semantics",
     "math": ".math.semantics",

@@ -37,6 +37,7 @@ PASSES: dict[str, dict[str, str]] = {
     "linalg: structured ops on tensors": {
         "linalg-fuse-elementwise": ".linalg.fuse_elementwise:FuseElementwise",
         "linalg-winograd": ".linalg.winograd:Winograd",
+        "linalg-fuse-attention": ".linalg.fuse_attention:FuseAttention",
         "linalg-pack-contractions": ".linalg.pack_contractions:PackContractions",
         "linalg-hoist-constants": ".linalg.hoist_constants:HoistConstants",
         "linalg-fold-constants": ".linalg.fold_constants:FoldConstants",
@@ -51,6 +52,7 @@ PASSES: dict[str, dict[str, str]] = {
     "loops": {
         "convert-contraction-to-vector": ".convert.contraction_to_vector:ConvertContractionToVector",
         "convert-winograd-to-vector": ".convert.winograd_to_vector:ConvertWinogradToVector",
+        "convert-attention-to-vector": ".convert.attention_to_vector:ConvertAttentionToVector",
         "convert-linalg-to-affine": ".convert.linalg_to_affine:ConvertLinalgToAffine",
         "affine-loop-fusion": ".affine.loop_fusion:LoopFusion",
         "affine-loop-interchange": ".affine.loop_interchange:LoopInterchange",

@@ -43,6 +43,7 @@ MODULE_PHASES = (
             "cse",
             "linalg-fuse-elementwise",
             "linalg-winograd",  # before the filters are packed
+            "linalg-fuse-attention",
             "linalg-pack-contractions",
             "linalg-hoist-constants",
             "linalg-fold-constants",
@@ -65,6 +66,7 @@ KERNEL_PHASES = (
         (
             "convert-contraction-to-vector",
             "convert-winograd-to-vector",
+            "convert-attention-to-vector",
             "convert-linalg-to-affine",
             "affine-loop-fusion",
             "affine-loop-interchange",
@@ -98,6 +100,7 @@ KERNEL_PHASES = (
 REQUIRED = frozenset(
     {
         "convert-winograd-to-vector",
+        "convert-attention-to-vector",
         "convert-linalg-to-affine",
         "math-expand",
         "convert-affine-to-scf",

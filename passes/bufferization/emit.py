@@ -22,6 +22,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...compiler.diagnostics import LaminaError
 from ...dialects.linalg import FillOp, GenericOp, PackOp, WinogradOp
 from ...dialects.linalg import YieldOp as LinalgYieldOp
+from ...dialects.linalg_ext import AttentionOp
 from ...dialects.memref import LoadOp, StoreOp, SubviewOp
 from ...dialects.memref.views import collapse, expand, kept_dims
 from ...dialects.tensor import (
@@ -128,7 +129,7 @@ class Emitter(ABC):
         match op:
             case EmptyOp():
                 self.dead.append(op)
-            case GenericOp() | FillOp() | PackOp():
+            case GenericOp() | FillOp() | PackOp() | AttentionOp():
                 self._structured(op, plan)
             case WinogradOp():
                 self._winograd(op, plan)
@@ -155,7 +156,7 @@ class Emitter(ABC):
             case _:
                 pass
 
-    def _structured(self, op: GenericOp | FillOp | PackOp, plan: BlockPlan) -> None:
+    def _structured(self, op: GenericOp | FillOp | PackOp | AttentionOp, plan: BlockPlan) -> None:
         if isinstance(op, PackOp):
             source = self.buffer(op.source, op)
             assert op.result is not None
@@ -168,6 +169,11 @@ class Emitter(ABC):
             self._replace(op, FillOp(inputs[0], outputs[0]))
             return
         self.captures(op.body)
+        if isinstance(op, AttentionOp):
+            body = op.detach_region(op.body)
+            zero = op.zero_undefined is not None
+            self._replace(op, AttentionOp.of(inputs, outputs[0], op.maps, body, causal=op.seen, zero_undefined=zero))
+            return
         self._replace(
             op,
             GenericOp.of(inputs, outputs, op.maps, list(op.iterator_types), op.detach_region(op.body)),

@@ -16,6 +16,7 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Block, Operation, SSAValue, Use
 
 from ...dialects.linalg import FillOp, GenericOp, PackOp, WinogradOp, WinogradOutputTransformOp
+from ...dialects.linalg_ext import AttentionOp
 from ...dialects.tensor import (
     CollapseShapeOp,
     EmptyOp,
@@ -44,7 +45,7 @@ class Group:
 def destinations(op: Operation) -> list[tuple[SSAValue, SSAValue]]:
     """The (result, destination operand) pairs of a destination-passing op on tensors; empty for other ops."""
     match op:
-        case GenericOp() | FillOp():
+        case GenericOp() | FillOp() | AttentionOp():
             return list(zip(op.results, op.outputs, strict=True))
         case PackOp() | InsertSliceOp() | InsertOp():
             return [(op.results[0], op.dest)]
@@ -174,7 +175,7 @@ class BlockPlan:
 
 def _is_destination(op: Operation, operand: int, index: int) -> bool:
     match op:
-        case GenericOp() | FillOp():
+        case GenericOp() | FillOp() | AttentionOp():
             return operand == len(op.inputs) + index
         case InsertSliceOp() | InsertOp() | PackOp() | WinogradOp():
             return operand == 1

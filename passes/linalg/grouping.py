@@ -26,6 +26,7 @@ from ...dialects.linalg import (
 )
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.linalg.views import linear_form, loop_ranges
+from ...dialects.linalg_ext import AttentionOp
 from ...dialects.tensor import (
     CollapseShapeOp,
     ConcatOp,
@@ -41,7 +42,18 @@ from ...dialects.tensor import (
 # Ops with fewer points than this may share a kernel without sharing rows.
 SMALL = 1 << 14
 
-_ROOTS = (GenericOp, WinogradOp, PadOp, ConcatOp, InsertSliceOp, ExtractSliceOp, PackOp, InsertOp, scf.ForOp)
+_ROOTS = (
+    GenericOp,
+    AttentionOp,
+    WinogradOp,
+    PadOp,
+    ConcatOp,
+    InsertSliceOp,
+    ExtractSliceOp,
+    PackOp,
+    InsertOp,
+    scf.ForOp,
+)
 
 
 @dataclass
@@ -77,7 +89,7 @@ def is_sinkable(op: Operation) -> bool:
 
 def _is_destination(user: Operation, operand: int) -> bool:
     match user:
-        case GenericOp():
+        case GenericOp() | AttentionOp():
             return operand >= len(user.inputs)
         case InsertSliceOp() | InsertOp() | WinogradOp():
             return operand == 1

@@ -42,6 +42,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.locations import fuse
 from ...dialects.linalg import FillOp, GenericOp, WinogradOp, YieldOp
+from ...dialects.linalg_ext import AttentionOp
 from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp
 from .grouping import Group, Plan, is_elementwise, is_free, is_movement, is_sinkable, operands_of, plan_groups
 
@@ -286,7 +287,7 @@ def _write_into(result: SSAValue, destination: SSAValue) -> None:
     """Lets the chain of outputs behind `result` begin at `destination` instead of at an empty tensor."""
     value = result
     while isinstance(owner := value.owner, Operation):
-        if isinstance(owner, GenericOp):
+        if isinstance(owner, GenericOp | AttentionOp):
             value = owner.outputs[list(owner.results).index(value)]  # pyright: ignore
         elif isinstance(owner, FillOp | WinogradOp):
             value = owner.output
@@ -303,4 +304,6 @@ def _kind(group: Group) -> str:
         return "contraction"
     if isinstance(group.members[0], WinogradOp):
         return "winograd"
+    if any(isinstance(op, AttentionOp) for op in group.members):
+        return "attention"
     return "copy" if all(is_movement(op) for op in group.members) else "loops"

@@ -19,6 +19,7 @@ from ...backends.cpu.jit import link, pool
 from ...backends.cpu.native_model import aligned_bytes
 from ...backends.cpu.target import CpuTarget
 from ...compiler.dtypes import dtype_of
+from ...dialects.linalg_ext import AttentionOp
 from ..run import parse_shapes
 from ..sources import read_program, whole, with_shapes
 
@@ -69,6 +70,10 @@ def operations(function: FuncOp, module: ModuleOp) -> int:
     """Multiplications and additions of the contractions in a kernel of the buffers level."""
     count = 0
     for op in function.walk():
+        if isinstance(op, AttentionOp):
+            *batch, queries, depth, keys, columns = op.ranges()
+            count += 2 * prod(batch) * queries * keys * (depth + columns)
+            continue
         kinds: Any = op.properties.get("iterator_types")
         if op.name != "linalg.generic" or kinds is None or "reduction" not in str(kinds):
             continue

@@ -1,0 +1,42 @@
+"""How attention is cut: queries that are lanes, keys of a register tile, keys whose scores stay in the first cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....compiler.machine import Machine
+from ..contraction_to_vector.schedule import ceil_div, max_rows
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A tile is `vectors` times `lanes` queries; scores are made for `rows` keys at a time, outputs for `rows` columns.
+
+    The scores of `block` keys are kept until their weights are summed up; what is left of the keys is a last block.
+    """
+
+    lanes: int
+    vectors: int
+    rows: int
+    block: int
+
+    @property
+    def queries(self) -> int:
+        """Queries of a tile."""
+        return self.lanes * self.vectors
+
+
+def plan(queries: int, keys: int, machine: Machine, block: int | None = None) -> Plan:
+    """Full vectors, two of them where there are so many queries; tiles overlap, so that no lane is idle.
+
+    `block`: how many keys, when that is not to be chosen.
+    """
+    lanes = machine.lanes(4)
+    while lanes > queries:
+        lanes //= 2
+    vectors = 2 if queries >= 2 * lanes else 1
+    rows = max_rows(machine, vectors)
+    most = block or max(rows, machine.l1_bytes // 2 // (lanes * vectors * 4))
+    number = ceil_div(keys, most)
+    even = ceil_div(ceil_div(keys, number), rows) * rows if block is None else block
+    return Plan(lanes, vectors, rows, min(keys, even))

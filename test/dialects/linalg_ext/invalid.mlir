@@ -1,0 +1,65 @@
+// RUN: lamina-opt %s --split-input-file --verify-diagnostics
+
+func.func @f(%q: tensor<4x2xf32>, %k: tensor<5x2xf32>, %t: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  // expected-error@+1 {{expected query, key, value and one output, each with a map (C1)}}
+  %o = "linalg_ext.attention"(%q, %k, %t) <{indexing_maps = [affine_map<(m, d, s, n) -> (m, d)>, affine_map<(m, d, s, n) -> (s, d)>, affine_map<(m, d, s, n) -> (m, n)>], operandSegmentSizes = array<i32: 2, 1>}> ({
+  ^bb0(%s: f32):
+    "linalg_ext.yield"(%s) : (f32) -> ()
+  }) : (tensor<4x2xf32>, tensor<5x2xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  func.return %o : tensor<4x3xf32>
+}
+
+// -----
+
+func.func @f(%q: tensor<4x2xf64>, %k: tensor<5x2xf64>, %v: tensor<5x3xf64>, %t: tensor<4x3xf64>) -> tensor<4x3xf64> {
+  // expected-error@+1 {{expected operands of f32 (C1)}}
+  %o = "linalg_ext.attention"(%q, %k, %v, %t) <{indexing_maps = [affine_map<(m, d, s, n) -> (m, d)>, affine_map<(m, d, s, n) -> (s, d)>, affine_map<(m, d, s, n) -> (s, n)>, affine_map<(m, d, s, n) -> (m, n)>], operandSegmentSizes = array<i32: 3, 1>}> ({
+  ^bb0(%s: f64):
+    "linalg_ext.yield"(%s) : (f64) -> ()
+  }) : (tensor<4x2xf64>, tensor<5x2xf64>, tensor<5x3xf64>, tensor<4x3xf64>) -> tensor<4x3xf64>
+  func.return %o : tensor<4x3xf64>
+}
+
+// -----
+
+func.func @f(%q: tensor<4x4xf32>, %k: tensor<5x4xf32>, %v: tensor<5x3xf32>, %t: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  // expected-error@+1 {{to be loops, each once, or 0 (C2)}}
+  %o = "linalg_ext.attention"(%q, %k, %v, %t) <{indexing_maps = [affine_map<(m, d, s, n) -> (m, m)>, affine_map<(m, d, s, n) -> (s, d)>, affine_map<(m, d, s, n) -> (s, n)>, affine_map<(m, d, s, n) -> (m, n)>], operandSegmentSizes = array<i32: 3, 1>}> ({
+  ^bb0(%s: f32):
+    "linalg_ext.yield"(%s) : (f32) -> ()
+  }) : (tensor<4x4xf32>, tensor<5x4xf32>, tensor<5x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  func.return %o : tensor<4x3xf32>
+}
+
+// -----
+
+func.func @f(%q: tensor<4x2xf32>, %k: tensor<2x5xf32>, %v: tensor<5x3xf32>, %t: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  // expected-error@+1 {{is over other loops than its operand's (C3)}}
+  %o = "linalg_ext.attention"(%q, %k, %v, %t) <{indexing_maps = [affine_map<(m, d, s, n) -> (m, d)>, affine_map<(m, d, s, n) -> (d, n)>, affine_map<(m, d, s, n) -> (s, n)>, affine_map<(m, d, s, n) -> (m, n)>], operandSegmentSizes = array<i32: 3, 1>}> ({
+  ^bb0(%s: f32):
+    "linalg_ext.yield"(%s) : (f32) -> ()
+  }) : (tensor<4x2xf32>, tensor<2x5xf32>, tensor<5x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  func.return %o : tensor<4x3xf32>
+}
+
+// -----
+
+func.func @f(%q: tensor<4x2xf32>, %k: tensor<5x2xf32>, %v: tensor<5x3xf32>, %t: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  // expected-error@+1 {{expected a body of a score and each further input to one f32 (C4)}}
+  %o = "linalg_ext.attention"(%q, %k, %v, %t) <{indexing_maps = [affine_map<(m, d, s, n) -> (m, d)>, affine_map<(m, d, s, n) -> (s, d)>, affine_map<(m, d, s, n) -> (s, n)>, affine_map<(m, d, s, n) -> (m, n)>], operandSegmentSizes = array<i32: 3, 1>}> ({
+  ^bb0(%s: f32, %b: f32):
+    "linalg_ext.yield"(%s) : (f32) -> ()
+  }) : (tensor<4x2xf32>, tensor<5x2xf32>, tensor<5x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  func.return %o : tensor<4x3xf32>
+}
+
+// -----
+
+func.func @f(%q: tensor<4x2xf32>, %k: tensor<5x2xf32>, %v: tensor<5x3xf32>, %t: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  // expected-error@+1 {{causal is negative: the first query would see no key (C5)}}
+  %o = "linalg_ext.attention"(%q, %k, %v, %t) <{causal = -1 : i64, indexing_maps = [affine_map<(m, d, s, n) -> (m, d)>, affine_map<(m, d, s, n) -> (s, d)>, affine_map<(m, d, s, n) -> (s, n)>, affine_map<(m, d, s, n) -> (m, n)>], operandSegmentSizes = array<i32: 3, 1>}> ({
+  ^bb0(%s: f32):
+    "linalg_ext.yield"(%s) : (f32) -> ()
+  }) : (tensor<4x2xf32>, tensor<5x2xf32>, tensor<5x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  func.return %o : tensor<4x3xf32>
+}

@@ -1,0 +1,19 @@
+// RUN: lamina-opt %s | lamina-opt | filecheck %s
+
+// CHECK-LABEL: func.func @attention
+func.func @attention(%q: tensor<12x64x32xf32>, %k: tensor<4x50x32xf32>, %v: tensor<4x50x8xf32>, %m: tensor<64x50xf32>, %t: tensor<12x64x8xf32>) -> tensor<12x64x8xf32> {
+  // CHECK: "linalg_ext.attention"(%q, %k, %v, %m, %t) <{causal = 3 : i64, indexing_maps = [affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d2, d3)>
+  // CHECK-SAME: zero_undefined
+  // CHECK-NEXT: ^{{.*}}(%{{.*}}: f32, %{{.*}}: f32):
+  // CHECK: "linalg_ext.yield"
+  // CHECK: -> tensor<12x64x8xf32>
+  %o = "linalg_ext.attention"(%q, %k, %v, %m, %t) <{causal = 3 : i64, indexing_maps = [
+      affine_map<(h, g, m, d, s, n) -> (h, m, d)>, affine_map<(h, g, m, d, s, n) -> (g, s, d)>,
+      affine_map<(h, g, m, d, s, n) -> (g, s, n)>, affine_map<(h, g, m, d, s, n) -> (m, s)>,
+      affine_map<(h, g, m, d, s, n) -> (h, m, n)>], operandSegmentSizes = array<i32: 4, 1>, zero_undefined}> ({
+  ^bb0(%s: f32, %b: f32):
+    %r = arith.addf %s, %b : f32
+    "linalg_ext.yield"(%r) : (f32) -> ()
+  }) : (tensor<12x64x32xf32>, tensor<4x50x32xf32>, tensor<4x50x8xf32>, tensor<64x50xf32>, tensor<12x64x8xf32>) -> tensor<12x64x8xf32>
+  func.return %o : tensor<12x64x8xf32>
+}
