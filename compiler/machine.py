@@ -12,7 +12,12 @@ from importlib import resources
 from pathlib import Path
 
 from .diagnostics import LaminaError
+from .folders import cache_folder
+from .measured import Measured
 from .tile_permission import usable
+
+WORTH_FORKING = 200_000  # where nothing was measured: about 2 µs to fork and join, at 100 GFLOP/s
+APART = 1.0  # microseconds that threads lose over forking and joining: the data of one is in the caches of another
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,7 @@ class Machine:
     l3_bytes: int
     cache_line: int = 64
     scratch_registers: int = 1  # vector registers that a register tile leaves to the code generator
+    measured: Measured | None = None
 
     @property
     def fuses(self) -> bool:
@@ -66,6 +72,24 @@ class Machine:
         return "amx-tile" in self.features and feature in self.features
 
     @property
+    def measured_file(self) -> Path:
+        """Where `lamina targets --measure` keeps what it found."""
+        return cache_folder() / "machines" / f"{self.identity}.toml"
+
+    @property
+    def worth_forking(self) -> int:
+        """Multiply-adds of a task that take as long as starting threads for it costs: below, one thread is faster.
+
+        Of n cores each does a part, so that 1 - 1/n of the time is won.
+        """
+        if self.measured is None or self.cores == 1:
+            return WORTH_FORKING
+        rate = self.measured.fma_gflops * 1e9 / 2
+        seconds = (self.measured.fork_join_us + APART) * 1e-6
+        found = round(seconds * rate * self.cores / (self.cores - 1))
+        return min(found, 10 * WORTH_FORKING)  # a busy moment while measuring must not turn threads off
+
+    @property
     def identity(self) -> str:
         """Names the processor, for files that hold what was found out about it: `znver3-2-1a2b3c4d`.
 
@@ -92,8 +116,8 @@ class Machine:
 
     @staticmethod
     def host() -> Machine:
-        """This machine, as the operating system and LLVM see it."""
-        return _host()
+        """This machine, as the operating system and LLVM see it, with what was measured of it, if that was done."""
+        return _measured_host(cache_folder())
 
     @staticmethod
     def for_triple(detail: str) -> Machine:
@@ -122,6 +146,18 @@ def _merged(base: Machine, features: Sequence[str]) -> tuple[str, ...]:
     """The features of `base` and those asked for; a "-x" takes the place of x."""
     without = {feature.removeprefix("-") for feature in features if feature.startswith("-")}
     return tuple(dict.fromkeys((*(f for f in base.features if f not in without), *features)))
+
+
+@cache
+def _measured_host(folder: Path) -> Machine:
+    """The host with what is kept below `folder`."""
+    host = _host()
+    return replace(host, measured=Measured.read(host.measured_file))
+
+
+def forget_measurements() -> None:
+    """Lets `Machine.host` look again at what was measured."""
+    _measured_host.cache_clear()
 
 
 @cache

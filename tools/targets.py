@@ -5,15 +5,27 @@ from __future__ import annotations
 import argparse
 
 from ..backends import TARGETS, target
-from ..compiler.machine import Machine
+from ..compiler.machine import Machine, forget_measurements
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command takes no arguments."""
+    """The arguments of the command."""
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="measure this machine for some seconds and keep what is found for the cost model (docs/tuning.md)",
+    )
 
 
 def main(args: argparse.Namespace) -> int:
     """Prints one block per target."""
+    if args.measure:
+        from .measure import measure  # LLVM is only needed here
+
+        host = Machine.host()
+        measure(host).write(host.measured_file)
+        forget_measurements()
+        print(f"measured: {host.measured_file}")
     for name in TARGETS:
         print(name)
         for fact, value in target(name).describe():

@@ -99,6 +99,6 @@ def _llvm() -> str:
 
 
 def _tuned() -> str:
-    """The state of the tuning database's files."""
-    folder = cache_folder() / "tuning"
-    return str([(p.name, state_of(str(p))) for p in sorted(folder.glob("*"))]) if folder.exists() else ""
+    """The state of the tuning database's files, and of what was measured of machines."""
+    folders = [cache_folder() / name for name in ("tuning", "machines")]
+    return str([(p.name, state_of(str(p))) for folder in folders for p in sorted(folder.glob("*"))])

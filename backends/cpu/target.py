@@ -158,6 +158,7 @@ class CpuTarget:
             ),
             ("cores", str(machine.cores)),
             ("caches", sizes),
+            *_measured_facts(machine),
             ("levels", " > ".join(phase.level for phase in PHASES)),
         ]
 
@@ -222,3 +223,21 @@ def _chosen(phase: Phase, options: Options) -> Phase:
         return phase
     forced = f"linalg-winograd{{tile={options.winograd}}}"
     return replace(phase, passes=tuple(forced if name == "linalg-winograd" else name for name in phase.passes))
+
+
+def _measured_facts(machine: Machine) -> list[tuple[str, str]]:
+    """What `lamina targets --measure` found, if it was run."""
+    found = machine.measured
+    if found is None:
+        return [("measured", "nothing yet (lamina targets --measure)")]
+    levels = ("L1", "L2", "L3", "memory")
+    reads, copies = (
+        ", ".join(f"{level} {rate:g}" for level, rate in zip(levels, rates, strict=True))
+        for rates in (found.read_gbs, found.copy_gbs)
+    )
+    return [
+        ("multiply-adds", f"{found.fma_gflops:g} GFLOP/s a core, float32"),
+        ("reads", f"GB/s a core: {reads}"),
+        ("copies", f"GB/s a core: {copies}"),
+        ("fork and join", f"{found.fork_join_us:g} µs; worth it from {machine.worth_forking:,} multiply-adds on"),
+    ]

@@ -26,7 +26,7 @@ from ...compiler.dtypes import dtype_of
 from ...compiler.program import Program
 from ...compiler.schedules import SCHEDULE
 from ...compiler.signature import Array
-from ...passes.convert.contraction_to_vector.analysis import analyse
+from ...passes.convert.contraction_to_vector.analysis import Panels, analyse
 from .candidates import Candidate
 from .search import Ratio
 
@@ -212,9 +212,8 @@ def _fill(kernel: func.FuncOp) -> list[Array]:
     arrays: list[Array] = []
     for i, type_ in enumerate(kernel.function_type.inputs.data):
         assert isinstance(type_, MemRefType)
-        packed = contraction.panels is not None and contraction.b.value is kernel.args[i]
-        if packed and contraction.panels is not None:
-            arrays.append(_panels(type_, contraction.panels.lanes, contraction.columns, i))
+        if contraction.panels is not None and contraction.b.value is kernel.args[i]:
+            arrays.append(_panels(type_, contraction.panels, contraction.columns, i))
         else:
             arrays.append(_random(type_.get_shape(), dtype_of(type_), i))
     return arrays
@@ -227,16 +226,18 @@ def _random(shape: Sequence[int], dtype: np.dtype[Any], seed: int) -> Array:
     return rng.standard_normal(tuple(shape), np.float32).astype(dtype)
 
 
-def _panels(type_: MemRefType, lanes: int, columns: int, seed: int) -> Array:
-    """[.., panel, k.., lane] of a matrix [.., columns, k..] that does not depend on the lanes."""
+def _panels(type_: MemRefType, layout: Panels, columns: int, seed: int) -> Array:
+    """[.., panel, k.., lane] of a matrix [.., columns, k..] that does not depend on the lanes (and `group` behind)."""
     shape = list(type_.get_shape())
-    panels = -(-columns // lanes)
-    axis = next(i for i, size in enumerate(shape[:-1]) if size == panels)
-    dense = _random([*shape[:axis], columns, *shape[axis + 1 : -1]], dtype_of(type_), seed)
-    padded = np.zeros([*shape[:axis], panels * lanes, *shape[axis + 1 : -1]], dense.dtype)
+    lane = len(shape) - (2 if layout.group > 1 else 1)
+    panels = -(-columns // layout.lanes)
+    axis = next(i for i, size in enumerate(shape[:lane]) if size == panels)
+    inner = [*shape[axis + 1 : lane], *shape[lane + 1 :]]
+    dense = _random([*shape[:axis], columns, *inner], dtype_of(type_), seed)
+    padded = np.zeros([*shape[:axis], panels * layout.lanes, *inner], dense.dtype)
     padded[(slice(None),) * axis + (slice(columns),)] = dense
-    split = padded.reshape([*shape[:axis], panels, lanes, *shape[axis + 1 : -1]])
-    return np.ascontiguousarray(np.moveaxis(split, axis + 1, -1))
+    split = padded.reshape([*shape[:axis], panels, layout.lanes, *inner])
+    return np.ascontiguousarray(np.moveaxis(split, axis + 1, lane))
 
 
 def _written(kernel: func.FuncOp) -> list[int]:

@@ -73,7 +73,7 @@ class Subjects:
         return [f"{name}: {text}" for name, bench in self._benches.items() for text in bench.problems]
 
     def _steps(self, group: Group, best: Candidate) -> list[Candidate]:
-        machine = self._target.machine
+        machine = self._default.context.machine  # with as many cores as there will be threads
         problem = with_lanes(_problem(group), best.lanes)
         found = [Candidate(best.lanes, s) for s in neighbours(best.schedule, problem, machine)]
         for lanes in other_lanes(best.lanes, machine, problem):

@@ -17,7 +17,7 @@ from .analysis import Kernel
 from .epilogue import overlap_is_harmless
 from .groups import GroupWriter, is_grouped
 from .loops import D, Loops
-from .schedule import SMALL, Schedule, ceil_div
+from .schedule import Schedule, ceil_div
 from .spot import Columns
 from .tile import TileWriter
 
@@ -94,7 +94,7 @@ def emit(kernel: Kernel, schedule: Schedule, lanes: int, machine: Machine) -> No
             rows = max(rows, min(NARROW_ROWS, rows * lanes // columns.lanes))
         strips = covers(contraction.extent(contraction.m), rows, overlap)
         groups = covers(columns.panels, schedule.panels, overlap)
-        write_nest(writer, schedule, strips, groups, columns, machine.cores)
+        write_nest(writer, schedule, strips, groups, columns, machine)
 
 
 def write_nest(
@@ -103,7 +103,7 @@ def write_nest(
     all_strips: Sequence[Cover],
     all_groups: Sequence[Cover],
     columns: Columns,
-    cores: int,
+    machine: Machine,
 ) -> None:
     """Batches, blocks of strips and blocks of groups as tasks; in each task blocks of k, groups, then strips."""
     code = writer.code
@@ -141,7 +141,7 @@ def write_nest(
     extents = (batch, panel_blocks, row_blocks)  # consecutive tasks, one thread's, share panels
     tasks = batch * row_blocks * panel_blocks
     work = batch * rows * panels * columns.lanes * contraction.extent(contraction.k)
-    if tasks > 1 and cores > 1 and work >= SMALL:
+    if tasks > 1 and machine.cores > 1 and work >= machine.worth_forking:
         code.parallel(tasks, lambda i: task(split(code, i, extents)))
         return
 

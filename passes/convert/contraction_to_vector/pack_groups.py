@@ -10,13 +10,12 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.rewriter import InsertPoint
 
-from ....compiler.machine import Machine
+from ....compiler.machine import WORTH_FORKING, Machine
 from ....dialects import vector
 from ....dialects.affine.linear_forms import memref_shape, row_major_strides
 from .analysis import Unsupported
 from .loops import D, Loops
 from .packing import Packing
-from .schedule import SMALL
 from .spot import zero
 
 
@@ -138,7 +137,7 @@ def nest(code: Loops, extents: list[int], body: Callable[[list[SSAValue | None]]
         level = len(chosen)
         if level == len(extents):
             body(chosen)
-        elif level == first and cores > 1 and total * 16 >= SMALL:
+        elif level == first and cores > 1 and total * 16 >= WORTH_FORKING:
             code.parallel(extents[level], lambda i: at([*chosen, i]))
         else:
             code.count(extents[level], lambda i: at([*chosen, i]))

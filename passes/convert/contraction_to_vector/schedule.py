@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, fields
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 
-SMALL = 200_000  # multiply-adds below which starting threads costs more than it brings
 FEW_STRIPS = 4  # strips of a panel below which its tiles wait for memory whatever is done
 MANY_STRIPS = 200  # strips of a panel beyond which fetching it is nothing
 MOST_ROWS = 12  # of a tile
@@ -165,7 +164,7 @@ def blocks(problem: Problem, machine: Machine, rows: int, strips: int, groups: i
     row_blocks = ceil_div(strips, strips_in_cache)
     cores = machine.cores
     work = problem.batch * problem.rows * problem.columns * problem.depth
-    if cores == 1 or work < SMALL or problem.batch % cores == 0 or problem.batch >= 4 * cores:
+    if cores == 1 or work < machine.worth_forking or problem.batch % cores == 0 or problem.batch >= 4 * cores:
         return row_blocks, 1
     by_rows = ceil_div(strips, cores) * cores / strips  # time lost to uneven shares, 1 is none
     by_panels = ceil_div(groups, cores) * cores / max(groups, 1)

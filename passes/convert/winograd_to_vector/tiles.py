@@ -11,11 +11,10 @@ from xdsl.dialects.builtin import AffineMapAttr, FloatAttr, IndexType, MemRefTyp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from ....compiler.machine import Machine
+from ....compiler.machine import WORTH_FORKING, Machine
 from ....dialects import affine, memref, vector
 from ....dialects.linalg.winograd import Matrix
 from ..contraction_to_vector.loops import D, Loops, compress
-from ..contraction_to_vector.schedule import SMALL
 
 Index = SSAValue | None  # None is 0
 
@@ -98,7 +97,7 @@ class Walk:
             self.begin()
             body(image, row if rows > 1 else None)
 
-        if batch * rows > 1 and cores > 1 and work >= SMALL:
+        if batch * rows > 1 and cores > 1 and work >= WORTH_FORKING:
             code.parallel(batch * rows, once)
         else:
             code.serial(AffineExpr.constant(0), AffineExpr.constant(batch * rows), (), (), lambda i, _: once(i) or ())
