@@ -37,7 +37,6 @@ from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 from ....dialects.affine.linear_forms import access
 from ....dialects.linalg_ext import AttentionOp
-from ..contraction_to_vector.schedule import SMALL
 from .plan import plan
 from .tile import Array, TileWriter
 from .transpose import blocks
@@ -83,7 +82,11 @@ def convert(op: AttentionOp, machine: Machine, block: int | None = None) -> None
             head = None if batch == 1 else code.index(D(0) // tiles, number)
             TileWriter(code, op, arrays, cut).write(head, code.index(start, lane))
 
-        if batch * tiles > 1 and machine.cores > 1 and batch * queries * keys * (depth + columns) >= SMALL:
+        if (
+            batch * tiles > 1
+            and machine.cores > 1
+            and batch * queries * keys * (depth + columns) >= machine.worth_forking
+        ):
             code.parallel(batch * tiles, task)
         else:
             code.count(batch * tiles, task)
