@@ -13,6 +13,7 @@ GROUPS = {
     "kernels": (".kernels", "where the time of one model goes, kernel by kernel"),
     "gemm": (".gemm", "matrix products: square, skinny, by a vector, batched; float32, bfloat16, int8"),
     "conv": (".conv", "the convolutions of ResNet-50, MobileNetV2 and VGG-19, by kind"),
+    "threads": (".threads", "an empty parallel region: what handing out work costs"),
     "dsl": (".dsl", "index notation against the hub's own ops: speed, and whether the kernels are the same"),
     "dsl-check": (".dsl_check", "reading and checking programs against their number of lines"),
     "compile": (".compile_time", "compile time: cold, warm, and against depth"),

@@ -14,6 +14,8 @@ _LINUX = {
     "aarch64": (98, "call void @llvm.aarch64.hint(i32 1)"),
     "riscv64": (98, "fence acquire"),
 }
+MOMENT = 64  # spin-wait hints: about two microseconds, in which a worker that spins has long claimed its part
+PATIENCE = 16 * 1024  # a few tenths of a millisecond: kernels that one thread does alone are shorter
 
 
 def runtime_ir(machine: Machine) -> str:
@@ -24,6 +26,7 @@ def runtime_ir(machine: Machine) -> str:
         raise LaminaError(f"the thread pool has no version for {triple}", hint=f"Linux on {', '.join(_LINUX)}")
     futex, pause = _LINUX[architecture]
     text = _text("pool.ll").replace("{futex}", str(futex)).replace("{pause}", pause)
+    text = text.replace("{moment}", str(MOMENT)).replace("{patience}", str(PATIENCE))
     return text if machine.converts_halves else text + _text("halves.ll")
 
 

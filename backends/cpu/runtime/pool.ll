@@ -6,17 +6,20 @@
 ;   void lamina_parallel_for(ptr ctx, ptr task, ptr closure, i64 n)
 ;        runs task(closure, begin, end) over parts of [0, n) and returns when all is done
 ;
-; Part t of T is [n*t/T, n*(t+1)/T). Workers spin for a while on the generation number, then sleep on it (futex).
+; Part t of T is [n*t/T, n*(t+1)/T), and part 0 is the caller's. Workers spin for a while on the generation number, then
+; sleep on it (futex). Worker t claims part t of generation g by changing its own claim from g-1 to g; a caller that has
+; waited for a moment claims what is left itself, since its worker still wakes up or has lost its processor.
 ; A call that finds the pool busy, from another thread or from inside a task, runs everything itself.
-; Marked words are filled in for the target: {futex} the number of the system call, {pause} the spin-wait hint.
+; Marked words are filled in: {futex} the number of the system call, {pause} the spin-wait hint, {moment} and {patience}
+; after how many of them a caller helps and a worker sleeps.
 
 ; What is written by different threads lies on lines of its own:
 ;        0 threads, 1 stop, 16 busy, 32 generation, 48 pending, 64 sleepers (i32 each)
 ;        byte 320: task, closure (ptr), n (i64)
-;        byte 384: per worker 32 bytes: pthread_t, context, number
+;        byte 384: per worker 64 bytes: pthread_t, context, number, claim (i32)
 %Words = type [96 x i32]
 %Job = type { ptr, ptr, i64 }
-%Worker = type { i64, ptr, i64, i64 }
+%Worker = type { i64, ptr, i64, i32, [36 x i8] }
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
@@ -30,7 +33,7 @@ entry:
   %at_least = call i32 @llvm.smax.i32(i32 %asked, i32 1)
   %threads = call i32 @llvm.smin.i32(i32 %at_least, i32 1024)
   %count = zext i32 %threads to i64
-  %workers = shl i64 %count, 5
+  %workers = shl i64 %count, 6
   %size = add i64 %workers, 384
   %rounded = add i64 %size, 127
   %bytes = and i64 %rounded, -128
@@ -139,6 +142,7 @@ fork:
   store atomic i32 %workers, ptr %pending monotonic, align 4
   %generation = getelementptr %Words, ptr %ctx, i32 0, i32 32
   %old = atomicrmw add ptr %generation, i32 1 seq_cst
+  %this = add i32 %old, 1
   %sleepers = getelementptr %Words, ptr %ctx, i32 0, i32 64
   %asleep = load atomic i32, ptr %sleepers seq_cst, align 4
   %some = icmp sgt i32 %asleep, 0
@@ -162,7 +166,41 @@ wait:
 spin:
   {pause}
   %turns = add i32 %turn, 1
-  %low = and i32 %turns, 4095
+  %moment = icmp eq i32 %turns, {moment}
+  br i1 %moment, label %help, label %patient
+help:
+  %other = phi i64 [ 1, %spin ], [ %following, %helped ]
+  %exists = icmp ult i64 %other, %parts
+  br i1 %exists, label %look, label %again
+look:
+  %records = getelementptr i8, ptr %ctx, i64 384
+  %claim = getelementptr %Worker, ptr %records, i64 %other, i32 3
+  %claimed = load atomic i32, ptr %claim monotonic, align 4
+  %unclaimed = icmp eq i32 %claimed, %old
+  br i1 %unclaimed, label %try, label %helped
+try:
+  %exchanged = cmpxchg ptr %claim, i32 %old, i32 %this acq_rel monotonic
+  %mine = extractvalue { i32, i1 } %exchanged, 1
+  br i1 %mine, label %take, label %helped
+take:
+  %scaled = mul i64 %n, %other
+  %begin = udiv i64 %scaled, %parts
+  %after = add i64 %other, 1
+  %scaled_next = mul i64 %n, %after
+  %end_ = udiv i64 %scaled_next, %parts
+  %some_taken = icmp ult i64 %begin, %end_
+  br i1 %some_taken, label %run, label %count
+run:
+  call void %task(ptr %closure, i64 %begin, i64 %end_)
+  br label %count
+count:
+  %remaining = atomicrmw sub ptr %pending, i32 1 acq_rel
+  br label %helped
+helped:
+  %following = add i64 %other, 1
+  br label %help
+patient:
+  %low = and i32 %turns, 255
   %long = icmp eq i32 %low, 0
   br i1 %long, label %yield, label %again
 yield:                                            ; perhaps a worker waits for this very processor
@@ -186,6 +224,7 @@ entry:
   %ctx = load ptr, ptr %context
   %number = getelementptr %Worker, ptr %self, i32 0, i32 2
   %index = load i64, ptr %number
+  %claim = getelementptr %Worker, ptr %self, i32 0, i32 3
   %stop = getelementptr %Words, ptr %ctx, i32 0, i32 1
   %generation = getelementptr %Words, ptr %ctx, i32 0, i32 32
   %pending = getelementptr %Words, ptr %ctx, i32 0, i32 48
@@ -195,17 +234,22 @@ entry:
   %job_n = getelementptr %Job, ptr %job, i32 0, i32 2
   br label %listen
 listen:
-  %seen = phi i32 [ 0, %entry ], [ %seen, %slept ], [ %now, %done ]
+  %seen = phi i32 [ 0, %entry ], [ %seen, %slept ], [ %now, %done ], [ %now, %claiming ]
   br label %spin
 spin:
-  %turn = phi i32 [ 0, %listen ], [ %turns, %pause ]
+  %turn = phi i32 [ 0, %listen ], [ %turns, %pause ], [ %turns, %yield ]
   %now = load atomic i32, ptr %generation acquire, align 4
   %called = icmp ne i32 %now, %seen
   br i1 %called, label %wake, label %pause
 pause:
   {pause}
   %turns = add i32 %turn, 1
-  %patient = icmp ult i32 %turns, 4000
+  %low = and i32 %turns, 255
+  %long = icmp eq i32 %low, 0
+  br i1 %long, label %yield, label %spin
+yield:                                            ; perhaps the caller waits for this very processor
+  %yielded = call i32 @sched_yield()
+  %patient = icmp ult i32 %turns, {patience}
   br i1 %patient, label %spin, label %sleep
 sleep:
   %before = atomicrmw add ptr %sleepers, i32 1 seq_cst
@@ -223,7 +267,12 @@ slept:
 wake:
   %ending = load i32, ptr %stop
   %ends = icmp ne i32 %ending, 0
-  br i1 %ends, label %end, label %work
+  br i1 %ends, label %end, label %claiming
+claiming:
+  %before_now = sub i32 %now, 1
+  %exchanged = cmpxchg ptr %claim, i32 %before_now, i32 %now acq_rel monotonic
+  %mine = extractvalue { i32, i1 } %exchanged, 1
+  br i1 %mine, label %work, label %listen
 work:
   %task = load ptr, ptr %job
   %closure = load ptr, ptr %job_closure
