@@ -24,7 +24,7 @@ CHAINS = 12  # independent sums: more than the latency of the multiply-add times
 LINE = 64 * 4  # bytes that the reading loop takes at a time
 GROUP = {"i8": 4, "i16": 2, "bf16": 2}  # neighbours that one sum takes in
 DOTS = {"int8": ("i8", "i16"), "bf16": ("bf16",)}  # ceiling -> elements of the operands of its instructions
-STREAMS = (1, 8)  # places that are read at the same time; which way is faster depends on the prefetchers
+STREAMS = (1, 4, 8)  # places that are read at the same time; which way is faster depends on the prefetchers
 BATCH_S = 0.004  # how long a measured batch of copies takes at least: handing it to a thread is nothing beside
 
 
