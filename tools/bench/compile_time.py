@@ -12,8 +12,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -26,9 +25,8 @@ from ..summary import profile_compilation
 from . import models
 from .cases import Case, Graph, Workload, normal
 from .peers import OURS, PEERS, Settings, Unsupported, chosen
-from .worker import Failed, Prepared, Worker, cores
+from .worker import Failed, Prepared, Worker, cores, new_cache
 
-CACHE = "LAMINA_CACHE"  # the environment variable that says where ours keeps compiled code
 TOKENS, WIDTH = 64, 256  # of the layers whose number grows
 
 
@@ -104,7 +102,7 @@ def _seconds(value: float | None) -> str:
 def measure(case: Case, peers: Sequence[str], threads: int) -> CompileRow:
     """One model on ours, twice with the same new cache, and on the peers. Raises LaminaError when ours fails."""
     row = CompileRow(case.name)
-    with _new_cache():
+    with new_cache():
         try:
             cold, row.cold_process_s = prepared(OURS, case, threads)
             warm, row.warm_process_s = prepared(OURS, case, threads)
@@ -129,17 +127,6 @@ def prepared(system: str, case: Case, threads: int) -> tuple[Prepared, float]:
         return worker.ask("prepare", case), time.perf_counter() - start
     finally:
         worker.stop()
-
-
-@contextmanager
-def _new_cache() -> Generator[None]:
-    before = os.environ.get(CACHE)
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ[CACHE] = folder
-        try:
-            yield
-        finally:
-            os.environ.pop(CACHE) if before is None else os.environ.update({CACHE: before})
 
 
 def stack(depth: int, folder: Path) -> Workload:

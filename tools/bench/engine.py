@@ -12,7 +12,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from .cases import COMPUTE, Case
 from .peers import OURS, PEERS, Settings, Unsupported, chosen
 from .plot import write_plot
 from .report import Row, print_closing, print_head, print_row, write_json
-from .worker import CEILINGS, Failed, Prepared, Worker, cores
+from .worker import CEILINGS, Failed, Prepared, Worker, cores, new_cache
 
 ROUND_S = 0.05  # what a system's turn takes, if a run is shorter than that
 CASE_S = 12.0  # what the rounds of a case may take; slow cases get fewer rounds, at least LEAST_ROUNDS
@@ -98,21 +98,42 @@ def _thread_counts(text: str) -> list[int]:
 def measure_all(
     group: str, cases: Iterable[Case], systems: Sequence[str], settings: Settings, rounds: int, fresh: bool = False
 ) -> Iterable[Row]:
-    """A row per case at one thread count."""
+    """A row per case at one thread count.
+
+    Where processes are fresh, what is measured of ours has found its code in a cache, as a model in use has; a process
+    before it has compiled it, which tells the time and the memory of that.
+    """
     with ExitStack() as stack:
-        workers = [Worker(system, PEERS[system], settings) for system in systems]
+        cached = replace(settings, cache=settings.cache or fresh)
+        workers = [Worker(system, PEERS[system], cached) for system in systems]
         ceilings = Worker(CEILINGS, None, settings)
         for worker in (*workers, ceilings):
             stack.callback(worker.stop)
-            worker.start()
+            if not fresh:
+                worker.start()
         for case in cases:
-            yield measure(group, case, workers, ceilings, settings, rounds)
+            with nullcontext() if not fresh or settings.cache else new_cache():
+                yield measure(group, case, workers, ceilings, settings, rounds, fresh)
             for worker in workers if fresh else ():
                 worker.stop()
 
 
+def _prepare(worker: Worker, case: Case, fresh: bool) -> Prepared:
+    prepared = worker.ask("prepare", case)
+    if not fresh or worker.system != OURS:
+        return prepared
+    worker.stop()
+    return replace(worker.ask("prepare", case), compile_s=prepared.compile_s, memory_mb=prepared.memory_mb)
+
+
 def measure(
-    group: str, case: Case, workers: Sequence[Worker], ceilings: Worker, settings: Settings, rounds: int
+    group: str,
+    case: Case,
+    workers: Sequence[Worker],
+    ceilings: Worker,
+    settings: Settings,
+    rounds: int,
+    fresh: bool = False,
 ) -> Row:
     """One case on all systems. A peer that fails is said on stderr and left out."""
     row = Row(group, case.name, case.family, settings.threads, case.bound)
@@ -120,7 +141,7 @@ def measure(
     outputs: dict[str, list[Array]] = {}
     for worker in workers:
         try:
-            prepared[worker.system] = worker.ask("prepare", case)
+            prepared[worker.system] = _prepare(worker, case, fresh)
             outputs[worker.system] = worker.ask("outputs")
         except Unsupported:
             continue

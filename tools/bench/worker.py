@@ -27,6 +27,7 @@ from .timing import CLOCKS, median_time
 
 PATIENCE = 600  # seconds that a system may take to answer
 THREADS_OF = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS")
+CACHE = "LAMINA_CACHE"  # the environment variable that says where ours keeps compiled code
 CEILINGS = "ceilings"  # the name of the worker that measures what the machine can do
 
 
@@ -107,6 +108,18 @@ def cores(threads: int) -> list[int]:
         siblings = Path(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
         seen.setdefault(siblings.read_text() if siblings.is_file() else str(core), core)
     return sorted([*seen.values(), *(c for c in allowed if c not in seen.values())][:threads])
+
+
+@contextmanager
+def new_cache() -> Generator[None]:
+    """Processes started meanwhile have an empty cache of compiled code, in common."""
+    before = os.environ.get(CACHE)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[CACHE] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop(CACHE) if before is None else os.environ.update({CACHE: before})
 
 
 @contextmanager

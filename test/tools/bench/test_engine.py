@@ -30,6 +30,16 @@ def good(task):
     [x] = task.workload.inputs.values()
     return lambda: [np.maximum(x, 0)]
 
+def counting(task):
+    marks = os.environ["LAMINA_CACHE"] + "/mark"
+    seen = os.path.exists(marks)
+    open(marks, "w").close()
+    [x] = task.workload.inputs.values()
+    assert task.settings.cache
+    if not seen:
+        return lambda: [x]  # wrong, unless another process follows
+    return lambda: [np.maximum(x, 0)]
+
 def wrong(task):
     [x] = task.workload.inputs.values()
     return lambda: [x]
@@ -88,6 +98,15 @@ def test_ours_that_fails_is_a_row_and_the_next_case_goes_on(case, monkeypatch, c
     monkeypatch.setitem(PEERS, OURS, Peer("fake_systems:dying"))
     assert engine.run_group("tiny", [case, case], arguments(peers="good")) == 1
     assert capsys.readouterr().out.count("failed: its process died") >= 2
+
+
+def test_fresh_processes_run_what_another_has_compiled(case, monkeypatch, tmp_path):
+    monkeypatch.setenv("LAMINA_CACHE", str(tmp_path / "mine"))
+    monkeypatch.setitem(PEERS, OURS, Peer("fake_systems:counting"))
+    file = tmp_path / "rows.json"
+    assert engine.run_group("tiny", [case, case], arguments(peers="good", json=file), fresh=True) == 0
+    assert not (tmp_path / "mine").exists()
+    assert [row["failures"] for row in json.loads(file.read_text())["rows"]] == [{}, {}]
 
 
 def test_ours_that_nobody_agrees_with_is_wrong(case, monkeypatch, capsys):
