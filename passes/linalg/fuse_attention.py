@@ -9,7 +9,7 @@ after:  %o = linalg_ext.attention {indexing_maps = ...} ins(%q, %k, %v, %mask) o
           mulf 0.125; addf; linalg.yield
         }
 
-The scores are never written out. A constant mask that is added and hides (-1e30 or less) just the keys behind each
+The scores are never written out. A constant mask that is added and hides (-1e8 or less) just the keys behind each
 query is the op's `causal`, and is not read at all where it is 0 otherwise: the kernel skips what is hidden. Queries
 fewer than a vector's lanes stay as they are: matrix times vector has nothing to gain.
 """
@@ -42,7 +42,7 @@ from ...dialects.tensor import EmptyOp, ExtractOp
 from .grouping import is_elementwise
 from .softmax import Softmax, filled_with, match_softmax
 
-HIDDEN = -1e30  # scores this low have no weight beside any that a model computes
+HIDDEN = -1e8  # has no weight beside any score of use: where f32 comes to such numbers, neighbours are 8 apart
 DEEPEST = 512  # columns of queries and values beyond which a block of queries does not stay in the first cache
 
 

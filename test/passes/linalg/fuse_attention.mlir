@@ -91,7 +91,7 @@ func.func @padded(%q: tensor<3x2x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<3x2x5
 // CHECK-NEXT: ^{{.*}}(%{{.*}}: f32):
 // CHECK-NOT: arith.addf
 func.func @causal(%q: tensor<3x2x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<3x2x5xf32>) -> tensor<2x3x5xf32> {
-  %mask = arith.constant dense<[[0.0, -3.4e38], [0.0, 0.0]]> : tensor<2x2xf32>
+  %mask = arith.constant dense<[[0.0, -1.0e9], [0.0, 0.0]]> : tensor<2x2xf32>
   %zero = arith.constant 0.0 : f32
   %e0 = tensor.empty() : tensor<3x2x2xf32>
   %f0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<3x2x2xf32>) -> tensor<3x2x2xf32>
@@ -156,6 +156,70 @@ func.func @causal(%q: tensor<3x2x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<3x2x5
 // CHECK: "linalg_ext.attention"(%q, %k, %v, %mask, %e2) <{{.*}} causal = 0 : i64
 func.func @slope(%q: tensor<3x2x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<3x2x5xf32>) -> tensor<2x3x5xf32> {
   %mask = arith.constant dense<[[0.0, 0xFF800000], [-1.0, 0.0]]> : tensor<2x2xf32>
+  %zero = arith.constant 0.0 : f32
+  %e0 = tensor.empty() : tensor<3x2x2xf32>
+  %f0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<3x2x2xf32>) -> tensor<3x2x2xf32>
+  %s = linalg.generic {indexing_maps = [#q, #k, #s], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%q, %k : tensor<3x2x4xf32>, tensor<2x3x4xf32>) outs(%f0 : tensor<3x2x2xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m = arith.mulf %a, %b : f32
+    %r = arith.addf %c, %m : f32
+    linalg.yield %r : f32
+  } -> tensor<3x2x2xf32>
+  %x = linalg.generic {indexing_maps = [#x, #ms, #x], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%s, %mask : tensor<3x2x2xf32>, tensor<2x2xf32>) outs(%e0 : tensor<3x2x2xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %half = arith.constant 0.5 : f32
+    %t = arith.mulf %a, %half : f32
+    %r = arith.addf %t, %b : f32
+    linalg.yield %r : f32
+  } -> tensor<3x2x2xf32>
+  %low = arith.constant 0xFF800000 : f32
+  %e1 = tensor.empty() : tensor<3x2xf32>
+  %f1 = linalg.fill ins(%low : f32) outs(%e1 : tensor<3x2xf32>) -> tensor<3x2xf32>
+  %max = linalg.generic {indexing_maps = [#x, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x : tensor<3x2x2xf32>) outs(%f1 : tensor<3x2xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %r = arith.maximumf %b, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<3x2xf32>
+  %e = linalg.generic {indexing_maps = [#x, #row, #x], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %max : tensor<3x2x2xf32>, tensor<3x2xf32>) outs(%e0 : tensor<3x2x2xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %d = arith.subf %a, %b : f32
+    %r = math.exp %d : f32
+    linalg.yield %r : f32
+  } -> tensor<3x2x2xf32>
+  %f2 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<3x2xf32>) -> tensor<3x2xf32>
+  %sum = linalg.generic {indexing_maps = [#x, #row], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%e : tensor<3x2x2xf32>) outs(%f2 : tensor<3x2xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %r = arith.addf %b, %a : f32
+    linalg.yield %r : f32
+  } -> tensor<3x2xf32>
+  %p = linalg.generic {indexing_maps = [#x, #row, #x], iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%e, %sum : tensor<3x2x2xf32>, tensor<3x2xf32>) outs(%e0 : tensor<3x2x2xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %q1 = arith.divf %a, %b : f32
+    linalg.yield %q1 : f32
+  } -> tensor<3x2x2xf32>
+  %e2 = tensor.empty() : tensor<2x3x5xf32>
+  %f3 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+  %o = linalg.generic {indexing_maps = [#p, #v, #o], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%p, %v : tensor<3x2x2xf32>, tensor<3x2x5xf32>) outs(%f3 : tensor<2x3x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %m = arith.mulf %a, %b : f32
+    %r = arith.addf %c, %m : f32
+    linalg.yield %r : f32
+  } -> tensor<2x3x5xf32>
+  func.return %o : tensor<2x3x5xf32>
+}
+
+// What only makes scores lower is no mask.
+// CHECK-LABEL: func.func @bias
+// CHECK: "linalg_ext.attention"(%q, %k, %v, %mask, %e2) <{indexing_maps = {{.*}}], operandSegmentSizes = array<i32: 4, 1>}>
+func.func @bias(%q: tensor<3x2x4xf32>, %k: tensor<2x3x4xf32>, %v: tensor<3x2x5xf32>) -> tensor<2x3x5xf32> {
+  %mask = arith.constant dense<[[0.0, -1.0e4], [0.0, 0.0]]> : tensor<2x2xf32>
   %zero = arith.constant 0.0 : f32
   %e0 = tensor.empty() : tensor<3x2x2xf32>
   %f0 = linalg.fill ins(%zero : f32) outs(%e0 : tensor<3x2x2xf32>) -> tensor<3x2x2xf32>
