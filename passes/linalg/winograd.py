@@ -177,10 +177,11 @@ def _multiply_add() -> Region:
 # Which form: estimates in cycles of one core.
 
 STRIP = 6  # rows of a register tile
-NEAR, FAR = 14.0, 6.0  # bytes per cycle from the last level cache, from memory
+NEAR, FAR = 14.0, 6.0  # bytes per cycle that are written or streamed: to the last level cache, from memory
+STRIDED = 4.0  # bytes per cycle that a register tile or a transform reads back, row by row
 STEPS = 6  # cycles per vector and point of a transform, both passes
 START = 20_000  # cycles that two more kernels take to begin
-GAIN = 0.95  # of the cost of the sums: less is not worth another rounding
+GAIN = 0.85  # of the cost of the sums: less is not worth another rounding
 
 
 def best_tile(c: Convolution, machine: Machine) -> int:
@@ -202,9 +203,10 @@ def cost(c: Convolution, m: int, machine: Machine) -> float:
     points, tiles, lanes = (m + 2) ** 2, c.batch * rows * columns, machine.lanes(4)
     transforms = STEPS * points * tiles * (ceil(c.channels / lanes) + ceil(c.filters / lanes))
     between = 4 * points * tiles * (c.channels + c.filters)
-    speed = NEAR if between < machine.l3_bytes // 2 else FAR
+    slow = max(1.0, 2 * between / machine.l3_bytes)  # what outgrows the caches
+    moved = between * slow * (1 / NEAR + 1 / STRIDED)
     products = points * contraction_cost(tiles, c.channels, c.filters, machine)
-    return START + products + transforms + 2 * between / speed + 4 * points * c.channels * c.filters / FAR
+    return START + products + transforms + moved + 4 * points * c.channels * c.filters / FAR
 
 
 def contraction_cost(rows: int, depth: int, columns: int, machine: Machine) -> float:
