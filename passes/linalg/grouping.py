@@ -20,6 +20,7 @@ from ...dialects.linalg import (
     GenericOp,
     IndexOp,
     PackOp,
+    WinogradInputTransformOp,
     WinogradOp,
     WinogradOutputTransformOp,
     YieldOp,
@@ -41,6 +42,9 @@ from ...dialects.tensor import (
 
 # Ops with fewer points than this may share a kernel without sharing rows.
 SMALL = 1 << 14
+
+# On a contraction between Winograd's transforms: all three are one kernel, so many rows of tiles after the other.
+BLOCK_ROWS = "lamina.block_rows"
 
 _ROOTS = (
     GenericOp,
@@ -162,6 +166,8 @@ def _home(plan: Plan, op: Operation, used: list[SSAValue], depends: dict[SSAValu
         others = [v for v in used if plan.group_of.get(_owner(v)) is not group]
         if _packs_for(group, op, ours):
             group.contraction = group.accumulates = True
+        elif _goes_on(group, op, ours):
+            group.accumulates = isinstance(op, WinogradOutputTransformOp)
         elif _is_epilogue(group, op, ours):
             pass
         elif all(depends.get(v, -1) < number for v in others) and (rows := _shared_rows(group, op, ours)) is not None:
@@ -220,6 +226,15 @@ def _along_rows(map_: AffineMap) -> bool:
     used = [innermost in e.used_dims() for e in map_.results]
     plain = not any(used) or (sum(used) == 1 and used[-1] and isinstance(map_.results[-1], AffineDimExpr))
     return plain and all(linear_form(e) is not None for e in map_.results)
+
+
+def _goes_on(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
+    """A contraction after an input transform that is to share its kernel, and the output transform after that."""
+    last = group.members[-1]
+    alone = all(value.owner is last and value.has_one_use() for value in ours)
+    if isinstance(last, WinogradInputTransformOp):
+        return alone and isinstance(op, GenericOp) and BLOCK_ROWS in op.attributes
+    return alone and BLOCK_ROWS in last.attributes and isinstance(op, WinogradOutputTransformOp)
 
 
 def _packs_for(group: Group, op: Operation, ours: list[SSAValue]) -> bool:

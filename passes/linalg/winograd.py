@@ -32,7 +32,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, ModuleOp, TensorType, f32
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr, ModuleOp, TensorType, f32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -51,6 +51,7 @@ from ...dialects.linalg import (
 )
 from ...dialects.linalg.contraction import multiply_add
 from ...dialects.tensor import EmptyOp, PadOp
+from .grouping import BLOCK_ROWS
 from .pack_contractions import is_constant
 
 PARALLEL, REDUCTION = "parallel", "reduction"
@@ -73,7 +74,7 @@ class Winograd(ModulePass):
             if (found := match_convolution(generic)) is not None:
                 tile = best_tile(found, machine) if self.tile is None else self.tile
                 if tile:
-                    rewrite(generic, found, tile)
+                    rewrite(generic, found, tile, block_rows(found, tile, machine))
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,8 @@ def _without_padding(image: SSAValue) -> tuple[SSAValue, tuple[int, int]]:
     return pad.source, (int(low[1]), int(low[2]))
 
 
-def rewrite(op: GenericOp, c: Convolution, m: int) -> None:
-    """Puts the three transforms and the contraction in the place of `op`."""
+def rewrite(op: GenericOp, c: Convolution, m: int, block: int) -> None:
+    """Puts the transforms and the contraction in the place of `op`, `block` rows of tiles at a time (0: all)."""
     alpha, (rows, columns) = m + 2, c.tiles(m)
 
     def insert(new: Operation) -> SSAValue:
@@ -149,7 +150,10 @@ def rewrite(op: GenericOp, c: Convolution, m: int) -> None:
     inputs = [insert(image), insert(filter_)]
     zero = insert(arith.ConstantOp(FloatAttr(0.0, f32)))
     sums = insert(FillOp(zero, empty(alpha, alpha, rows, columns, c.batch, c.filters)))
-    products = insert(GenericOp.of(inputs, [sums], _contraction_maps(), [*[PARALLEL] * 6, REDUCTION], _multiply_add()))
+    contraction = GenericOp.of(inputs, [sums], _contraction_maps(), [*[PARALLEL] * 6, REDUCTION], _multiply_add())
+    if block:
+        contraction.attributes[BLOCK_ROWS] = IntegerAttr(block, i64)
+    products = insert(contraction)
     new = insert(WinogradOutputTransformOp(m, products, op.outputs[0]))
     new.name_hint = op.res[0].name_hint
     op.res[0].replace_all_uses_with(new)
@@ -180,6 +184,7 @@ STRIP = 6  # rows of a register tile
 NEAR, FAR = 14.0, 6.0  # bytes per cycle that are written or streamed: to the last level cache, from memory
 STRIDED = 4.0  # bytes per cycle that a register tile or a transform reads back, row by row
 STEPS = 6  # cycles per vector and point of a transform, both passes
+FEWEST_TILES = 3 * STRIP  # in a block: with fewer, the last strip of the contraction is mostly idle
 START = 20_000  # cycles that two more kernels take to begin
 GAIN = 0.85  # of the cost of the sums: less is not worth another rounding
 
@@ -207,6 +212,21 @@ def cost(c: Convolution, m: int, machine: Machine) -> float:
     moved = between * slow * (1 / NEAR + 1 / STRIDED)
     products = points * contraction_cost(tiles, c.channels, c.filters, machine)
     return START + products + transforms + moved + 4 * points * c.channels * c.filters / FAR
+
+
+def block_rows(c: Convolution, m: int, machine: Machine) -> int:
+    """Rows of tiles after which what lies between the transforms fills the second-level cache.
+
+    0, for all of them, where that saves nothing: little lies between, or a filter larger than that is read per block.
+    """
+    (rows, columns), points = c.tiles(m), (m + 2) ** 2
+    tile_bytes = 4 * points * (c.channels + c.filters)
+    if tile_bytes * rows * columns * c.batch < 2 * machine.l2_bytes:
+        return 0
+    if 4 * points * c.channels * c.filters > machine.l3_bytes // 8:
+        return 0
+    block = ceil(max(machine.l2_bytes // tile_bytes, FEWEST_TILES) / columns)
+    return block if 2 * block <= rows else 0
 
 
 def contraction_cost(rows: int, depth: int, columns: int, machine: Machine) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -81,7 +81,14 @@ def emit(kernel: Kernel, schedule: Schedule, lanes: int, machine: Machine) -> No
     code = Loops(InsertPoint.before(end))
     arrays = [contraction.a.value, contraction.b.value, contraction.c.value]
     arrays += [value for op in kernel.epilogue for value in (*op.inputs, *op.outputs)]
-    flats = {value: code.flat(value) for value in dict.fromkeys(arrays)}
+    write_tiles(kernel, code, {value: code.flat(value) for value in dict.fromkeys(arrays)}, schedule, lanes, machine)
+
+
+def write_tiles(
+    kernel: Kernel, code: Loops, flats: Mapping[SSAValue, SSAValue], schedule: Schedule, lanes: int, machine: Machine
+) -> None:
+    """Writes the tiles of `kernel` where `code` stands; `flats` are its arrays as one dimension."""
+    contraction = kernel.contraction
     tiles = takes_tiles(kernel, machine)
     writer = (AmxWriter if tiles else GroupWriter if is_grouped(contraction) else TileWriter)(
         code, kernel, flats, schedule

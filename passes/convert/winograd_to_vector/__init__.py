@@ -33,11 +33,13 @@ from xdsl.rewriter import InsertPoint
 
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
+from ....compiler.locations import fuse
 from ....compiler.machine import Machine
 from ....dialects.linalg import FillOp, GenericOp, WinogradInputTransformOp, WinogradOp, WinogradOutputTransformOp
 from ..contraction_to_vector.loops import Loops
-from .input_tiles import write_input_tiles
-from .output_tiles import Output, write_output_tiles
+from .blocks import write_blocks
+from .input_tiles import InputTiles
+from .output_tiles import Output, OutputTiles
 
 
 @dataclass(frozen=True)
@@ -59,23 +61,26 @@ def _convert(function: FuncOp, machine: Machine) -> None:
     end = block.last_op
     assert isinstance(end, ReturnOp)
     code = Loops(InsertPoint.before(end))
-    transforms = [op for op in old if isinstance(op, WinogradOp)]
-    if len(transforms) != 1:
-        raise LaminaError(f"a kernel of Winograd's has one transform, got {len(transforms)}", where=function)
-    [transform] = transforms
     fills = [op for op in old if isinstance(op, FillOp)]
-    epilogue = [op for op in old if isinstance(op, GenericOp)]
-    match transform:
-        case WinogradInputTransformOp() if not fills and not epilogue:
-            write_input_tiles(transform, code, machine)
-        case WinogradOutputTransformOp() if all(op.output is transform.output for op in fills):
-            write_output_tiles(Output(transform, fills[-1] if fills else None, epilogue), code, machine)
+    written = next((op.output for op in old if isinstance(op, WinogradOutputTransformOp)), None)
+    fill = next((op for op in fills if op.output is written), None)
+    generics = [op for op in old if isinstance(op, GenericOp)]
+    match [op for op in old if isinstance(op, WinogradOp)], generics:
+        case [WinogradInputTransformOp() as image], []:
+            InputTiles(image, code, machine).write(machine.cores)
+        case [WinogradOutputTransformOp() as op], _:
+            OutputTiles(Output(op, fill, generics), code, machine).write(machine.cores)
+        case [WinogradInputTransformOp() as image, WinogradOutputTransformOp() as op], [contraction, *epilogue]:
+            [begin] = [each for each in fills if each is not fill]
+            inputs, outputs = InputTiles(image, code, machine), OutputTiles(Output(op, fill, epilogue), code, machine)
+            write_blocks(function, inputs, begin, contraction, outputs, code, machine)
         case _:
-            raise LaminaError("this transform cannot stand in a kernel like this", where=transform)
+            raise LaminaError("a kernel of Winograd's is one transform, or both around a contraction", where=function)
+    location = fuse([op.location for op in old if isinstance(op, WinogradOp)])
     for new in block.ops:
         if new not in old:
             for inner in new.walk():
-                inner.location = transform.location
-    for op in (*reversed(epilogue), transform, *fills):
+                inner.location = location
+    for op in [op for op in reversed(old) if isinstance(op, WinogradOp | GenericOp | FillOp)]:
         op.detach()
         op.erase()

@@ -17,23 +17,13 @@ from ..contraction_to_vector.loops import D, Loops
 from .tiles import Channels, Index, Run, Scratch, Walk, between, runs, transform
 
 
-def write_input_tiles(op: WinogradInputTransformOp, code: Loops, machine: Machine) -> None:
-    """Writes the loops of `op`."""
-    image, tiles = memref_shape(op.input), memref_shape(op.output)
-    if image is None or tiles is None:
-        raise LaminaError("a transform of buffers that are not plain", where=op)
-    _InputTiles(op, code, machine, image, tiles).write(machine.cores)
+class InputTiles:
+    """Writes the loops of one transform. `tiles` is where its result goes, in one dimension, `tile_strides` how."""
 
-
-class _InputTiles:
-    def __init__(
-        self,
-        op: WinogradInputTransformOp,
-        code: Loops,
-        machine: Machine,
-        image: Sequence[int],
-        tiles: Sequence[int],
-    ):
+    def __init__(self, op: WinogradInputTransformOp, code: Loops, machine: Machine):
+        image, tiles = memref_shape(op.input), memref_shape(op.output)
+        if image is None or tiles is None:
+            raise LaminaError("a transform of buffers that are not plain", where=op)
         self.code = code
         self.m, self.alpha = op.m, op.alpha
         self.top, self.left = op.padding
@@ -45,25 +35,29 @@ class _InputTiles:
         self.image, self.tiles = code.flat(op.input), code.flat(op.output)
         self.walk = Walk(code, Channels.of(count, machine))
 
+        self.runs = runs(self.tile_columns, self.inside)
+
     def write(self, cores: int) -> None:
-        found = runs(self.tile_columns, self.inside)
-        self.walk.rows(self.batch, self.tile_rows, self.work, cores, lambda n, row: self.row(n, row, found))
+        """All rows of tiles."""
+        self.walk.rows(self.batch, self.tile_rows, self.work, cores, lambda n, row: self.row(n, row, n, row))
 
     def inside(self, column: int) -> tuple[int, int]:
         """The columns of a tile that lie in the image."""
         start = column * self.m - self.left
         return min(self.alpha, max(0, -start)), max(0, min(self.alpha, self.width - start))
 
-    def row(self, n: Index, row: Index, found: Sequence[Run]) -> None:
-        """One row of tiles."""
+    def row(self, n: Index, row: Index, to_n: Index, to_row: Index) -> None:
+        """One row of tiles of the image, and where it goes."""
         scratch = Scratch(self.code, self.alpha, self.alpha, self.walk.channels.type)
 
         self.clear(scratch, row)
 
         def tile(run: Run, column: Index) -> None:
-            self.walk.channels.each(self.code, lambda c: self.tile(scratch, run, n, row, column, c))
+            self.walk.channels.each(
+                self.code, lambda c: self.tile(scratch, run, (n, row, column, c), (to_n, to_row, column, c))
+            )
 
-        self.walk.columns(found, tile)
+        self.walk.columns(self.runs, tile)
 
     def clear(self, scratch: Scratch, row: Index) -> None:
         """Zeros for the rows outside of the image: the same for all tiles of a row, which leave them as they are."""
@@ -86,7 +80,7 @@ class _InputTiles:
         start = AffineExpr.constant(self.top) - D(0) * self.m
         return start, start + self.height
 
-    def tile(self, scratch: Scratch, run: Run, n: Index, row: Index, column: Index, c: Index) -> None:
+    def tile(self, scratch: Scratch, run: Run, place: Sequence[Index], to: Sequence[Index]) -> None:
         """Both passes over one tile's vector of channels."""
         zero = self.walk.zero
         assert zero is not None
@@ -98,9 +92,7 @@ class _InputTiles:
             y, x = D(1) * self.m + D(4) - self.top, D(2) * self.m - self.left
             start = D(0) * walk_n + y * walk_h + x * walk_w + D(3)
             values = [
-                self.walk.load(self.image, start + j * walk_w, n, row, column, c, i)
-                if run.low <= j < run.high
-                else None
+                self.walk.load(self.image, start + j * walk_w, *place, i) if run.low <= j < run.high else None
                 for j in range(self.alpha)
             ]
             for j, value in enumerate(transform(self.code, self.matrix, values, zero)):
@@ -111,7 +103,7 @@ class _InputTiles:
             walk_a, walk_b, walk_i, walk_j, walk_n, _ = self.tile_strides
             start = D(0) * walk_n + D(1) * walk_i + D(2) * walk_j + D(3) + D(4) * walk_b
             for a, value in enumerate(transform(self.code, self.matrix, values, zero)):
-                self.walk.store(value, self.tiles, start + a * walk_a, n, row, column, c, j)
+                self.walk.store(value, self.tiles, start + a * walk_a, *to, j)
 
-        between(self.code, [none, first], [all_, last], row, along_row)
+        between(self.code, [none, first], [all_, last], place[1], along_row)
         between(self.code, [none], [all_], None, along_column)

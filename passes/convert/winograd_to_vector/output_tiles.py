@@ -30,18 +30,14 @@ class Output:
     epilogue: Sequence[GenericOp]
 
 
-def write_output_tiles(output: Output, code: Loops, machine: Machine) -> None:
-    """Writes the loops of a transform and its epilogue."""
-    op = output.op
-    tiles, image = memref_shape(op.input), memref_shape(op.output)
-    if image is None or tiles is None:
-        raise LaminaError("a transform of buffers that are not plain", where=op)
-    _OutputTiles(output, code, machine, tiles, image).write(machine.cores)
+class OutputTiles:
+    """Writes the loops of one transform and its epilogue. `tiles` is where its input is, `tile_strides` how."""
 
-
-class _OutputTiles:
-    def __init__(self, output: Output, code: Loops, machine: Machine, tiles: Sequence[int], image: Sequence[int]):
+    def __init__(self, output: Output, code: Loops, machine: Machine):
         op = output.op
+        tiles, image = memref_shape(op.input), memref_shape(op.output)
+        if image is None or tiles is None:
+            raise LaminaError("a transform of buffers that are not plain", where=op)
         self.output, self.code = output, code
         self.m, self.alpha = op.m, op.alpha
         self.matrix = matrices(op.m).output
@@ -49,7 +45,9 @@ class _OutputTiles:
         self.tile_rows, self.tile_columns = tiles[2:4]
         self.image_strides, self.tile_strides = row_major_strides(image), row_major_strides(tiles)
         self.work = 4 * prod(tiles)
-        arrays = [op.input, op.output, *(v for generic in output.epilogue for v in generic.operands)]
+        self.tiles = code.flat(op.input)
+        self.runs = runs(self.tile_columns, lambda column: (0, min(self.m, self.width - column * self.m)))
+        arrays = [op.output, *(v for generic in output.epilogue for v in generic.operands)]
         self.flats = {v: code.flat(v) for v in dict.fromkeys(arrays) if isinstance(v.type, MemRefType)}
         self.walk = Walk(code, Channels.of(count, machine, self.may_overlap()))
 
@@ -66,19 +64,21 @@ class _OutputTiles:
         return True
 
     def write(self, cores: int) -> None:
-        found = runs(self.tile_columns, lambda column: (0, min(self.m, self.width - column * self.m)))
-        self.walk.rows(self.batch, self.tile_rows, self.work, cores, lambda n, row: self.row(n, row, found))
+        """All rows of tiles."""
+        self.walk.rows(self.batch, self.tile_rows, self.work, cores, lambda n, row: self.row(n, row, n, row))
 
-    def row(self, n: Index, row: Index, found: Sequence[Run]) -> None:
-        """One row of tiles."""
+    def row(self, n: Index, row: Index, from_n: Index, from_row: Index) -> None:
+        """One row of tiles of the image, and where it comes from."""
         scratch = Scratch(self.code, self.m, self.alpha, self.walk.channels.type)
 
         def tile(run: Run, column: Index) -> None:
-            self.walk.channels.each(self.code, lambda c: self.tile(scratch, run, n, row, column, c))
+            self.walk.channels.each(
+                self.code, lambda c: self.tile(scratch, run, (n, row, column, c), (from_n, from_row, column, c))
+            )
 
-        self.walk.columns(found, tile)
+        self.walk.columns(self.runs, tile)
 
-    def tile(self, scratch: Scratch, run: Run, n: Index, row: Index, column: Index, c: Index) -> None:
+    def tile(self, scratch: Scratch, run: Run, place: Sequence[Index], source: Sequence[Index]) -> None:
         """Both passes over one tile's vector of channels."""
         zero = self.walk.zero
         assert zero is not None
@@ -86,27 +86,26 @@ class _OutputTiles:
         def along_column(j: SSAValue) -> None:
             walk_a, walk_b, walk_i, walk_j, walk_n, _ = self.tile_strides
             start = D(0) * walk_n + D(1) * walk_i + D(2) * walk_j + D(3) + D(4) * walk_b
-            flat = self.flats[self.output.op.input]
-            values = [self.walk.load(flat, start + a * walk_a, n, row, column, c, j) for a in range(self.alpha)]
+            values = [self.walk.load(self.tiles, start + a * walk_a, *source, j) for a in range(self.alpha)]
             for k, value in enumerate(transform(self.code, self.matrix, values, zero)):
                 scratch.store(value, k, D(0), j)
 
         def along_row(k: SSAValue) -> None:
             values = [scratch.load(D(0), j, k) for j in range(self.alpha)]
             outputs = transform(self.code, self.matrix, values, zero)
-            place = _Place(self, (n, row, column, c, k))
+            at = _Place(self, (*place, k))
             for number in range(run.high):
-                place.finish(number, outputs[number])
+                at.finish(number, outputs[number])
 
         none, inside = AffineExpr.constant(0), AffineExpr.constant(self.height) - D(0) * self.m
         between(self.code, [none], [AffineExpr.constant(self.alpha)], None, along_column)
-        between(self.code, [none], [AffineExpr.constant(self.m), inside], row, along_row)
+        between(self.code, [none], [AffineExpr.constant(self.m), inside], place[1], along_row)
 
 
 class _Place:
     """A row of outputs of one tile: where it lies in each array, what was loaded for it already."""
 
-    def __init__(self, tiles: _OutputTiles, operands: tuple[Index, Index, Index, Index, Index]):
+    def __init__(self, tiles: OutputTiles, operands: Sequence[Index]):
         self.tiles = tiles
         self.operands = operands
         self.loaded: dict[tuple[SSAValue, AffineExpr], SSAValue] = {}
