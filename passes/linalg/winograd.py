@@ -18,6 +18,9 @@ F(4x4, 3x3) takes 2.25 multiplications per output and channel instead of 9, F(2x
 from 9 to 36 or 16 numbers and the transforms cost, so that small images and few channels stay as they are: `cost`
 estimates the cycles of each form.
 
+Where much lies between the transforms, the contraction is told in `lamina.block_rows` to share a kernel with both,
+which goes through all three steps for so many rows of tiles at a time.
+
 It changes the rounding. Largest error relative to the largest output, against float64, with inputs like activations
 (positive, normal) and 16, 64 and 512 channels: F(4x4, 3x3) 5e-7, 9e-7 and 2e-6; F(2x2, 3x3) 1e-7, 3e-7 and 5e-7; the
 sum itself 1e-7, 1e-7 and 2e-7. A NaN or infinity makes every output of the tiles that read it NaN or infinite, not
@@ -184,7 +187,6 @@ STRIP = 6  # rows of a register tile
 NEAR, FAR = 14.0, 6.0  # bytes per cycle that are written or streamed: to the last level cache, from memory
 STRIDED = 4.0  # bytes per cycle that a register tile or a transform reads back, row by row
 STEPS = 6  # cycles per vector and point of a transform, both passes
-FEWEST_TILES = 3 * STRIP  # in a block: with fewer, the last strip of the contraction is mostly idle
 START = 20_000  # cycles that two more kernels take to begin
 GAIN = 0.85  # of the cost of the sums: less is not worth another rounding
 
@@ -208,25 +210,30 @@ def cost(c: Convolution, m: int, machine: Machine) -> float:
     points, tiles, lanes = (m + 2) ** 2, c.batch * rows * columns, machine.lanes(4)
     transforms = STEPS * points * tiles * (ceil(c.channels / lanes) + ceil(c.filters / lanes))
     between = 4 * points * tiles * (c.channels + c.filters)
-    slow = max(1.0, 2 * between / machine.l3_bytes)  # what outgrows the caches
-    moved = between * slow * (1 / NEAR + 1 / STRIDED)
+    filter_ = 4 * points * c.channels * c.filters
+    if block := block_rows(c, m, machine):
+        moved = (between + c.batch * ceil(rows / block) * filter_) / NEAR
+    else:
+        slow = max(1.0, 2 * between / machine.l3_bytes)  # what outgrows the caches
+        moved = between * slow * (1 / NEAR + 1 / STRIDED)
     products = points * contraction_cost(tiles, c.channels, c.filters, machine)
-    return START + products + transforms + moved + 4 * points * c.channels * c.filters / FAR
+    return START + products + transforms + moved + filter_ / FAR
 
 
 def block_rows(c: Convolution, m: int, machine: Machine) -> int:
-    """Rows of tiles after which what lies between the transforms fills the second-level cache.
+    """Rows of tiles after which what lies between the transforms fills half of the second-level cache.
 
-    0, for all of them, where that saves nothing: little lies between, or a filter larger than that is read per block.
+    0, for all of them, where that saves nothing: little lies between, the filter, which every block reads, is large,
+    or blocks do not share out evenly over the cores.
     """
     (rows, columns), points = c.tiles(m), (m + 2) ** 2
     tile_bytes = 4 * points * (c.channels + c.filters)
-    if tile_bytes * rows * columns * c.batch < 2 * machine.l2_bytes:
-        return 0
-    if 4 * points * c.channels * c.filters > machine.l3_bytes // 8:
-        return 0
-    block = ceil(max(machine.l2_bytes // tile_bytes, FEWEST_TILES) / columns)
-    return block if 2 * block <= rows else 0
+    block = max(1, round(machine.l2_bytes / 2 / (tile_bytes * columns)))
+    blocks = ceil(rows / block) * c.batch
+    small = tile_bytes * rows * columns * c.batch < 2 * machine.l2_bytes
+    large_filter = 4 * points * c.channels * c.filters > machine.l3_bytes // 6
+    uneven = ceil(blocks / machine.cores) * machine.cores > 1.1 * blocks
+    return 0 if small or large_filter or uneven else block
 
 
 def contraction_cost(rows: int, depth: int, columns: int, machine: Machine) -> float:

@@ -18,7 +18,8 @@ after:
 
 A transform on both sides of a tile is two one-dimensional ones, the first along rows, the second along columns, with
 a tile of vectors in between that stays in the first-level cache: so no more than a dozen values live in registers.
-What is done with the outputs (bias, residual, activation) is done before they are stored.
+What is done with the outputs (bias, residual, activation) is done before they are stored. A kernel that holds both
+transforms and the contraction between them takes a block of tiles at a time through all three: see `blocks`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,14 @@
 """A whole convolution in one kernel: input transform, contraction and output transform, block after block of tiles.
 
-A block is a few rows of tiles: as many as keep what lies between the three in the second-level cache. Every thread has
-a place of its own for that, and uses it for all its blocks.
+before: linalg.winograd_input_transform ... ins(%x) outs(%v : memref<6x6x14x14x1x64xf32>)
+        linalg.generic ... ins(%v, %u) outs(%m : memref<6x6x14x14x1x64xf32>) attrs = {lamina.block_rows = 1 : i64} ...
+        linalg.winograd_output_transform ... ins(%m) outs(%y)
+after:  affine.parallel (%thread) = (0) to (2) {
+          %v1 = memref.subview %v[...]    %m1 = memref.subview %m[...]      // this thread's part of each
+          affine.for %block = ... { input tiles to %v1; products of %v1 and %u to %m1; output tiles from %m1 }
+
+A block is a few rows of tiles: as many as keep what lies between the three in the second-level cache. A thread uses the
+same place for all its blocks; the rest of %v and %m is never touched.
 """
 
 from __future__ import annotations

@@ -130,6 +130,24 @@ def test_enough_work_for_threads():
     check(Case((5, 32, 12, 12), 33, after=("bias", "Relu")), 2, threads=1)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case((1, 40, 45, 46), 41, after=("bias", "Relu")),
+        Case((3, 24, 30, 57), 40, (0, 1, 2, 1), ("Add", "Relu")),
+        Case((2, 48, 28, 60), 48, after=("Relu", "Add")),
+    ],
+)
+def test_blocks(case: Case, threads: int):
+    """Enough tiles for blocks that go through all three steps in one kernel."""
+    w = np.zeros((case.filters, case.shape[1], 3, 3), np.float32)
+    options = Options(threads=threads, winograd=4)
+    program = lamina.lower(lamina.import_onnx(model(case, w, w[:, 0, 0, 0])), "linalg", options=options)
+    assert "lamina.block_rows" in str(program)
+    check(case, 4, threads=threads)
+
+
 def test_what_is_not_finite_stays_so():
     case = Case((1, 8, 12, 12), 8)
     x = np.ones(case.shape, np.float32)
