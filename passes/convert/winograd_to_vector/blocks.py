@@ -30,7 +30,6 @@ from ..contraction_to_vector import default_schedule, panel_lanes
 from ..contraction_to_vector.analysis import Contraction, Kernel, analyse_contraction
 from ..contraction_to_vector.emit import Cover, write_tiles
 from ..contraction_to_vector.loops import D, Loops
-from ..contraction_to_vector.schedule import SMALL
 from .input_tiles import InputTiles
 from .output_tiles import OutputTiles
 from .tiles import Index
@@ -52,7 +51,7 @@ def write_blocks(
     cover = Cover(0, inputs.tile_rows, rows)
     total = cover.tiles * inputs.batch  # blocks
     fits = rows * machine.cores <= inputs.tile_rows * inputs.batch  # every thread's place for a block
-    cores = machine.cores if fits and inputs.work >= SMALL else 1
+    cores = machine.cores if fits and inputs.work >= machine.worth_forking else 1
     contraction = _of_a_block(analyse_contraction(op), rows)
     strides = [contraction.a.form.coefficients, contraction.c.form.coefficients]
     inputs.tile_strides, outputs.tile_strides = ((*s[:4], 0, 1) for s in strides)
@@ -63,11 +62,11 @@ def write_blocks(
     def block(number: SSAValue) -> None:
         """One block of one image."""
         image = code.index(D(0) // cover.tiles, number) if inputs.batch > 1 else None
-        first = code.index(cover.start(D(0) % cover.tiles if inputs.batch > 1 else D(0)), number)
+        first = cover.start(code, code.index(D(0) % cover.tiles, number) if inputs.batch > 1 else number)
         _rows(code, rows, first, lambda row, place: inputs.row(image, row, None, place))
         flats = {contraction.a.value: inputs.tiles, contraction.b.value: right, contraction.c.value: outputs.tiles}
         alone = replace(machine, cores=1)
-        write_tiles(kernel, code, flats, default_schedule(contraction, alone), panel_lanes(contraction, machine), alone)
+        write_tiles(kernel, code, flats, default_schedule(kernel, alone), panel_lanes(contraction, machine), alone)
         _rows(code, rows, first, lambda row, place: outputs.row(image, row, None, place))
 
     def share(thread: Index) -> None:
@@ -110,7 +109,7 @@ def _of_a_block(contraction: Contraction, rows: int) -> Contraction:
     )
 
 
-def _rows(code: Loops, rows: int, first: SSAValue, body: Callable[[Index, Index], None]) -> None:
+def _rows(code: Loops, rows: int, first: Index, body: Callable[[Index, Index], None]) -> None:
     """`body(row of the image, row of the block)` for the rows of tiles of a block."""
 
     def once(place: Index) -> None:
