@@ -84,6 +84,16 @@ def _never_meet(left: Linear, right: Linear) -> bool:
     return one is not None and other is not None and (one[1] < other[0] or other[1] < one[0])
 
 
+def kept_apart(first: MemoryAccess, second: MemoryAccess, one: SSAValue, other: SSAValue) -> bool:
+    """Whether a subscript that knows the loop variable, `one` in the first and `other` in the second, never meets."""
+    if first.memref is not second.memref or first.subscripts is None or second.subscripts is None:
+        return False
+    return any(
+        a is not None and b is not None and one in a.terms and other in b.terms and _never_meet(a, b)
+        for a, b in zip(first.subscripts, second.subscripts, strict=True)
+    )
+
+
 def _interval(form: Linear) -> tuple[int, int] | None:
     """The least and greatest value; None when a variable's range is not known."""
     low = high = form.constant

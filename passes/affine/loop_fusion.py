@@ -11,26 +11,32 @@ Before:
     }
 
 Two loops are fused when no dependence between them would be turned round, when a loop that could run in parallel
-still can, and when they touch a common buffer. What stands between them moves out of the way if it may. Inner
+still can, and when they touch a common buffer: not where their variables keep them in different parts of it, as the
+parts of a concatenation, and not if more would be stored than STREAMS places, so that the time this takes grows with
+the number of loops alone. What stands between them moves out of the way if it may. Inner
 loops follow, so that a row kernel becomes one loop over rows with few loops over columns; stored values are handed
 on in registers, and buffers that are then never read disappear.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import is_side_effect_free
 
 from ...dialects.affine import ForOp, YieldOp
-from .accesses import accesses
-from .dependence import fusion_orders, is_parallel
+from .accesses import MemoryAccess, accesses
+from .dependence import fusion_orders, is_parallel, kept_apart
 from .loops import erase, functions
 from .scalar_replacement import forward_stores, remove_dead_stores
+
+
+STREAMS = 24
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ def try_fuse(first: ForOp, second: ForOp) -> ForOp | None:
     if bounds is None or bounds != second.constant_bounds():
         return None
     left, right = accesses(first.body.block.ops), accesses(second.body.block.ops)
-    if {a.root for a in left}.isdisjoint(a.root for a in right):
+    if sum(a.writes for a in (*left, *right)) > STREAMS or not _share(first, second, left, right):
         return None
     turned, carried = fusion_orders(first, second, left, right)
     if turned or (carried and (is_parallel(first) or is_parallel(second))):
@@ -88,6 +94,18 @@ def try_fuse(first: ForOp, second: ForOp) -> ForOp | None:
         op.detach()
         _insert(op, second, before=False)
     return _merge(first, second)
+
+
+def _share(first: ForOp, second: ForOp, left: Sequence[MemoryAccess], right: Sequence[MemoryAccess]) -> bool:
+    """Whether the loops touch a common buffer, and not just parts that their variables keep apart."""
+    known: dict[SSAValue, list[MemoryAccess]] = {}
+    for access in left:
+        known.setdefault(access.root, []).append(access)
+    return any(
+        not kept_apart(other, access, first.variable, second.variable)
+        for access in right
+        for other in known.get(access.root, ())
+    )
 
 
 def _insert(op: Operation, anchor: Operation, *, before: bool) -> None:

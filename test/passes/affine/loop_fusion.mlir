@@ -105,3 +105,46 @@ func.func @needs_result(%x: memref<33xf32>, %y: memref<33xf32>) {
   }
   func.return
 }
+
+// The parts of a concatenation share a buffer, but the loops' own variable keeps them apart: nothing to gain.
+// CHECK-LABEL: func.func @parts
+// CHECK: affine.for %{{.*}} = 0 to 4 {
+// CHECK: affine.for %{{.*}} = 0 to 4 {
+func.func @parts(%x: memref<4x8xf32>, %y: memref<4x8xf32>, %z: memref<8x8xf32>) {
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to 8 {
+      %v = affine.load %x[%i, %j] : memref<4x8xf32>
+      affine.store %v, %z[%i, %j] : memref<8x8xf32>
+    }
+  }
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to 8 {
+      %v = affine.load %y[%i, %j] : memref<4x8xf32>
+      affine.store %v, %z[%i + 4, %j] : memref<8x8xf32>
+    }
+  }
+  func.return
+}
+
+// Along the last dimension the parts lie in the same rows: one loop over rows, one after the other in each.
+// CHECK-LABEL: func.func @parts_of_rows
+// CHECK: affine.for %[[I:.*]] = 0 to 4 {
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 8 {
+// CHECK: }
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 8 {
+// CHECK-NEXT: affine.load %y[%[[I]], %{{.*}}]
+func.func @parts_of_rows(%x: memref<4x8xf32>, %y: memref<4x8xf32>, %z: memref<4x16xf32>) {
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to 8 {
+      %v = affine.load %x[%i, %j] : memref<4x8xf32>
+      affine.store %v, %z[%i, %j] : memref<4x16xf32>
+    }
+  }
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to 8 {
+      %v = affine.load %y[%i, %j] : memref<4x8xf32>
+      affine.store %v, %z[%i, %j + 8] : memref<4x16xf32>
+    }
+  }
+  func.return
+}
