@@ -12,6 +12,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from ....dialects import affine, memref, vector
 from ....dialects.affine.linear_forms import is_linear, memref_shape, row_major_strides
 from ..dependence import carries_dependence
+from .selection import Selection, find_selection
 
 Kind = vector.CombiningKindFlag
 
@@ -64,6 +65,7 @@ class Plan:
     trips: int
     element_bytes: int
     reductions: tuple[Reduction, ...]
+    selection: Selection | None = None  # or, instead, this
     steps: dict[Operation, int] = field(default_factory=dict[Operation, int])  # elements per round, by access
     idempotent: bool = True  # a round may run twice
     cost: int = 0  # ops per round
@@ -73,6 +75,11 @@ class Plan:
     def body(self) -> Block:
         """What one round does."""
         return self.loop.body.block
+
+    @property
+    def carries(self) -> bool:
+        """Whether rounds hand something on."""
+        return bool(self.reductions) or self.selection is not None
 
     @property
     def index(self) -> SSAValue:
@@ -129,7 +136,8 @@ def analyse(loop: affine.ForOp, *, gathers: bool = False) -> Plan:
     trips = trip_count(loop)
     if trips is None or trips < 2:
         raise NotVectorizable("too few rounds, or not known how many")
-    plan = Plan(loop, trips, 0, reductions(loop))
+    selection = find_selection(loop)
+    plan = Plan(loop, trips, 0, () if selection is not None else reductions(loop), selection)
     plan.varying.update(plan.body.args)
     stored: list[affine.StoreOp] = []
     loaded: list[affine.LoadOp | memref.LoadOp] = []
@@ -166,7 +174,7 @@ def analyse(loop: affine.ForOp, *, gathers: bool = False) -> Plan:
         raise NotVectorizable("no data")
     if uneven and not gathers and plan.cost < 4 * uneven:
         raise NotVectorizable("gathering costs more than the vectors save")
-    if not stored and not plan.reductions:
+    if not stored and not plan.carries:
         raise NotVectorizable("it does nothing")
     return plan
 

@@ -74,16 +74,14 @@ def vectorise(plan: Plan, machine: Machine) -> None:
     if whole:
         totals = main_loop(plan, builder, width, whole * width, totals)
     if rest:
-        overlap = plan.idempotent and not plan.reductions and whole > 0
+        overlap = plan.idempotent and not plan.carries and whole > 0
         size = width if overlap else 1 << (rest - 1).bit_length()
         at = index_at(plan, builder, plan.trips - size if overlap else whole * width)
         mask = None
         if not overlap and size != rest:
             mask = builder.insert(vector.ConstantMaskOp(rest, size)).result
-        sums = Round(plan, builder, at, size, mask).run([neutral_vector(builder, r, size) for r in plan.reductions])
-        totals = [
-            reduce(builder, r, total, value) for r, value, total in zip(plan.reductions, sums, totals, strict=True)
-        ]
+        sums = Round(plan, builder, at, size, mask).run(start_lanes(plan, builder, totals, size))
+        totals = combine_lanes(plan, builder, totals, sums)
     locate(loop, before)
     for result, total in zip(loop.results, totals, strict=True):
         result.replace_all_uses_with(total)
@@ -105,7 +103,7 @@ def locate(loop: affine.ForOp, before: Operation | None) -> None:
 def main_loop(plan: Plan, builder: Builder, width: int, extent: int, totals: Sequence[SSAValue]) -> list[SSAValue]:
     """The whole vectors; returns what the reductions came to."""
     loop = plan.loop
-    inits = [neutral_vector(builder, reduction, width) for reduction in plan.reductions]
+    inits = start_lanes(plan, builder, totals, width)
     block = Block(arg_types=[IndexType(), *(init.type for init in inits)])
     inside = Builder(InsertPoint.at_end(block))
     sums = Round(plan, inside, block.args[0], width, None).run(block.args[1:])
@@ -123,7 +121,41 @@ def main_loop(plan: Plan, builder: Builder, width: int, extent: int, totals: Seq
         width,
     )
     builder.insert(new)
-    return [reduce(builder, r, t, v) for r, v, t in zip(plan.reductions, new.results, totals, strict=True)]
+    return combine_lanes(plan, builder, totals, new.results)
+
+
+def start_lanes(plan: Plan, builder: Builder, totals: Sequence[SSAValue], width: int) -> list[SSAValue]:
+    """What lanes carry at first: what changes nothing, or the best so far, which may be chosen again."""
+    if plan.selection is None:
+        return [neutral_vector(builder, reduction, width) for reduction in plan.reductions]
+    types = [VectorType(total.type, [width]) for total in totals]
+    return [builder.insert(vector.BroadcastOp(t, type_)).vector for t, type_ in zip(totals, types, strict=True)]
+
+
+def combine_lanes(
+    plan: Plan, builder: Builder, totals: Sequence[SSAValue], lanes: Sequence[SSAValue]
+) -> list[SSAValue]:
+    """`totals` combined with all lanes."""
+    if plan.selection is None:
+        return [reduce(builder, r, t, v) for r, v, t in zip(plan.reductions, lanes, totals, strict=True)]
+    values = list(lanes)
+    while (width := lane_count(values[0])) > 1:
+        half = width // 2
+        low = [shuffle(builder, v, v, range(half)) for v in values]
+        high = [shuffle(builder, v, v, range(half, width)) for v in values]
+        widener = vector.Widener(builder, half)
+        widener.values.update(zip(plan.selection.carried, low, strict=True))
+        widener.values.update(zip(plan.selection.elements, high, strict=True))
+        for op in plan.selection.ops:
+            widener.widen(op)
+        values = [widener.value(v) for v in plan.selection.chosen]
+    return [builder.insert(vector.ExtractOp(v, [0], t.type)).result for v, t in zip(values, totals, strict=True)]
+
+
+def lane_count(value: SSAValue) -> int:
+    """How many lanes a vector has."""
+    assert isinstance(value.type, VectorType)
+    return value.type.get_shape()[0]
 
 
 def index_at(plan: Plan, builder: Builder, offset: int) -> SSAValue:
@@ -315,7 +347,8 @@ def shuffle(builder: Builder, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> 
     """The elements of `a` followed by those of `b` that the mask names."""
     assert isinstance(a.type, VectorType)
     numbers = DenseArrayBase.from_list(i64, list(mask))
-    return builder.insert(vector.ShuffleOp(a, b, numbers, result_type=a.type)).result
+    type_ = VectorType(a.type.element_type, [len(mask)])
+    return builder.insert(vector.ShuffleOp(a, b, numbers, result_type=type_)).result
 
 
 def splat(builder: Builder, value: FloatAttr | IntegerAttr, type_: Attribute) -> SSAValue:

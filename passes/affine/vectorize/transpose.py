@@ -83,7 +83,7 @@ def constant_range(loop: affine.ForOp | affine.ParallelOp) -> tuple[int, int] | 
 
 def fits(plan: Plan, turned: Sequence[Operation], outer: SSAValue) -> bool:
     """Whether the uneven loads are contiguous along the outer loop, of 4-byte elements, and all may run twice."""
-    if plan.reductions or not plan.idempotent or plan.element_bytes != 4:
+    if plan.carries or not plan.idempotent or plan.element_bytes != 4:
         return False
     return all(
         isinstance(op, affine.LoadOp) and step_of(op.memref, op.map.data, tuple(op.indices), outer) == 1

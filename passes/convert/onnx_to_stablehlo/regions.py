@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import AnyFloat, TensorType
 from xdsl.ir import Attribute, Block, Region
 
 from ....dialects import stablehlo as hlo
@@ -24,7 +24,10 @@ def compare_region(elements: list[Attribute], direction: str) -> Region:
 
 
 def best_of_pairs(element: Attribute, index: Attribute, direction: str, *, last: bool) -> Region:
-    """((a, i), (b, j)) -> the pair whose value is first under `direction`; of equals the lower index, or the higher."""
+    """((a, i), (b, j)) -> the pair whose value is first under `direction`; of equals the lower index, or the higher.
+
+    NaN comes first, and all NaN are equal.
+    """
     types = [TensorType(element, []), TensorType(index, [])]
     block = Block(arg_types=[*types, *types])
     a, i, b, j = block.args
@@ -33,6 +36,14 @@ def best_of_pairs(element: Attribute, index: Attribute, direction: str, *, last:
     earlier = hlo.CompareOp(i, j, comparison_direction="GT" if last else "LT")
     tie = hlo.AndOp(equal, earlier)
     first = hlo.OrOp(better, tie)
+    block.add_ops([better, equal, earlier, tie, first])
+    if isinstance(element, AnyFloat):
+        a_is_nan = hlo.CompareOp(a, a, comparison_direction="NE")
+        b_is_not = hlo.CompareOp(b, b, comparison_direction="EQ")
+        wins = hlo.OrOp(b_is_not, earlier)
+        alone = hlo.AndOp(a_is_nan, wins)
+        first = hlo.OrOp(first, alone)
+        block.add_ops([a_is_nan, b_is_not, wins, alone, first])
     value, place = hlo.SelectOp(first, a, b), hlo.SelectOp(first, i, j)
-    block.add_ops([better, equal, earlier, tie, first, value, place, hlo.ReturnOp([value, place])])
+    block.add_ops([value, place, hlo.ReturnOp([value, place])])
     return Region(block)

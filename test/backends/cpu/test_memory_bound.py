@@ -54,3 +54,15 @@ def test_pooling_by_two(size: int):
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
     windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(2, 3))[:, :, ::2, ::2]
     np.testing.assert_array_equal(got, windows.max((-1, -2)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 31, 32, 33, 100, 131])
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("last", [0, 1])
+def test_arg_max(n: int, op: str, last: int):
+    x = RNG.integers(-3, 4, (40, n)).astype(np.float32)  # with many ties
+    x[1, n // 2], x[2, 0], x[3], x[4] = np.nan, -np.inf, -np.inf, np.nan
+    got = run(op, x, kind=7, axis=1, keepdims=0, select_last_index=last)
+    choose = np.argmax if op == "ArgMax" else np.argmin
+    want = n - 1 - choose(x[:, ::-1], axis=1) if last else choose(x, axis=1)
+    np.testing.assert_array_equal(got, want)

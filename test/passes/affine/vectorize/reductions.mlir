@@ -40,3 +40,50 @@ func.func @two(%x: memref<64xf32>, %y: memref<2xf32>) {
   affine.store %s, %y[1] : memref<2xf32>
   func.return
 }
+
+// An arg max in any order: each lane keeps its best, which are compared by halves.
+// CHECK-LABEL: func.func @argmax
+// CHECK: %[[R:.*]], %[[P:.*]] = affine.for %{{.*}} = 0 to 64 step {{.*}} -> (vector<[[W:.*]]xf32>, vector<[[W]]xi32>) {
+// CHECK: vector.shuffle %[[R]], %[[R]]
+// CHECK: arith.cmpf
+// CHECK: %[[M:.*]] = vector.extract %{{.*}}[0] : f32 from vector<1xf32>
+// CHECK: affine.store %[[M]], %v[]
+func.func @argmax(%x: memref<64xf32>, %low: f32, %none: i32, %v: memref<f32>, %p: memref<i32>) {
+  %m, %n = affine.for %j = 0 to 64 iter_args(%a = %low, %i = %none) -> (f32, i32) {
+    %b = affine.load %x[%j] : memref<64xf32>
+    %k = arith.index_cast %j : index to i32
+    %more = arith.cmpf ogt, %a, %b : f32
+    %same = arith.cmpf oeq, %a, %b : f32
+    %nan = arith.cmpf une, %a, %a : f32
+    %number = arith.cmpf oeq, %b, %b : f32
+    %earlier = arith.cmpi slt, %i, %k : i32
+    %tie = arith.andi %same, %earlier : i1
+    %either = arith.ori %number, %earlier : i1
+    %alone = arith.andi %nan, %either : i1
+    %best = arith.ori %more, %tie : i1
+    %keep = arith.ori %best, %alone : i1
+    %value = arith.select %keep, %a, %b : f32
+    %place = arith.select %keep, %i, %k : i32
+    affine.yield %value, %place : f32, i32
+  }
+  affine.store %m, %v[] : memref<f32>
+  affine.store %n, %p[] : memref<i32>
+  func.return
+}
+
+// Of equals the one that comes last: that depends on the order, so rounds stay one after another.
+// CHECK-LABEL: func.func @last_of_equals
+// CHECK: affine.for %{{.*}} = 0 to 64 iter_args(%{{.*}} = %low, %{{.*}} = %none) -> (f32, i32) {
+func.func @last_of_equals(%x: memref<64xf32>, %low: f32, %none: i32, %v: memref<f32>, %p: memref<i32>) {
+  %m, %n = affine.for %j = 0 to 64 iter_args(%a = %low, %i = %none) -> (f32, i32) {
+    %b = affine.load %x[%j] : memref<64xf32>
+    %k = arith.index_cast %j : index to i32
+    %keep = arith.cmpf ogt, %a, %b : f32
+    %value = arith.select %keep, %a, %b : f32
+    %place = arith.select %keep, %i, %k : i32
+    affine.yield %value, %place : f32, i32
+  }
+  affine.store %m, %v[] : memref<f32>
+  affine.store %n, %p[] : memref<i32>
+  func.return
+}
