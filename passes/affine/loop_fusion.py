@@ -35,7 +35,6 @@ from .dependence import fusion_orders, is_parallel, kept_apart
 from .loops import erase, functions
 from .scalar_replacement import forward_stores, remove_dead_stores
 
-
 STREAMS = 24
 
 

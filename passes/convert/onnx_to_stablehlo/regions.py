@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import cast
+
 from xdsl.dialects.builtin import AnyFloat, TensorType
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects import stablehlo as hlo
 
@@ -16,34 +19,67 @@ def replace_region(element: Attribute) -> Region:
 
 
 def compare_region(elements: list[Attribute], direction: str) -> Region:
-    """Orders tuples by their first component: (a0, b0, a1, b1, ...) -> a0 `direction` b0, floats in total order."""
+    """Orders tuples by their first component: (a0, b0, a1, b1, ...) -> a0 `direction` b0.
+
+    NaN is more than anything else, and all NaN are equal.
+    """
     block = Block(arg_types=[TensorType(element, []) for element in elements for _ in range(2)])
-    compared = hlo.CompareOp(block.args[0], block.args[1], comparison_direction=direction)
-    block.add_ops([compared, hlo.ReturnOp([compared])])
+    a, b = block.args[:2]
+    compared = hlo.CompareOp(a, b, comparison_direction=direction)
+    block.add_op(compared)
+    result = compared.results[0]
+    if isinstance(elements[0], AnyFloat):
+        more, less = (a, b) if direction == "GT" else (b, a)
+        nan = hlo.CompareOp(more, more, comparison_direction="NE")
+        number = hlo.CompareOp(less, less, comparison_direction="EQ")
+        alone = hlo.AndOp(nan.results[0], number.results[0])
+        either = hlo.OrOp(result, alone.results[0])
+        block.add_ops([nan, number, alone, either])
+        result = either.results[0]
+    block.add_op(hlo.ReturnOp([result]))
     return Region(block)
 
 
-def best_of_pairs(element: Attribute, index: Attribute, direction: str, *, last: bool) -> Region:
+def best_of_pairs(
+    element: Attribute, index: Attribute, direction: str, *, last: bool = False, nan_first: bool = True
+) -> Region:
     """((a, i), (b, j)) -> the pair whose value is first under `direction`; of equals the lower index, or the higher.
 
-    NaN comes first, and all NaN are equal.
+    NaN comes first, or last, and all NaN are equal.
     """
     types = [TensorType(element, []), TensorType(index, [])]
     block = Block(arg_types=[*types, *types])
     a, i, b, j = block.args
-    better = hlo.CompareOp(a, b, comparison_direction=direction)
-    equal = hlo.CompareOp(a, b, comparison_direction="EQ")
-    earlier = hlo.CompareOp(i, j, comparison_direction="GT" if last else "LT")
-    tie = hlo.AndOp(equal, earlier)
-    first = hlo.OrOp(better, tie)
-    block.add_ops([better, equal, earlier, tie, first])
-    if isinstance(element, AnyFloat):
-        a_is_nan = hlo.CompareOp(a, a, comparison_direction="NE")
-        b_is_not = hlo.CompareOp(b, b, comparison_direction="EQ")
-        wins = hlo.OrOp(b_is_not, earlier)
-        alone = hlo.AndOp(a_is_nan, wins)
-        first = hlo.OrOp(first, alone)
-        block.add_ops([a_is_nan, b_is_not, wins, alone, first])
-    value, place = hlo.SelectOp(first, a, b), hlo.SelectOp(first, i, j)
-    block.add_ops([value, place, hlo.ReturnOp([value, place])])
+
+    def emit(op: Operation) -> SSAValue:
+        block.add_op(op)
+        return op.results[0]
+
+    first = is_first(emit, (a, i), (b, j), direction, last=last, nan_first=nan_first)
+    block.add_op(hlo.ReturnOp([emit(hlo.SelectOp(first, a, b)), emit(hlo.SelectOp(first, i, j))]))
     return Region(block)
+
+
+def is_first(
+    emit: Callable[[Operation], SSAValue],
+    one: tuple[SSAValue, SSAValue],
+    other: tuple[SSAValue, SSAValue],
+    direction: str,
+    *,
+    last: bool = False,
+    nan_first: bool = True,
+) -> SSAValue:
+    """Whether the pair (value, index) `one` comes before `other`; elementwise."""
+
+    def compare(x: SSAValue, y: SSAValue, how: str) -> SSAValue:
+        return emit(hlo.CompareOp(x, y, comparison_direction=how))
+
+    (a, i), (b, j) = one, other
+    earlier = compare(i, j, "GT" if last else "LT")
+    tie = emit(hlo.AndOp(compare(a, b, "EQ"), earlier))
+    found = emit(hlo.OrOp(compare(a, b, direction), tie))
+    if isinstance(cast("TensorType[Attribute]", a.type).element_type, AnyFloat):
+        nan, number = (a, b) if nan_first else (b, a)
+        wins = emit(hlo.OrOp(compare(number, number, "EQ"), earlier))
+        found = emit(hlo.OrOp(found, emit(hlo.AndOp(compare(nan, nan, "NE"), wins))))
+    return found

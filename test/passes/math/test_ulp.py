@@ -1,0 +1,106 @@
+"""The errors that docs/math.md states, over all of f32: a dense sample of the bit patterns, one in 17 when slow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Kernel = Callable[..., None]
+SIZE = 1 << 22
+PAGE = Path(__file__).parents[3] / "docs" / "math.md"
+FUNCTIONS: dict[str, Callable[[Array], Array]] = {
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "cbrt": np.cbrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+}
+
+
+def text(name: str, type_: str) -> str:
+    """`math.name` on vectors."""
+    return f"""
+    func.func public @kernel(%x: memref<{SIZE}x{type_}>, %y: memref<{SIZE}x{type_}>) {{
+      affine.for %i = 0 to {SIZE} step 8 {{
+        %a = affine.vector_load %x[%i] : memref<{SIZE}x{type_}>, vector<8x{type_}>
+        %b = math.{name} %a : vector<8x{type_}>
+        affine.vector_store %b, %y[%i] : memref<{SIZE}x{type_}>, vector<8x{type_}>
+      }}
+      func.return
+    }}"""
+
+
+def worst(name: str, stride: int, kernel: Kernel) -> tuple[float, float]:
+    """The largest error in ulp, and where; infinite where NaN, infinities or the sign of zero are wrong."""
+    most, where = 0.0, 0.0
+    for first in range(0, 1 << 32, SIZE * stride):
+        bits = np.arange(first, min(first + SIZE * stride, 1 << 32), stride, dtype=np.uint64).astype(np.uint32)
+        x = np.resize(bits, SIZE).view(np.float32)
+        got = np.zeros_like(x)
+        kernel(text(name, "f32"), "math-expand", [x, got])
+        with np.errstate(all="ignore"):
+            wide = x.astype(np.float64)
+            if name == "erf":
+                want = np.zeros_like(wide)
+                kernel(text(name, "f64"), "math-expand", [wide, want])
+            else:
+                want = FUNCTIONS[name](wide)
+            rounded = want.astype(np.float32)
+            error = np.abs(got - want) / np.spacing(np.abs(rounded)).astype(np.float64)
+        same = (got == rounded) & (np.signbit(got) == np.signbit(rounded)) | np.isnan(got) & np.isnan(rounded)
+        error = np.where(same, np.minimum(np.nan_to_num(error), 0.5), error)
+        broken = ~same & (~np.isfinite(got) | (got == 0) & (rounded == 0))
+        # the largest finite number beside infinity is one ulp off
+        edge = np.isinf(got) ^ np.isinf(rounded)
+        near = edge & ~np.isnan(got) & (np.minimum(np.abs(got), np.abs(rounded)) > np.float32(3.402823e38))
+        error = np.where(near, 1.0, np.where(broken, np.inf, error))
+        place = int(np.argmax(error))
+        if error[place] > most:
+            most, where = float(error[place]), float(x[place])
+    return most, where
+
+
+def documented() -> dict[str, float]:
+    """Function and stated bound, from the table of the page."""
+    rows = re.findall(r"^\| `math\.(\w+)` \| ([\d.]+) \|", PAGE.read_text(), re.MULTILINE)
+    return {name: float(bound) for name, bound in rows}
+
+
+def test_the_page_names_every_function():
+    assert set(documented()) == {*FUNCTIONS, "erf"}
+    assert max(documented().values()) <= 4
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "erf"])
+def test_errors_are_as_documented(name: str, kernel: Kernel):
+    error, where = worst(name, 1021, kernel)
+    assert error <= documented()[name], f"{name}({where!r}): {error:.3f} ulp"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*FUNCTIONS, "erf"])
+def test_errors_are_as_documented_densely(name: str, kernel: Kernel):
+    error, where = worst(name, 17, kernel)
+    assert error <= documented()[name], f"{name}({where!r}): {error:.3f} ulp"
