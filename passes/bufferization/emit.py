@@ -319,15 +319,23 @@ class Emitter(ABC):
 
     def _concat(self, op: ConcatOp, plan: BlockPlan) -> None:
         target = self.home(plan, op.result, op)
-        dim, offset = op.dim.value.data, 0
-        for source in op.inputs:
-            type_ = source.type
-            assert isinstance(type_, TensorType)
-            sizes = type_.get_shape()
-            offsets = [offset if i == dim else 0 for i in range(len(sizes))]
-            self.copy(self.buffer(source, op), self.subview(target, offsets, sizes, [1] * len(sizes), op), op)
-            offset += sizes[dim]
+        for source, offsets, sizes in parts_of(op):
+            self._put(source, target, offsets, sizes, op, plan)
         self.dead.append(op)
+
+    def _put(
+        self,
+        source: SSAValue,
+        target: SSAValue,
+        offsets: Sequence[int],
+        sizes: Sequence[int],
+        at: Operation,
+        plan: BlockPlan,
+    ) -> None:
+        """Copies a part into `target`, if it was not computed there."""
+        group = plan.group_of.get(source)
+        if group is None or group.home is None or not isinstance(group.home.owner, SubviewOp):
+            self.copy(self.buffer(source, at), self.subview(target, offsets, sizes, [1] * len(sizes), at), at)
 
     def _pad(self, op: PadOp, plan: BlockPlan) -> None:
         low, high = op.static_low.get_values(), op.static_high.get_values()
@@ -336,12 +344,10 @@ class Emitter(ABC):
         value = _padding_value(op)
         if isinstance(value.owner, Operation) and value.owner.parent is op.region.block:
             value = self.insert(value.owner.clone(), op).results[0]
-        source = self.buffer(op.source, op)
         target = self.home(plan, op.result, op)
-        assert isinstance(op.source.type, TensorType)
-        sizes = op.source.type.get_shape()
-        self.fill_border(value, target, low, sizes, op)
-        self.copy(source, self.subview(target, low, sizes, [1] * len(sizes), op), op)
+        [(source, offsets, sizes)] = parts_of(op)
+        self.fill_border(value, target, offsets, sizes, op)
+        self._put(source, target, offsets, sizes, op, plan)
         self.dead.append(op)
 
     def _from_elements(self, op: FromElementsOp, plan: BlockPlan) -> None:
@@ -370,6 +376,23 @@ def copy_generic(source: SSAValue, target: SSAValue) -> GenericOp:
     block.add_op(LinalgYieldOp(block.args[0]))
     identity = AffineMap.identity(rank)
     return GenericOp.of([source], [target], [identity, identity], ["parallel"] * rank, Region(block))
+
+
+def parts_of(op: ConcatOp | PadOp) -> list[tuple[SSAValue, list[int], list[int]]]:
+    """What an op puts together: each part with its offsets in the result, and its sizes."""
+    found: list[tuple[SSAValue, list[int], list[int]]] = []
+    offset = 0
+    for source in op.inputs if isinstance(op, ConcatOp) else [op.source]:
+        type_ = source.type
+        assert isinstance(type_, TensorType)
+        sizes = list(type_.get_shape())
+        if isinstance(op, PadOp):
+            found.append((source, list(op.static_low.get_values()), sizes))
+            continue
+        dim = op.dim.value.data
+        found.append((source, [offset if i == dim else 0 for i in range(len(sizes))], sizes))
+        offset += sizes[dim]
+    return found
 
 
 def static_slice(op: ExtractSliceOp | InsertSliceOp) -> tuple[list[int], list[int], list[int]]:

@@ -14,11 +14,12 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.diagnostics import LaminaError
+from ...dialects.linalg import FillOp, GenericOp
 from ...dialects.memref import AllocaOp, StoreOp
 from ...dialects.scf import ForOp
 from ...dialects.scf import YieldOp as ScfYieldOp
-from ...dialects.tensor import ExtractOp, InsertOp
-from .emit import Emitter, copy_generic
+from ...dialects.tensor import ConcatOp, ExtractOp, InsertOp, PadOp
+from .emit import Emitter, copy_generic, parts_of
 from .groups import BlockPlan, Group, destinations
 from .layout import ALIGNMENT, SCRATCH, STACK_LIMIT, byte_size, memref_type
 
@@ -44,6 +45,7 @@ class KernelEmitter(Emitter):
         self._convert_arguments(arguments)
         plan = BlockPlan(self.block, undefined)
         homes = self._place_results(plan, terminator, [self.buffers[dst] for dst in undefined])
+        self._place_parts(plan)
         self._place_intermediates(plan, homes)
         self.rewrite(plan)
         for value, dst in zip(terminator.operands, undefined, strict=True):
@@ -76,6 +78,23 @@ class KernelEmitter(Emitter):
                 group.home = self.reshaped(target, group.type.get_shape(), first)
                 homes[target].append(group)
         return homes
+
+    def _place_parts(self, plan: BlockPlan) -> None:
+        """Lets what is only computed to be concatenated or padded live in its part of the result."""
+        first = self.block.first_op
+        assert first is not None
+        for op in self.block.ops:
+            if not isinstance(op, ConcatOp | PadOp):
+                continue
+            whole = plan.group_of[op.result]
+            for value, offsets, sizes in parts_of(op):
+                group = plan.group_of.get(value)
+                if group is None or not _is_for(group, value, op):
+                    continue
+                if whole.home is None:
+                    whole.home = self.allocate(memref_type(whole.type), op)
+                group.home = self.subview(whole.home, offsets, sizes, [1] * len(sizes), first)
+                whole.first = min(whole.first, group.first)
 
     def _place_intermediates(self, plan: BlockPlan, homes: dict[SSAValue, list[Group]]) -> None:
         """Lets intermediates use a destination's memory while its result is not there yet."""
@@ -182,6 +201,19 @@ class KernelEmitter(Emitter):
         properties.pop("res_attrs", None)
         if isinstance(properties.get("arg_attrs"), ArrayAttr):
             properties["arg_attrs"] = ArrayAttr([DictionaryAttr({}) for _ in self.block.args])
+
+
+def _is_for(group: Group, value: SSAValue, op: Operation) -> bool:
+    """Whether all of a group's values lead to `value`, computed by structured ops in place, and that to `op` alone."""
+    return (
+        group.writable
+        and group.home is None
+        and group.copy_from is None
+        and value is group.values[-1]
+        and value.has_one_use()
+        and value.type == group.type
+        and all(isinstance(v.owner, GenericOp | FillOp) for v in group.values)
+    )
 
 
 def _apart(plan: BlockPlan, early: Group, late: Group) -> bool:

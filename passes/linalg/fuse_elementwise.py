@@ -10,7 +10,8 @@ that only moves elements is always taken in: by contractions too, whose operands
 they also widen the bfloat16 of their right operand themselves.
 One that computes is taken in by its only consumer, unless that would evaluate something expensive again and again; or
 by several, if it reads far less than it writes (a mask made of iotas). One that reads the result of a contraction
-stays its epilogue. Constant splats become scalars of the body.
+stays its epilogue. Constant splats become scalars of the body. What reads a concatenation reads its parts
+(`concat_parts`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from ...dialects.linalg import FillOp, GenericOp, YieldOp
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.linalg.views import linear_form, loop_ranges
 from ...dialects.tensor import CollapseShapeOp, ExpandShapeOp, ExtractOp
+from .concat_parts import distribute_over_parts
 from .contraction_layout import settle_layouts
 from .generic_inputs import (
     covers,
@@ -83,8 +85,7 @@ class FuseElementwise(ModulePass):
                     if not any(result.uses for result in current.results):
                         _erase(current)
                     else:
-                        fusion.take_in(current)
-                        before = current.prev_op
+                        before = fusion.take_in(current)
                 current = before
             settle_layouts(block)
 
@@ -130,15 +131,20 @@ class Fusion:
     def _continues_contraction(self, op: GenericOp) -> bool:
         return any(v in self.epilogues and _keeps_rows(op.maps[i]) for i, v in enumerate(op.inputs))
 
-    def take_in(self, consumer: GenericOp) -> None:
-        """Fuses producers into `consumer`, and theirs, until none may be."""
+    def take_in(self, consumer: GenericOp) -> Operation | None:
+        """Fuses producers into `consumer`, and theirs, until none may be; the op to go on with."""
         contraction = match_contraction(consumer)
         index = 0
         while index < len(consumer.inputs):
             if not self._take(consumer, index, contraction is not None):
                 index += 1
-        if contraction is None:
-            merge_equal_inputs(consumer)
+        if contraction is not None:
+            return consumer.prev_op
+        merge_equal_inputs(consumer)
+        after = consumer.next_op
+        if distribute_over_parts(consumer):
+            return after.prev_op if after is not None else None
+        return consumer.prev_op
 
     def _take(self, consumer: GenericOp, index: int, is_contraction: bool) -> bool:
         """One step at input `index`; whether there was something to do."""

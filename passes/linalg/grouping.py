@@ -121,13 +121,19 @@ def plan_groups(block: Block) -> Plan:
     """Groups of the ops of `block`, captures counted as uses. Ops left out stay where they are."""
     plan = Plan()
     depends: dict[SSAValue, int] = {}
+    parts: set[Operation] = set()  # elementwise ops that will join the concatenation or padding they are for
     for op in block.ops:
         used = operands_of(op)
         if isinstance(op, FillOp) and not is_sinkable(op):
             group = _begin(plan, op)
-        elif isinstance(op, _ROOTS):
-            group = _home(plan, op, used, depends) or _begin(plan, op)
+        elif isinstance(op, _ROOTS) and ((home := _home(plan, op, used, depends)) is not None or not _is_part(op)):
+            group = home or _begin(plan, op)
+            if isinstance(op, ConcatOp | PadOp):
+                _take_parts(plan, group, op, parts)
+                used = [v for member in group.members for v in operands_of(member)]
         else:
+            if isinstance(op, GenericOp):
+                parts.add(op)
             reach = max((depends.get(v, -1) for v in used), default=-1)
             depends.update(dict.fromkeys(op.results, reach))
             continue
@@ -136,6 +142,32 @@ def plan_groups(block: Block) -> Plan:
         for member in group.members:
             depends.update(dict.fromkeys(member.results, group.depends))
     return plan
+
+
+def _is_part(op: Operation) -> bool:
+    """Whether an op computes, element by element, what a concatenation or padding takes: in its place right away."""
+    if not isinstance(op, GenericOp) or not is_elementwise(op) or len(op.res) != 1 or not op.res[0].has_one_use():
+        return False
+    [use] = op.res[0].uses
+    return (
+        isinstance(use.operation, ConcatOp | PadOp)
+        and use.operation.parent is op.parent
+        and use.index < _parts(use.operation)
+    )
+
+
+def _parts(op: ConcatOp | PadOp) -> int:
+    return len(op.operands) if isinstance(op, ConcatOp) else 1
+
+
+def _take_parts(plan: Plan, group: Group, op: ConcatOp | PadOp, parts: set[Operation]) -> None:
+    """Puts what the op's parts are computed by before it into its group."""
+    for value in op.operands[: _parts(op)]:
+        owner = value.owner
+        if isinstance(owner, Operation) and owner in parts:
+            parts.remove(owner)
+            group.members.insert(len(group.members) - 1, owner)
+            plan.group_of[owner] = group
 
 
 def _owner(value: SSAValue) -> Operation:

@@ -84,3 +84,28 @@ def test_top_k(n: int, k: int, axis: int, largest: int):
     values, places = (v if axis else v.T for v in found)
     np.testing.assert_array_equal(places, order[:, :k])
     np.testing.assert_array_equal(values, np.take_along_axis(rows, order[:, :k], 1))
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((2, 5, 7), 1), ((3, 5, 9), 2), ((4, 3, 6), 0), ((1, 33, 7), 1)])
+def test_concatenation_between_elementwise_ops_and_padding(shape: tuple[int, ...], axis: int):
+    sizes = (3, 5, 6)
+    parts = [RNG.standard_normal([n if i == axis else s for i, s in enumerate(shape)]).astype(np.float32) for n in sizes]
+    parts[0].flat[0], parts[1].flat[-1] = np.nan, np.inf
+    total = [sum(sizes) if i == axis else 1 for i in range(3)]
+    scale = RNG.standard_normal(total).astype(np.float32)
+    pads = np.array([0, 0, 1, 0, 0, 2])
+    nodes = [
+        helper.make_node("Relu", ["a"], ["r"]),
+        helper.make_node("Concat", ["r", "b", "c"], ["k"], axis=axis),
+        helper.make_node("Mul", ["k", "s"], ["m"]),
+        helper.make_node("Neg", ["m"], ["n"]),
+        helper.make_node("Pad", ["n", "p"], ["y"]),
+    ]
+    inputs = [helper.make_tensor_value_info(name, 1, part.shape) for name, part in zip("abc", parts, strict=True)]
+    weights = [numpy_helper.from_array(scale, "s"), numpy_helper.from_array(pads, "p")]
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_tensor_value_info("y", 1, None)], weights)
+    whole = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
+    found: Any = lamina.compile(whole, threads=1, cache=False)(*parts)
+    got = found[0] if isinstance(found, (list, tuple)) else found
+    want = -np.concatenate([np.maximum(parts[0], 0), *parts[1:]], axis) * scale
+    np.testing.assert_array_equal(got, np.pad(want, ((0, 0), (0, 0), (1, 2))))

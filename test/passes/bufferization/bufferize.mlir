@@ -166,3 +166,23 @@ func.func public @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {
   func.return %y : tensor<4xf32>
 }
 func.func private @kernel(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+
+// -----
+
+// What is computed to be concatenated is computed in its place.
+// CHECK-LABEL: func.func private @in_place
+// CHECK: %[[P:.*]] = memref.subview %dst[0] [2] [1]
+// CHECK: linalg.generic {{.*}} ins(%x : memref<2xf32>) outs(%[[P]]
+// CHECK: math.exp
+// CHECK: linalg.generic {{.*}} ins(%y : memref<3xf32>)
+// CHECK-NOT: linalg.generic
+func.func private @in_place(%x: tensor<2xf32>, %y: tensor<3xf32>, %dst: tensor<5xf32>) -> tensor<5xf32> {
+  %t = tensor.empty() : tensor<2xf32>
+  %e = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : tensor<2xf32>) outs(%t : tensor<2xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %b = math.exp %a : f32
+    linalg.yield %b : f32
+  } -> tensor<2xf32>
+  %c = tensor.concat dim(0) %e, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<5xf32>
+  func.return %c : tensor<5xf32>
+}

@@ -131,3 +131,24 @@ func.func @epilogue_stays(%a: tensor<16x8xf32>, %b: tensor<8x32xf32>) -> tensor<
 // CHECK: linalg.generic
 // CHECK-NOT: arith.maximumf
 // CHECK: arith.addf
+
+// -----
+
+// What reads a concatenation reads its parts; of a constant, the first part reads the beginning.
+// CHECK-LABEL: func.func @parts
+// CHECK: %[[P:.*]] = linalg.generic {{.*}} ins(%a, %{{.*}} : tensor<4x2xf32>, tensor<2xf32>)
+// CHECK: %[[Q:.*]] = linalg.generic {indexing_maps = [{{.*}}, affine_map<(d0, d1) -> ((d1 + 2))>, {{.*}}ins(%b, %{{.*}} : tensor<4x3xf32>, tensor<5xf32>)
+// CHECK: %[[C:.*]] = tensor.concat dim(1) %[[P]], %[[Q]]
+// CHECK: func.return %[[C]]
+func.func @parts(%a: tensor<4x2xf32>, %b: tensor<4x3xf32>) -> tensor<4x5xf32> {
+  %scale = arith.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0]> : tensor<5xf32>
+  %c = tensor.concat dim(1) %a, %b : (tensor<4x2xf32>, tensor<4x3xf32>) -> tensor<4x5xf32>
+  %e = tensor.empty() : tensor<4x5xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}
+      ins(%c, %scale : tensor<4x5xf32>, tensor<5xf32>) outs(%e : tensor<4x5xf32>) {
+  ^bb0(%i: f32, %s: f32, %o: f32):
+    %m = arith.mulf %i, %s : f32
+    linalg.yield %m : f32
+  } -> tensor<4x5xf32>
+  func.return %y : tensor<4x5xf32>
+}
