@@ -15,6 +15,7 @@ from ....compiler.diagnostics import LaminaError
 from ....dialects.linalg import GenericOp
 
 UNROLL_LIMIT = 64  # iterations of a reduction that are written out
+ROWS_LIMIT = 16  # of one whose iterations read from as many rows: more streams than that get in each other's way
 BODY_LIMIT = 640  # ops that unrolling may make
 
 
@@ -83,7 +84,8 @@ def choose(op: GenericOp, unroll: int = UNROLL_LIMIT) -> Schedule:
         return Schedule(extents, (*parallel[:-1], *reductions, parallel[-1]), Reduction.MEMORY)
     trips = prod(extents[d] for d in reductions)
     ops = sum(1 for _ in op.body.walk()) + len(op.inputs)
-    if trips <= unroll and trips * ops <= BODY_LIMIT:
+    windowed = any(not isinstance(e, AffineDimExpr) for m in op.maps for e in m.results)
+    if trips <= (unroll if windowed else min(unroll, ROWS_LIMIT)) and trips * ops <= BODY_LIMIT:
         return Schedule(extents, tuple(parallel), Reduction.UNROLLED, tuple(reductions))
     if any(d in _dims_of(m) for d in reductions for m in op.maps[len(op.inputs) :]):
         return carried
