@@ -89,7 +89,9 @@ def test_top_k(n: int, k: int, axis: int, largest: int):
 @pytest.mark.parametrize(("shape", "axis"), [((2, 5, 7), 1), ((3, 5, 9), 2), ((4, 3, 6), 0), ((1, 33, 7), 1)])
 def test_concatenation_between_elementwise_ops_and_padding(shape: tuple[int, ...], axis: int):
     sizes = (3, 5, 6)
-    parts = [RNG.standard_normal([n if i == axis else s for i, s in enumerate(shape)]).astype(np.float32) for n in sizes]
+    parts = [
+        RNG.standard_normal([n if i == axis else s for i, s in enumerate(shape)]).astype(np.float32) for n in sizes
+    ]
     parts[0].flat[0], parts[1].flat[-1] = np.nan, np.inf
     total = [sum(sizes) if i == axis else 1 for i in range(3)]
     scale = RNG.standard_normal(total).astype(np.float32)
