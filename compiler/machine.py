@@ -67,6 +67,17 @@ class Machine:
         """Whether it multiplies pairs of bfloat16 and adds them up in f32."""
         return any(feature in self.features for feature in ("avx512bf16", "amx-bf16"))
 
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Whether it multiplies fours of bytes and adds them up in 32 bits."""
+        return any(name in self.features for name in ("avx512vnni", "avxvnni", "avxvnniint8", "amx-int8", "dotprod"))
+
+    @property
+    def wants_unsigned_bytes(self) -> bool:
+        """Whether its vectors multiply unsigned bytes by signed ones, and no others."""
+        vnni = "avx512vnni" in self.features or "avxvnni" in self.features
+        return vnni and "avxvnniint8" not in self.features
+
     def has_tiles(self, feature: str) -> bool:
         """Whether it multiplies tiles of what `feature` (amx-bf16, amx-int8) says."""
         return "amx-tile" in self.features and feature in self.features

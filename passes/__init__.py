@@ -35,6 +35,7 @@ PASSES: dict[str, dict[str, str]] = {
         "convert-stablehlo-to-linalg": ".convert.stablehlo_to_linalg:ConvertStablehloToLinalg",
     },
     "linalg: structured ops on tensors": {
+        "linalg-unsigned-bytes": ".linalg.unsigned_bytes:UnsignedBytes",
         "linalg-fuse-elementwise": ".linalg.fuse_elementwise:FuseElementwise",
         "linalg-winograd": ".linalg.winograd:Winograd",
         "linalg-fuse-attention": ".linalg.fuse_attention:FuseAttention",

@@ -41,6 +41,7 @@ MODULE_PHASES = (
             "convert-stablehlo-to-linalg",
             "canonicalize",
             "cse",
+            "linalg-unsigned-bytes",  # where the machine wants them
             "linalg-fuse-elementwise",
             "linalg-winograd",  # before the filters are packed
             "linalg-fuse-attention",

@@ -242,9 +242,15 @@ def _at(array: Array, point: dict[int, int]) -> Array:
     ]
 
 
+def _as_extended(op: GenericOp, index: int, x: Array) -> Array:
+    """An operand of a product, without sign where the body extends it so."""
+    unsigned = any(use.operation.name == "arith.extui" for use in op.body.block.args[index].uses)
+    return x.view(f"u{x.dtype.name}") if unsigned and x.dtype.kind == "i" else x
+
+
 def _contract(op: GenericOp, c: Contraction, operands: Sequence[Array], ranges: Sequence[int]) -> Array | None:
     """acc + A·B as one batched matmul in the accumulator's type."""
-    a, b = (view(operands[i], op.maps[i], ranges) for i in (c.lhs, c.rhs))
+    a, b = (view(_as_extended(op, i, operands[i]), op.maps[i], ranges) for i in (c.lhs, c.rhs))
     acc = operands[-1]
     dtype = acc.dtype
 

@@ -8,7 +8,12 @@ after:  %x = stablehlo.convert %0 : (tensor<4x64xui8>) -> tensor<4x64xi16>
         %y = stablehlo.dot_general %d, %w : (tensor<4x64xi16>, tensor<64x8xi16>) -> tensor<4x8xi32>
 
 That is how quantised models come in: 8 bits, widened, less a zero point. Processors multiply pairs of 16 bits and
-add them up in 32 at twice the rate of floats. The range of each operand is proved from the ops that make it (constants
+add them up in 32 at twice the rate of floats. Those that multiply bytes are given bytes (`byte_operands`):
+        %x = %0 - 128 : tensor<4x64xi8>
+        %p = stablehlo.dot_general %x, %w ... : (tensor<4x64xi8>, tensor<64x8xi8>) -> tensor<4x8xi32>
+        %y = stablehlo.subtract %p, %excess      // (zero point - 128) times the sums of the columns of %w
+
+The range of each operand is proved from the ops that make it (constants
 by their elements); sums are those of the wide product, to the bit.
 """
 
@@ -26,24 +31,31 @@ from ...dialects.stablehlo import ConvolutionOp, DotGeneralOp
 from ...dialects.stablehlo.canonical.contraction import dot_like
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type
 from ...dialects.stablehlo.canonical.windows import convolution_like
+from .byte_operands import eight_bits
 from .integer_ranges import narrowed, type_range, value_range
 
-narrows = RuleTable()
+pairs = RuleTable()
+fours = RuleTable()
 i16 = IntegerType(16)
 
 
 @dataclass(frozen=True)
 class NarrowIntegers(ModulePass):
-    """Products of 32-bit integers that are known to fit become products of 16-bit ones, summed in 32."""
+    """Products of 32-bit integers that are known to fit become products of 16 or 8 bits, summed in 32."""
 
     name = "stablehlo-narrow-integers"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ours = lamina_context(ctx)
-        GreedyRewriter(ours, narrows.patterns(ours.weights), fold=False).run(op)
+        table = fours if ours.machine.multiplies_bytes else pairs
+        GreedyRewriter(ours, table.patterns(ours.weights), fold=False).run(op)
 
 
-@narrows(DotGeneralOp, ConvolutionOp)
+fours(DotGeneralOp, ConvolutionOp)(eight_bits)
+
+
+@fours(DotGeneralOp, ConvolutionOp)
+@pairs(DotGeneralOp, ConvolutionOp)
 def sixteen_bits(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
     operands = (op.lhs, op.rhs)
     if any(element_type(v) != i32 for v in (*operands, op.result)):

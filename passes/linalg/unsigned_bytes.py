@@ -1,0 +1,143 @@
+"""linalg-unsigned-bytes: products of signed bytes become those of unsigned and signed ones, where only these are fast.
+
+before: %y = linalg.generic ... ins(%a, %w : tensor<4x64xi8>, tensor<64x8xi8>) { extsi %a * extsi %w + ... }
+after:  %u = linalg.generic ins(%a) { arith.xori %a, -128 }                  // a + 128, without a sign
+        %p = linalg.generic ... ins(%u, %w) { extui %u * extsi %w + ... }
+        %y = linalg.generic ins(%p, %sums) { arith.subi %p, %sums }          // 128 times the sums of %w's columns
+
+x86's vpdpbusd multiplies unsigned bytes by signed ones. The right operand is constant, so its sums are too; both new
+ops fuse with what is around them. Exact modulo 2^32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    IntegerAttr,
+    ModuleOp,
+    TensorType,
+    i8,
+    i32,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...compiler.context import lamina_context
+from ...compiler.weights import WeightStore
+from ...dialects.arith.semantics import attribute_array
+from ...dialects.linalg import GenericOp, YieldOp
+from ...dialects.linalg.contraction import Contraction, match_contraction
+from ...dialects.stablehlo.constants import constant_attr
+from ...dialects.tensor import EmptyOp
+
+SHIFT = 128
+
+
+@dataclass(frozen=True)
+class UnsignedBytes(ModulePass):
+    """Left operands of signed bytes become unsigned ones, on machines that want them so."""
+
+    name = "linalg-unsigned-bytes"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        ours = lamina_context(ctx)
+        if not ours.machine.wants_unsigned_bytes:
+            return
+        for generic in [inner for inner in op.walk() if isinstance(inner, GenericOp)]:
+            found = match_contraction(generic)
+            if found is not None and _takes_signed_bytes(generic, found):
+                _convert(generic, found, ours.weights)
+
+
+def _takes_signed_bytes(op: GenericOp, c: Contraction) -> bool:
+    types = [cast("TensorType[Attribute]", op.operands[i].type).element_type for i in (c.lhs, c.rhs)]
+    plain = all(isinstance(e, AffineDimExpr) or not e.used_dims() for e in op.maps[c.rhs].results)
+    return (
+        types == [i8, i8]
+        and isinstance(op.operands[c.rhs].owner, arith.ConstantOp)
+        and plain
+        and all(isinstance(_extension(op, i), arith.ExtSIOp) for i in (c.lhs, c.rhs))
+    )
+
+
+def _extension(op: GenericOp, index: int) -> Operation | None:
+    """What widens an argument of the body, if that is all that reads it."""
+    argument = op.body.block.args[index]
+    return argument.get_user_of_unique_use()
+
+
+def _convert(op: GenericOp, c: Contraction, weights: WeightStore) -> None:
+    left = op.operands[c.lhs]
+    type_ = cast("TensorType[Attribute]", left.type)
+    flipped = _elementwise(op, [left], [AffineMap.identity(type_.get_num_dims())], type_, _flip)
+    Rewriter.insert_op(flipped, InsertPoint.before(op))
+    op.operands[c.lhs] = flipped[-1].results[0]
+    signed = _extension(op, c.lhs)
+    assert isinstance(signed, arith.ExtSIOp)
+    Rewriter.replace_op(signed, arith.ExtUIOp(signed.input, i32))
+
+    result = op.res[0]
+    rank = len(op.maps[2].results)
+    sums, places = _column_sums(op, c, weights)
+    constant = arith.ConstantOp(sums)
+    constant.location = op.location
+    spread = AffineMap(rank, 0, tuple(AffineExpr.dimension(place) for place in places))
+    less = _elementwise(op, [result, constant.result], [AffineMap.identity(rank), spread], result.type, _less)
+    Rewriter.insert_op([constant, *less], InsertPoint.after(op))
+    result.replace_uses_with_if(less[-1].results[0], lambda use: use.operation is not less[-1])
+
+
+def _column_sums(
+    op: GenericOp, c: Contraction, weights: WeightStore
+) -> tuple[DenseIntOrFPElementsAttr | DenseResourceAttr, list[int]]:
+    """128 times the sums over k of the right operand, and the dimensions of the result along which they lie."""
+    owner = op.operands[c.rhs].owner
+    assert isinstance(owner, arith.ConstantOp)
+    loops = [e.position if isinstance(e, AffineDimExpr) else -1 for e in op.maps[c.rhs].results]
+    kept = [loop for loop in loops if loop >= 0 and loop not in c.k]
+    axes = tuple(i for i, loop in enumerate(loops) if loop not in kept)
+    sums = SHIFT * attribute_array(owner.value, weights).sum(axis=axes, dtype=np.int64)
+    attribute = constant_attr(sums.astype(np.int32), weights, "column_sums")
+    assert isinstance(attribute, DenseIntOrFPElementsAttr | DenseResourceAttr)
+    return attribute, [op.maps[2].results.index(AffineExpr.dimension(loop)) for loop in kept]
+
+
+def _flip(arguments: list[SSAValue]) -> list[Operation]:
+    constant = arith.ConstantOp(IntegerAttr(-SHIFT, i8))
+    return [constant, arith.XOrIOp(arguments[0], constant.result)]
+
+
+def _less(arguments: list[SSAValue]) -> list[Operation]:
+    return [arith.SubiOp(arguments[0], arguments[1])]
+
+
+def _elementwise(
+    op: Operation,
+    inputs: list[SSAValue],
+    maps: list[AffineMap],
+    type_: TensorType[Attribute],
+    body: Callable[[list[SSAValue]], list[Operation]],
+) -> list[Operation]:
+    """An empty tensor and the op that fills it, at the location of `op`."""
+    elements = [cast("TensorType[Attribute]", v.type).element_type for v in inputs]
+    block = Block(arg_types=[*elements, type_.element_type])
+    made = body(list(block.args[: len(inputs)]))
+    block.add_ops([*made, YieldOp(made[-1].results[0])])
+    rank = type_.get_num_dims()
+    empty = EmptyOp([], type_)
+    generic = GenericOp.of(
+        inputs, [empty.tensor], [*maps, AffineMap.identity(rank)], ["parallel"] * rank, Region(block)
+    )
+    for new in (empty, generic):
+        new.location = op.location
+    return [empty, generic]

@@ -1,0 +1,30 @@
+// RUN: lamina-opt %s -p linalg-unsigned-bytes --machine x86-64-amx | filecheck %s
+// RUN: lamina-opt %s -p linalg-unsigned-bytes --machine x86-64-avx512 | filecheck %s --check-prefix=SAME
+
+// CHECK-LABEL: func.func @product
+// SAME-LABEL: func.func @product
+func.func @product(%a: tensor<3x2xi8>, %c: tensor<3x2xi32>) -> tensor<3x2xi32> {
+  // CHECK: %[[U:.*]] = linalg.generic {{.*}} ins(%a : tensor<3x2xi8>)
+  // CHECK: arith.constant -128 : i8
+  // CHECK-NEXT: arith.xori
+  // CHECK: %[[P:.*]] = linalg.generic {{.*}} ins(%[[U]], %w : tensor<3x2xi8>, tensor<2x2xi8>)
+  // CHECK: arith.extui
+  // CHECK-NEXT: arith.extsi
+  // CHECK: %[[S:.*]] = arith.constant dense<[-16000, 16768]> : tensor<2xi32>
+  // CHECK: %[[Y:.*]] = linalg.generic {{.*}}(d0, d1) -> (d1)>{{.*}} ins(%[[P]], %[[S]] : tensor<3x2xi32>, tensor<2xi32>)
+  // CHECK: arith.subi
+  // CHECK: func.return %[[Y]]
+  // SAME-NOT: arith.extui
+  %w = arith.constant dense<[[-128, 127], [3, 4]]> : tensor<2x2xi8>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %w : tensor<3x2xi8>, tensor<2x2xi8>) outs(%c : tensor<3x2xi32>) {
+  ^bb0(%l: i8, %r: i8, %o: i32):
+    %u = arith.extsi %l : i8 to i32
+    %v = arith.extsi %r : i8 to i32
+    %p = arith.muli %u, %v : i32
+    %s = arith.addi %o, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<3x2xi32>
+  func.return %y : tensor<3x2xi32>
+}
