@@ -27,6 +27,7 @@ from .weights import Section
 
 MAGIC = b"LAMX0003"
 PAGE = 4096
+LARGE_PAGE = 2 << 20
 _WHERE = struct.Struct("<8sQQ")  # magic, offset and length of the header
 
 
@@ -137,10 +138,11 @@ class Artefact:
 
 def make_room(file: BinaryIO, nbytes: int) -> None:
     """Fills the place of the constants with zeros: writing over pages that are there takes a tenth of the time."""
-    block = bytes(1 << 20)
+    block = bytes(LARGE_PAGE)
     file.seek(PAGE)
-    for _ in range(0, nbytes, len(block)):
-        file.write(block)
+    left = nbytes
+    while left > 0:
+        left -= _write_to_boundary(file, memoryview(block))
     file.flush()
 
 
@@ -148,8 +150,16 @@ def write_constants(file: BinaryIO, constants: Array | Section) -> None:
     """Writes the constants where they belong in an artefact's file."""
     file.seek(PAGE)
     for block in constants.blocks() if isinstance(constants, Section) else (constants,):
-        file.write(block.data)
+        rest = block.reshape(-1).view(np.uint8).data
+        while len(rest):
+            rest = rest[_write_to_boundary(file, rest) :]
     file.flush()
+
+
+def _write_to_boundary(file: BinaryIO, data: memoryview) -> int:
+    """Writes `data` up to the next boundary of large pages, or whole ones: Linux maps what was written so by them."""
+    to_boundary = -file.tell() % LARGE_PAGE or len(data) // LARGE_PAGE * LARGE_PAGE or len(data)
+    return file.write(data[:to_boundary])
 
 
 def _digest(objects: Sequence[bytes]) -> str:
