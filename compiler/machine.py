@@ -55,6 +55,11 @@ class Machine:
         return not self._x86 or not {"f16c", "avx512f"}.isdisjoint(self.features)
 
     @property
+    def operands_from_memory(self) -> bool:
+        """Whether arithmetic reads an operand from memory, so that constants need no registers."""
+        return self._x86
+
+    @property
     def _x86(self) -> bool:
         return self.triple.startswith("x86_64")
 

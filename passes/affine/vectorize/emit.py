@@ -29,6 +29,7 @@ from .analysis import Kind, Plan, Reduction, is_shuffled, shifted
 
 REASSOCIATE = FastMathFlagsAttr([FastMathFlag.REASSOC])
 MATH_REGISTERS = 2
+MATH_CONSTANTS = 12  # of an exponential, say: in registers where instructions take no operand from memory
 
 
 def width_of(plan: Plan, machine: Machine) -> int:
@@ -37,8 +38,11 @@ def width_of(plan: Plan, machine: Machine) -> int:
     Several hide the latency of sums and use whole cache lines.
     """
     lanes = max(1, machine.vector_bytes // plan.element_bytes)
+    free = machine.vector_registers - 2
+    if not machine.operands_from_memory and any(op.name.startswith("math.") for op in plan.body.ops):
+        free -= MATH_CONSTANTS
     times = 4
-    while times > 1 and (times * live_values(plan) > machine.vector_registers - 2 or plan.trips < 2 * times * lanes):
+    while times > 1 and (times * live_values(plan) > free or plan.trips < 2 * times * lanes):
         times //= 2
     width = lanes * times
     while width > plan.trips:

@@ -1,0 +1,83 @@
+"""The assembly of innermost loops: how many multiply-adds, no scalar ones, nothing that is kept on the stack."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto
+from onnx import helper as h
+from onnx import numpy_helper as nh
+
+from lamina.backends import Options
+from lamina.backends.cpu.aot import write_native
+from lamina.tools.sources import read_program
+
+FMA = r"\b(vfn?madd\w+p[sd]|fml[as])\b"
+SCALAR_FMA = r"\b(vfn?madd\w+s[sd]|fn?madd)\b"
+STACK = r"\(%rsp|\[sp"
+STORE_TO_STACK = r"mov\w*\s+%\S+, \S*\(%rsp|\bst[rp]\s.*\[sp"
+SUMS = {"x86-64-avx2": 12, "x86-64-avx512": 24, "aarch64-neon": 20}  # of a register tile
+MACHINES = pytest.mark.parametrize("machine", SUMS)
+
+
+def net(op: str, shapes: list[list[int]], **attributes: object) -> ModelProto:
+    """`op` on x, and on a weight if there are two shapes."""
+    names = ["x", "w"][: len(shapes)]
+    node = h.make_node(op, names, ["y"], **attributes)
+    weights = [nh.from_array(np.ones(shape, np.float32), "w") for shape in shapes[1:]]
+    graph = h.make_graph(
+        [node],
+        "net",
+        [h.make_tensor_value_info("x", TensorProto.FLOAT, shapes[0])],
+        [h.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        weights,
+    )
+    return h.make_model(graph, opset_imports=[h.make_opsetid("", 21)], ir_version=10)
+
+
+def innermost_loops(model: ModelProto, machine: str, folder: Path) -> list[str]:
+    """The bodies of the loops without a loop or branch inside that multiply and add vectors."""
+    write_native(read_program(model), folder / "net.s", machine, Options(winograd=0))
+    lines = (folder / "net.s").read_text().splitlines()
+    labels: dict[str, int] = {}
+    loops: list[str] = []
+    for number, line in enumerate(lines):
+        if label := re.match(r"(\.L\w+):", line):
+            labels[label[1]] = number
+        jump = re.match(r"\s+(?:j\w+|b\.\w+|cbn?z|tbn?z)\s.*?(\.L\w+)", line)
+        if jump and jump[1] in labels:
+            body = lines[labels[jump[1]] + 1 : number + 1]
+            if not any(re.match(r"\.L\w+:", inner) for inner in body):
+                loops.append("\n".join(body))
+    return [loop for loop in loops if len(re.findall(FMA, loop)) > 2]
+
+
+@MACHINES
+def test_products(machine: str, tmp_path: Path):
+    loops = innermost_loops(net("MatMul", [[240, 256], [256, 256]]), machine, tmp_path)
+    assert loops
+    for loop in loops:
+        assert len(re.findall(FMA, loop)) % SUMS[machine] == 0
+        assert not re.search(SCALAR_FMA, loop) and not re.search(STACK, loop)
+
+
+@MACHINES
+def test_convolutions(machine: str, tmp_path: Path):
+    model = net("Conv", [[1, 64, 56, 56], [64, 64, 3, 3]], pads=[1, 1, 1, 1])
+    loops = innermost_loops(model, machine, tmp_path)
+    assert max(len(re.findall(FMA, loop)) for loop in loops) >= SUMS[machine]
+    for loop in loops:
+        assert not re.search(SCALAR_FMA, loop) and not re.search(STORE_TO_STACK, loop)
+    assert any(not re.search(STACK, loop) for loop in loops)
+
+
+@MACHINES
+def test_softmax(machine: str, tmp_path: Path):
+    loops = innermost_loops(net("Softmax", [[64, 1024]]), machine, tmp_path)
+    assert loops
+    for loop in loops:
+        assert not re.search(SCALAR_FMA, loop) and not re.search(STORE_TO_STACK, loop)
+        assert len(re.findall(STACK, loop)) <= 1  # a constant that an instruction reads where it lies
