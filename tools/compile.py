@@ -37,7 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="model.lamx, .o (with .h and .weights), .so, .s, .ll, .mlir, or .schedules",
     )
     parser.add_argument("--emit", metavar="LEVEL", help="with .mlir: the level to stop at (default: llvm)")
-    parser.add_argument("--target", default="cpu", help="cpu (default), cpu:NAME (see lamina targets) or cpu:<triple>[,features]")
+    parser.add_argument(
+        "--target", default="cpu", help="cpu (default), cpu:NAME (see lamina targets) or cpu:<triple>[,features]"
+    )
     parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
     parser.add_argument("--threads", type=int, help="how many threads compiled code uses (default: all cores)")
     add_schedules_argument(parser)

@@ -31,7 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "model",
         help="a .onnx, .mlir or .lamx file, program.lam::function, or onnx:NAME for a network inside the onnx package",
     )
-    parser.add_argument("--target", default="cpu", help="cpu (default), cpu:NAME (see lamina targets), cpu:<triple>, interpret")
+    parser.add_argument(
+        "--target", default="cpu", help="cpu (default), cpu:NAME (see lamina targets), cpu:<triple>, interpret"
+    )
     parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; or FILE.npz")
     parser.add_argument(
         "--expect", action="append", default=[], metavar="NAME=FILE.npy", help="what to expect; or FILE.npz"
