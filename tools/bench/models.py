@@ -78,7 +78,7 @@ def workload(
 
 def _module(name: str) -> Any:
     """The PyTorch module that a file was exported from, with the same weights."""
-    import torch
+    torch: Any = __import__("torch")
 
     torch.manual_seed(exported.SEED)
     return exported.MODELS[name]().module
