@@ -31,6 +31,7 @@ from .pipeline import KERNEL_PHASES
 from .workers import parallel_map, usable_cores
 
 ENTRY = "lamina_main"
+TILED = ("contraction", "winograd", "attention")  # kernels whose inner loops are register tiles
 MAIN_PHASE = Phase(
     "llvm", "calls of kernels in order", ("convert-parallel-to-runtime", "convert-scf-to-cf", "convert-to-llvm")
 )
@@ -143,7 +144,7 @@ def compile_part(
     """The object of one kernel, or of `@main`; `spent` is told how long that took."""
     text = lowered_text(part, context, verify_each=verify_each, spent=spent)
     start = now()
-    data = object_code(optimise(text, context.machine), context.machine)
+    data = object_code(optimise(text, context.machine, level=_level(part)), context.machine)
     if spent is not None:
         spent.llvm = now() - start
     return data
@@ -155,12 +156,20 @@ def lowered_text(
     """The LLVM IR of one kernel, or of `@main`, before LLVM's own passes."""
     program = Program(part.module, context)
     watchers = [] if spent is None else [PassTimes(spent.passes)]
-    descend(program, part.phases, all_passes(), verify_each=verify_each, instrumentations=watchers)
+    # verified once, at the end, where every pass leaves its traces: a kernel has many small levels
+    whole = Phase(part.phases[-1].level, "", tuple(name for phase in part.phases for name in phase.passes))
+    descend(program, [whole], all_passes(), verify_each=verify_each, instrumentations=watchers)
     start = now()
     text = module_text(program.module, context.machine)
     if spent is not None:
         spent.text = now() - start
     return text
+
+
+def _level(part: Part) -> int:
+    """LLVM's level: register tiles are unrolled and vectors already, beyond -O2 they only take longer to compile."""
+    kinds = {op.attributes.get("lamina.kernel") for op in part.module.ops}
+    return 2 if kinds & {StringAttr(kind) for kind in TILED} else 3
 
 
 def load_passes(phases: Sequence[Phase]) -> None:

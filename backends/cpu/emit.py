@@ -66,15 +66,18 @@ def with_target(text: str, machine: Machine) -> str:
     return f'target datalayout = "{layout}"\ntarget triple = "{machine.triple}"\n{text}'
 
 
-def optimise(text: str, machine: Machine) -> ModuleRef:
-    """Parses, verifies and optimises LLVM IR. A failure here is a defect of ours: RuntimeError with LLVM's words."""
+def optimise(text: str, machine: Machine, level: int = 3) -> ModuleRef:
+    """Parses, verifies and optimises LLVM IR at -O`level`.
+
+    A failure here is a defect of ours: RuntimeError with LLVM's words.
+    """
     binding = llvm()
     target = target_machine(machine)
     module: ModuleRef = binding.parse_assembly(text)
     module.verify()
-    tuning = binding.PipelineTuningOptions(speed_level=3)
+    tuning = binding.PipelineTuningOptions(speed_level=level)
     tuning.loop_vectorization = True
-    tuning.slp_vectorization = True
+    tuning.slp_vectorization = level > 2
     tuning.loop_interleaving = True
     tuning.loop_unrolling = True
     builder = binding.create_pass_builder(target, tuning)
