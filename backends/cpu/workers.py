@@ -32,7 +32,7 @@ def parallel_map(
 ) -> Iterator[tuple[int, bytes]]:
     """`(i, work(i))` for each i below `count`, in the order they are ready, from `jobs` forked processes.
 
-    Raises the LaminaError that `work` raised, or one naming the item whose process died.
+    Raises the LaminaError or OSError that `work` raised, or one naming the item whose process died.
     """
     jobs = min(jobs, count)
     if jobs <= 1 or not hasattr(os, "fork"):
@@ -73,7 +73,7 @@ def alongside(work: Callable[[], None], name: str, *, needed: bool = True) -> Ge
     """Does `work`, which `name` names, in a forked copy of this process while the body runs; ends when both are done.
 
     Work that is not `needed` is stopped at the end of the body, however far it got and however it went.
-    Raises the LaminaError that `work` raised, or one that names the work if its process died.
+    Raises the LaminaError or OSError that `work` raised, or one that names the work if its process died.
     """
     if not hasattr(os, "fork"):
         if needed:
@@ -129,6 +129,8 @@ def _serve(work: Callable[[int], bytes], queue: int, out: int) -> NoReturn:
             except LaminaError as error:
                 told = {"message": error.message, "where": error.where, "hint": error.hint, "notes": error.notes}
                 good, payload = 0, json.dumps(told).encode()
+            except OSError as error:
+                good, payload = 3, json.dumps([error.errno, error.strerror]).encode()
             except Exception:
                 good, payload = 2, traceback.format_exc().encode()
             data = memoryview(_HEADER.pack(i, good, len(payload)) + payload)
@@ -167,6 +169,8 @@ def _collect(pipes: list[int]) -> Iterator[tuple[int, bytes]]:
 def _failure(kind: int, payload: bytes) -> Exception:
     if kind == 2:
         return RuntimeError("in a compiler process:\n" + payload.decode())
+    if kind == 3:
+        return OSError(*json.loads(payload))
     told = json.loads(payload)
     return LaminaError(told["message"], where=told["where"], hint=told["hint"], notes=tuple(told["notes"]))
 

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from lamina.compiler.artefact import MAGIC
 from lamina.tools.main import main
 
 
@@ -98,7 +99,7 @@ def test_files(fails, tmp_path):
     (tmp_path / "m.txt").write_text("x")
     assert "expected .onnx, .lam or .mlir" in fails(tmp_path / "m.txt")
     assert "unknown light model" in fails("onnx:resnet51")
-    (tmp_path / "m.lamx").write_bytes(b"LAMX0002" + b"\xff" * 30)
+    (tmp_path / "m.lamx").write_bytes(MAGIC + b"\xff" * 30)
     assert "damaged" in fails(tmp_path / "m.lamx")
 
 

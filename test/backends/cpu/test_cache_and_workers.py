@@ -3,13 +3,17 @@
 import errno
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
-from lamina.backends.cpu import kernel_cache
+import lamina
+from lamina.backends.cpu import kernel_cache, model_cache
 from lamina.backends.cpu.kernel_cache import CacheWarning, KernelCache
-from lamina.backends.cpu.workers import parallel_map
+from lamina.backends.cpu.workers import alongside, parallel_map
 from lamina.compiler.diagnostics import LaminaError
 
 KEY = "ab" * 32
@@ -88,3 +92,29 @@ def test_a_crash_names_what_was_compiled():
 
     with pytest.raises(LaminaError, match=r"SIGSEGV.*while compiling @c"):
         list(parallel_map(work, 3, 2, ["@a", "@b", "@c"]))
+
+
+def test_a_full_disk_is_one_in_another_process_too():
+    def full() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match="No space left") as caught, alongside(full, "fill the disk"):
+        pass
+    assert caught.value.errno == errno.ENOSPC
+
+
+def test_a_model_whose_constants_do_not_fit_on_the_disk_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setenv("LAMINA_CACHE", str(tmp_path))
+    monkeypatch.setattr(model_cache, "write_constants", full)
+    monkeypatch.setattr(model_cache, "WORTH_A_PROCESS", 1)
+    w = np.random.default_rng(0).standard_normal((8, 8)).astype(np.float32)
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    value = partial(helper.make_tensor_value_info, elem_type=TensorProto.FLOAT, shape=(8, 8))
+    graph = helper.make_graph([node], "g", [value("x")], [value("y")], [numpy_helper.from_array(w, "w")])
+    with pytest.warns(CacheWarning, match="not cached: .*No space left"):
+        model = lamina.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    x = w[::-1].copy()
+    np.testing.assert_allclose(model(x)[0], x @ w, rtol=1e-5, atol=1e-5)
