@@ -56,9 +56,10 @@ class GraphBuilder:
         if folded is not None:
             op.erase()
             return [self.constant(array) for array in folded]
-        if self.node is not None:
+        place = self.location
+        if place is not None:
             for inner in op.walk():
-                inner.location = self.node.location
+                inner.location = place
         self.block.add_op(op)
         return list(op.results)
 
@@ -71,6 +72,16 @@ class GraphBuilder:
             return None
         sizes = [math.prod(shape_of(value)) for value in (*op.results, *op.operands)]
         return evaluate(op, arrays) if max(sizes) <= _FOLDED_ELEMENTS else None
+
+    @property
+    def location(self) -> Attribute | None:
+        """Where the operator at hand comes from; every op made is given it."""
+        return None if self.node is None else self.node.location
+
+    @property
+    def result_name(self) -> str | None:
+        """What the source calls the first result of the operator at hand."""
+        return self.node.results[0].name_hint if self.node is not None and self.node.results else None
 
     def fail(self, message: str, hint: str | None = None) -> LaminaError:
         """The error to raise when the operator at hand cannot be lowered for the reason given."""
@@ -111,12 +122,13 @@ class GraphBuilder:
         `name` is for the weight store, where large arrays go; by default the output being computed.
         """
         if name is None:
-            name = (self.node.results[0].name_hint if self.node and self.node.results else None) or "constant"
+            name = self.result_name or "constant"
         if not isinstance(array, np.ndarray):
             array = np.asarray(array, None if like is None else dtype_of(like.type))
         op = make_constant(array, self.weights, resource_key(name))
-        if self.node is not None:
-            op.location = self.node.location
+        place = self.location
+        if place is not None:
+            op.location = place
         self.block.add_op(op)
         result = op.results[0]
         self._known[result] = array
