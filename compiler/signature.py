@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -77,6 +77,19 @@ class Signature:
         if missing := [name for name in names if name not in given]:
             raise LaminaError(f"missing input {', '.join(map(repr, missing))}", hint=f"the model takes {self}")
         return [spec.check(given[spec.name]) for spec in self.inputs]
+
+    def describes(self, inputs: Sequence[Any]) -> bool:
+        """Whether these are all inputs in order, arrays that `bind` would find nothing about to say or to convert."""
+        if len(inputs) != len(self._kinds):
+            return False
+        for value, (dtype, shape) in zip(inputs, self._kinds, strict=True):
+            if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
+                return False
+        return True
+
+    @cached_property
+    def _kinds(self) -> tuple[tuple[np.dtype[Any], tuple[int | str, ...]], ...]:
+        return tuple((dtype_named(spec.dtype), spec.shape) for spec in self.inputs)
 
     def bindings(self, inputs: Sequence[Array]) -> dict[str, int]:
         """The value of each symbolic dimension in these inputs; a LaminaError where two inputs disagree."""

@@ -42,11 +42,12 @@ class Model:
         self._compile_for = compile_for
         self._executables: dict[tuple[tuple[str, int], ...], Executable] = {}
         self._lock = Lock()
-        if not signature.symbols:
-            self._executable({})
+        self._only = None if signature.symbols else self._executable({})
 
     def __call__(self, *inputs: Any, **named: Any) -> list[Array]:
         """One inference: the outputs in order. Raises LaminaError for inputs that do not fit the signature."""
+        if self._only is not None and not named and self.signature.describes(inputs):
+            return self._only.run(inputs)
         arrays = self.signature.bind(inputs, named)
         return self._executable(self.signature.bindings(arrays)).run(arrays)
 

@@ -39,3 +39,13 @@ def test_says_what_is_wrong(positional, named, message):
 def test_one_symbol_has_one_value():
     with pytest.raises(LaminaError, match="dimension 'batch' is 2 in input 'x' but 3 in input 'n'"):
         SIGNATURE.bindings([X, np.zeros(3, np.int64)])
+
+
+def test_describes_just_the_arrays_that_need_no_check():
+    signature = Signature((TensorSpec("x", (2, 3), "float32"), TensorSpec("n", ("b",), "int64")), ())
+    fixed = Signature((TensorSpec("x", (2, 3), "float32"),), ())
+    x = np.zeros((2, 3), np.float32)
+    assert fixed.describes([x]) and fixed.describes([np.asfortranarray(x)])
+    assert not any(fixed.describes([other]) for other in (x.T, x.astype(">f4"), x.tolist(), np.ma.array(x), x[0]))
+    assert not fixed.describes([]) and not fixed.describes([x, x])
+    assert not signature.describes([x, np.zeros(4, np.int64)]), "symbolic dimensions have values to find"
