@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -73,6 +73,24 @@ class LaminaError(Exception):
 
     def __str__(self) -> str:
         return "\n".join([str(self.diagnostic), *(f"  {note}" for note in self.notes)])
+
+
+class ValuesNeeded(LaminaError):
+    """What is compiled depends on more than shapes: on the values of some inputs, by their places in `inputs`.
+
+    Whoever has the values compiles again with them put in; to anybody else it is an error like others.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        inputs: Iterable[int],
+        *,
+        where: Operation | Attribute | str | None = None,
+        hint: str | None = None,
+    ):
+        super().__init__(message, where=where, hint=hint)
+        self.inputs = tuple(sorted(inputs))
 
 
 def _place_of(where: Operation | Attribute | str | None) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..backends import Executable, Options, recall
 from ..backends import target as find_target
 from ..compiler.artefact import Artefact
-from ..compiler.diagnostics import LaminaError
+from ..compiler.diagnostics import LaminaError, ValuesNeeded
 from ..compiler.signature import Array, Signature
 from .model_files import source_of
 
@@ -31,34 +31,67 @@ Source: TypeAlias = "str | os.PathLike[str] | Program | Template | ModelProto"
 class Model:
     """A compiled model. Call it with NumPy arrays, or anything with `__dlpack__`, by position or by name.
 
-    A model with symbolic dimensions is compiled for each concrete shape on first use; the last `CACHED_SHAPES`
-    shapes are kept.
+    A model with symbolic dimensions, or with inputs whose values decide shapes (axes, sizes, a count), is compiled for
+    each concrete shape and value on first use; the last `CACHED_SHAPES` are kept.
     """
 
     CACHED_SHAPES = 16
+    LARGEST_VALUE = 4096  # elements of an input that a model is compiled for the value of
 
-    def __init__(self, signature: Signature, compile_for: Callable[[Mapping[str, int]], Executable]):
+    def __init__(
+        self, signature: Signature, compile_for: Callable[[Mapping[str, int], Mapping[int, Array]], Executable]
+    ):
         self.signature = signature
         self._compile_for = compile_for
-        self._executables: dict[tuple[tuple[str, int], ...], Executable] = {}
+        self._executables: dict[Any, tuple[Executable, list[int]]] = {}  # with the inputs it takes
+        self._by_value: set[int] = set()  # inputs that are compiled in
+        self._needed: ValuesNeeded | None = None
         self._lock = Lock()
-        self._only = None if signature.symbols else self._executable({})
+        self._only = None if signature.symbols else self._when_values_do_not_matter()
 
     def __call__(self, *inputs: Any, **named: Any) -> list[Array]:
         """One inference: the outputs in order. Raises LaminaError for inputs that do not fit the signature."""
         if self._only is not None and not named and self.signature.describes(inputs):
             return self._only.run(inputs)
         arrays = self.signature.bind(inputs, named)
-        return self._executable(self.signature.bindings(arrays)).run(arrays)
+        executable, taken = self._executable(self.signature.bindings(arrays), arrays)
+        return executable.run([arrays[i] for i in taken])
 
-    def _executable(self, bindings: Mapping[str, int]) -> Executable:
-        key = tuple(sorted(bindings.items()))
+    def _when_values_do_not_matter(self) -> Executable | None:
+        """The one executable of a model whose shapes are all known."""
+        try:
+            return self._executable({}, [])[0]
+        except ValuesNeeded as error:  # the values come with the first call
+            self._needed = error
+            self._by_value = set(error.inputs)
+            return None
+
+    def _executable(self, bindings: Mapping[str, int], arrays: Sequence[Array]) -> tuple[Executable, list[int]]:
         with self._lock:
-            found = self._executables.pop(key, None) or self._compile_for(bindings)
-            self._executables[key] = found
-            while len(self._executables) > self.CACHED_SHAPES:
-                del self._executables[next(iter(self._executables))]
-        return found
+            while True:
+                values = {i: arrays[i] for i in sorted(self._by_value)}
+                key = (
+                    tuple(sorted(bindings.items())),
+                    tuple((i, array.shape, array.tobytes()) for i, array in values.items()),
+                )
+                found = self._executables.pop(key, None)
+                if found is None:
+                    try:
+                        taken = [i for i in range(len(self.signature.inputs)) if i not in values]
+                        found = self._compile_for(bindings, values), taken
+                    except ValuesNeeded as error:
+                        if not arrays:
+                            raise
+                        # inputs are counted without those that are compiled in already
+                        left = [i for i in range(len(arrays)) if i not in values]
+                        self._by_value |= {left[i] for i in error.inputs}
+                        if any(arrays[i].size > self.LARGEST_VALUE for i in self._by_value):
+                            raise
+                        continue
+                self._executables[key] = found
+                while len(self._executables) > self.CACHED_SHAPES:
+                    del self._executables[next(iter(self._executables))]
+                return found
 
     @property
     def artefact(self) -> Artefact:
@@ -66,7 +99,9 @@ class Model:
         if self.signature.symbols:
             symbols = ", ".join(self.signature.symbols)
             raise LaminaError(f"the model has symbolic dimensions ({symbols})", hint="fix them with shapes={...}")
-        artefact = self._executable({}).artefact
+        if self._needed is not None:
+            raise self._needed
+        artefact = self._executable({}, [])[0].artefact
         if artefact is None:
             raise LaminaError("this target produces no code to save")
         return artefact
@@ -97,16 +132,19 @@ def compile(
     settings = options or Options(threads=threads, cache=cache, precision=precision)
     source = source_of(model, shapes or {})
     if source is not None and (known := recall(target, source, settings)) and known.artefact:
-        return Model(known.artefact.signature, lambda _: known)
-    from .sources import read_program, whole, with_shapes
+        return Model(known.artefact.signature, lambda *_: known)
+    from .sources import read_program, whole, with_shapes, with_values
 
     chosen = find_target(target)
     program = with_shapes(read_program(model), shapes or {})
     if not program.signature.symbols:
         settings = replace(settings, source=source)
 
-    def compile_for(bindings: Mapping[str, int]) -> Executable:
-        return chosen.compile(whole(with_shapes(program, bindings)), settings)
+    def compile_for(bindings: Mapping[str, int], values: Mapping[int, Array]) -> Executable:
+        concrete = whole(with_shapes(program, bindings))
+        if values:
+            return chosen.compile(with_values(concrete, values), replace(settings, source=None))
+        return chosen.compile(concrete, settings)
 
     return Model(program.signature, compile_for)
 
@@ -115,7 +153,7 @@ def load(path: str | os.PathLike[str], *, threads: int | None = None) -> Model:
     """Loads a saved artefact. Raises LaminaError for a damaged file or one made for another machine."""
     artefact = Artefact.load(path)
     executable = find_target(artefact.target).load(artefact, threads)
-    return Model(artefact.signature, lambda _: executable)
+    return Model(artefact.signature, lambda *_: executable)
 
 
 def import_onnx(model: str | os.PathLike[str] | ModelProto) -> Program:

@@ -8,8 +8,17 @@ from onnx import ModelProto
 from onnx.backend.base import Backend, BackendRep
 
 from ..backends import TARGETS
+from ..compiler.diagnostics import LaminaError
 from .api import Model
 from .api import compile as compile_model
+
+
+class UnsupportedError(LaminaError, NotImplementedError):
+    """A model that is refused; the text says which node and why."""
+
+    def __init__(self, error: LaminaError):
+        super().__init__(error.message, where=error.where, hint=error.hint, notes=error.notes)
+        self.diagnostic = error.diagnostic
 
 
 class LaminaRep(BackendRep):
@@ -19,8 +28,14 @@ class LaminaRep(BackendRep):
         self.model = model
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """One inference; `inputs` in the model's order, or a mapping by name."""
-        return tuple(self.model(**inputs) if isinstance(inputs, dict) else self.model(*inputs))
+        """One inference; `inputs` in the model's order, or a mapping by name.
+
+        Raises UnsupportedError for what shows only now, when the values that decide shapes are known.
+        """
+        try:
+            return tuple(self.model(**inputs) if isinstance(inputs, dict) else self.model(*inputs))
+        except LaminaError as error:
+            raise UnsupportedError(error) from error
 
 
 class LaminaBackend(Backend):
@@ -28,8 +43,11 @@ class LaminaBackend(Backend):
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> LaminaRep:
-        """Compiles `model`. Raises LaminaError when it cannot be."""
-        return LaminaRep(compile_model(model, device.lower(), **kwargs))
+        """Compiles `model`. Raises UnsupportedError when it cannot be."""
+        try:
+            return LaminaRep(compile_model(model, device.lower(), **kwargs))
+        except LaminaError as error:
+            raise UnsupportedError(error) from error
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr, TensorType
+from xdsl.dialects.func import FuncOp
 
 from ..compiler.artefact import written_whole
 from ..compiler.context import LaminaContext
@@ -16,8 +17,12 @@ from ..compiler.driver import WEIGHTS_ATTRIBUTE
 from ..compiler.machine import Machine
 from ..compiler.parsing import parse_module
 from ..compiler.printing import resource_keys
-from ..compiler.program import Program
+from ..compiler.program import Program, main_function
+from ..compiler.signature import Array
 from ..compiler.verifier import verify
+from ..dialects.onnx.attributes import constant_attribute
+from ..dialects.onnx.ops import op_class
+from ..dialects.onnx.types import type_of_dtype
 from ..passes import all_passes
 from .model_files import FUNCTION, is_text, resolve
 from .registry import registry
@@ -138,6 +143,36 @@ def with_shapes(program: Program | Template, shapes: Mapping[str, int]) -> Progr
     bind = all_passes()["onnx-bind-shapes"]()
     bind(shapes=tuple(f"{k}={v}" for k, v in shapes.items())).apply(bound.context, bound.module)  # pyright: ignore
     all_passes()["onnx-infer-shapes"]()().apply(bound.context, bound.module)
+    return bound
+
+
+def with_values(program: Program, values: Mapping[int, Array]) -> Program:
+    """A copy of a program of the onnx level whose inputs at these places are constants and no inputs any more."""
+    bound = program.clone()
+    function = main_function(bound.module)
+    assert isinstance(function, FuncOp)
+    block = function.body.block
+    attributes = list(function.arg_attrs or ())
+    for place in sorted(values, reverse=True):
+        arg, array = block.args[place], values[place]
+        constant = op_class("onnx.Constant")
+        assert constant is not None
+        op = constant.create(
+            result_types=[TensorType(type_of_dtype(array.dtype), array.shape)],
+            attributes={"value": constant_attribute(array, bound.context.weights, arg.name_hint or "value")},
+            location=arg.location,
+        )
+        assert block.first_op is not None
+        block.insert_op_before(op, block.first_op)
+        op.results[0].name_hint = arg.name_hint
+        arg.replace_all_uses_with(op.results[0])
+        block.erase_arg(arg)
+        del attributes[place : place + 1]
+    if function.arg_attrs is not None:
+        function.properties["arg_attrs"] = ArrayAttr(attributes)
+    function.properties["function_type"] = FunctionType.from_lists(
+        list(block.arg_types), list(function.function_type.outputs)
+    )
     return bound
 
 

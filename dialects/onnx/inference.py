@@ -1,6 +1,6 @@
-"""What `onnx` itself can tell of a model: types of intermediate values, bodies of its functions.
+"""What `onnx` itself can tell of a model: types of intermediate values, bodies of its functions, newer forms.
 
-Both work on a copy without the weights, so that models beyond protobuf's 2 GiB pass.
+All work on a copy without the weights, so that models beyond protobuf's 2 GiB pass.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...compiler.diagnostics import LaminaError
+from .schemas import newest_opset
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, TypeProto
@@ -39,6 +40,21 @@ def inline_functions(model: ModelProto, file: str) -> ModelProto:
         return inliner.inline_local_functions(without_weights(model))
     except (RuntimeError, ValueError) as error:
         raise LaminaError(f"cannot expand the model's functions: {error}", where=file) from error
+
+
+def upgraded(model: ModelProto, file: str) -> ModelProto:
+    """`model` in the newest opset of ai.onnx; other domains stay as they are."""
+    from onnx import version_converter
+
+    try:
+        result = version_converter.convert_version(without_weights(model), newest_opset())
+    except (version_converter.ConvertError, RuntimeError, ValueError) as error:
+        raise LaminaError(f"cannot be converted to opset {newest_opset()}: {str(error).strip()}", where=file) from error
+    weights = {tensor.name: tensor for tensor in model.graph.initializer}
+    for tensor in result.graph.initializer:
+        if tensor.data_location == tensor.EXTERNAL and tensor.name in weights:
+            tensor.CopyFrom(weights[tensor.name])
+    return result
 
 
 def without_weights(model: ModelProto) -> ModelProto:

@@ -41,7 +41,7 @@ from ...compiler.context import LaminaContext
 from ...compiler.diagnostics import LaminaError
 from ...compiler.weights import Array, WeightStore
 from .attributes import constant_attribute, import_attribute, import_type
-from .inference import infer_value_types, inline_functions
+from .inference import infer_value_types, inline_functions, upgraded
 from .ops import OPSET, OPSETS, REGION_NAMES, NoValueOp, OnnxOp, YieldOp, op_class, op_name
 from .order import check_names, check_order
 from .schemas import DEFAULT_DOMAIN, OLDEST_OPSET, newest_version
@@ -59,8 +59,9 @@ DIMS = "lamina.dims"  # names of an input's symbolic dimensions, "" for the othe
 def load_model(source: str | Path | ModelProto, ctx: LaminaContext) -> ModuleOp:
     """The model of a file (or one already in memory) at the onnx level; its weights go to `ctx.weights`.
 
-    Raises LaminaError for files that are no models, opsets older than 7 or newer than the `onnx` package
-    knows, graphs that are cyclic or read undefined values, unknown types, bad tensors and external data.
+    Models of opsets before 7 are first converted to the newest one. Raises LaminaError for files that are no models,
+    opsets newer than the `onnx` package knows, graphs that are cyclic or read undefined values, unknown types, bad
+    tensors and external data.
     """
     if isinstance(source, str | Path):
         path = Path(source)
@@ -114,9 +115,12 @@ class _Importer:
         self.types: dict[str, Attribute] = {}
 
     def module(self) -> ModuleOp:
-        graph = self.model.graph
-        check_names(graph, self.file)
+        check_names(self.model.graph, self.file)
         opsets = self._opsets()
+        if 0 < opsets.get(DEFAULT_DOMAIN, OLDEST_OPSET) < OLDEST_OPSET:
+            self.model = upgraded(self.model, self.file)
+            opsets = self._opsets()
+        graph = self.model.graph
         if self.model.functions:
             self.model = inline_functions(self.model, self.file)
         nodes = self.model.graph.node
@@ -178,12 +182,11 @@ class _Importer:
             if not isinstance(domain, str):  # pyright: ignore[reportUnnecessaryIsInstance] what is not UTF-8
                 raise LaminaError(f"the domain {domain!r} is not UTF-8", where=self.file)
             newest = newest_version(domain)
-            if domain == DEFAULT_DOMAIN and not OLDEST_OPSET <= version <= newest:
-                newer = version > newest
+            if domain == DEFAULT_DOMAIN and not 1 <= version <= newest:
                 raise LaminaError(
-                    f"opset {version} is not supported, only {OLDEST_OPSET} to {newest}",
+                    f"opset {version} is not supported, only 1 to {newest}",
                     where=self.file,
-                    hint="install a newer onnx package" if newer else "convert it with onnx.version_converter",
+                    hint="install a newer onnx package" if version > newest else None,
                 )
         return opsets
 

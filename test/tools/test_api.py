@@ -94,3 +94,31 @@ def test_functions_of_programs(tmp_path, monkeypatch, model, told):
         return
     with pytest.raises(LaminaError, match=told):
         lamina.compile(model)
+
+
+def reshaping():
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 6])
+    shape = helper.make_tensor_value_info("shape", TensorProto.INT64, [2])
+    axes = helper.make_tensor_value_info("axes", TensorProto.INT64, [1])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("ReduceSum", ["r", "axes"], ["y"])]
+    graph = helper.make_graph(nodes, "g", [x, shape, axes], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+@pytest.mark.parametrize("target", ["interpret", "cpu"])
+def test_inputs_that_decide_shapes_are_compiled_in_for_each_value(target):
+    compiled = lamina.compile(reshaping(), target)
+    rng = np.random.default_rng(0)
+    for n, shape, axis in ((2, [3, 4], 1), (2, [4, -1], 1), (2, [4, -1], 0), (4, [-1, 8], 0), (2, [3, 4], 1)):
+        x = rng.standard_normal((n, 6)).astype(np.float32)
+        [y] = compiled(x, np.array(shape, np.int64), np.array([axis], np.int64))
+        np.testing.assert_allclose(y, x.reshape(shape).sum(axis, keepdims=True), rtol=1e-5)
+    with pytest.raises(LaminaError, match=r"cannot take the shape \[5, 5\]"):
+        compiled(x, np.array([5, 5], np.int64), np.array([0], np.int64))
+
+
+def test_a_model_compiled_for_values_is_not_saved():
+    compiled = lamina.compile(reshaping(), "interpret", shapes={"N": 2})
+    with pytest.raises(LaminaError, match="shape of Reshape must be known at compile time"):
+        compiled.save("never.lamx")

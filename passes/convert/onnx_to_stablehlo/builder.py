@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, i1
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ....compiler.diagnostics import LaminaError
+from ....compiler.diagnostics import LaminaError, ValuesNeeded
 from ....compiler.dtypes import dtype_of
 from ....compiler.weights import Array, WeightStore
 from ....dialects import stablehlo as hlo
@@ -146,14 +146,32 @@ class GraphBuilder:
         return self._known.get(x)
 
     def require_constant(self, x: Value, what: str) -> Array:
-        """The array `x` is known to be. Raises LaminaError naming `what` when it depends on the inputs."""
+        """The array `x` is known to be. Raises ValuesNeeded naming `what` when it depends on the inputs."""
         array = self._known.get(x)
         if array is None:
-            raise self.fail(
-                f"{what} must be known at compile time",
-                "compile with the value fixed in the model; results of run-time shape are not supported",
-            )
+            message = f"{what} must be known at compile time"
+            inputs = self._inputs_behind(x)
+            if not inputs:
+                raise self.fail(message)
+            hint = "compile with the value fixed in the model, or call the model: it is compiled for the values given"
+            raise ValuesNeeded(message, inputs, where=self.node, hint=hint)
         return array
+
+    def _inputs_behind(self, x: Value) -> set[int]:
+        """The places of the inputs that `x` is computed from."""
+        found: set[int] = set()
+        seen: set[Value] = set()
+        pending = [x]
+        while pending:
+            value = pending.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            if isinstance(value.owner, Operation):
+                pending.extend(operand for op in value.owner.walk() for operand in op.operands)
+            elif value.owner is self.block:
+                found.add(self.block.args.index(value))
+        return found
 
     def ints(self, x: Value, what: str) -> list[int]:
         """The integers `x` is known to hold. Raises LaminaError naming `what` when they depend on the inputs."""

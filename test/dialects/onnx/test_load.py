@@ -114,7 +114,6 @@ def test_truncated_and_foreign_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("proto", "message"),
     [
-        (lambda: model(opset=6), "opset 6 is not supported, only 7 to"),
         (lambda: model(opset=999), "opset 999 is not supported"),
         (lambda: model(nodes=[helper.make_node("Relu", ["nowhere"], ["y"])]), "'nowhere' is not defined by any"),
         (lambda: model(outputs=["z"]), "'z' is not defined by any"),
@@ -150,6 +149,15 @@ def test_bad_tensors() -> None:
     proto = model()
     proto.graph.input[0].type.tensor_type.elem_type = 77
     assert "unknown data type 77" in refusal(proto)
+
+
+def test_opsets_before_7_become_the_newest() -> None:
+    """Up to opset 4 the shape of Reshape was an attribute."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [6])
+    graph = helper.make_graph([helper.make_node("Reshape", ["x"], ["y"], shape=[6])], "old", [x], [y])
+    module, _ = load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 4)], ir_version=3))
+    assert "shape = " not in str(module) and "onnx.Constant" in str(module)
 
 
 def test_no_opset() -> None:
