@@ -12,6 +12,10 @@ After (one transpose at the input, one at the end; weights are transposed at com
     %2 = stablehlo.convolution(%1, %v1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], ...
     %3 = stablehlo.transpose %2, dims = [0, 3, 1, 2] : ...
 
+A convolution without another before or after it stays as it is where that is as fast (`lone_convolutions.py`):
+    %y = stablehlo.convolution(%x, %w) ... : (tensor<1x64x56x56xf32>, tensor<256x64x1x1xf32>) -> tensor<1x256x56x56xf32>
+becomes a product, %w as a matrix of 256 x 64 times %x as one of 64 x 3136.
+
 The rules that move transposes are in `layout_rules.py` and `layout_reshape.py`; they work together with those of
 `stablehlo-simplify`, so that what meets cancels.
 """
@@ -30,6 +34,7 @@ from ...compiler.rewriting import GreedyRewriter, Pattern
 from ...dialects.stablehlo.canonical import simplifies
 from .layout_reshape import moves_reshapes
 from .layout_rules import moves_transposes
+from .lone_convolutions import LoneConvolutions
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,11 @@ class PropagateLayout(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ours = lamina_context(ctx)
+        lone = LoneConvolutions(op)
         tables = [table.patterns(ours.weights) for table in (simplifies, moves_transposes, moves_reshapes)]
 
         def patterns(op_type: type[Operation]) -> tuple[Pattern, ...]:
-            return tuple(pattern for table in tables for pattern in table(op_type))
+            shared = tuple(pattern for table in tables for pattern in table(op_type))
+            return lone.patterns(ours.weights, op_type, shared)
 
         GreedyRewriter(ours, patterns, fold=False).run(op)

@@ -1,0 +1,59 @@
+// RUN: lamina-opt %s -p stablehlo-propagate-layout | filecheck %s
+
+// A product of matrices; what is done with the image is done with its columns.
+// CHECK-LABEL: @pointwise
+// CHECK-NOT:   stablehlo.transpose
+// CHECK:       [[W:%.*]] = stablehlo.reshape %w : (tensor<8x3x1x1xf32>) -> tensor<8x3xf32>
+// CHECK:       [[X:%.*]] = stablehlo.reshape %x : (tensor<1x3x4x5xf32>) -> tensor<3x20xf32>
+// CHECK:       [[P:%.*]] = stablehlo.dot_general [[W]], [[X]], contracting_dims = [1] x [0]
+// CHECK:       [[B:%.*]] = stablehlo.broadcast_in_dim %b, dims = [0] : (tensor<8xf32>) -> tensor<8x20xf32>
+// CHECK:       [[S:%.*]] = stablehlo.add [[P]], [[B]]
+// CHECK:       [[R:%.*]] = stablehlo.reshape %r : (tensor<1x8x4x5xf32>) -> tensor<8x20xf32>
+// CHECK:       [[T:%.*]] = stablehlo.add [[S]], [[R]]
+// CHECK:       stablehlo.reshape [[T]] : (tensor<8x20xf32>) -> tensor<1x8x4x5xf32>
+func.func @pointwise(%x: tensor<1x3x4x5xf32>, %w: tensor<8x3x1x1xf32>, %b: tensor<8xf32>, %r: tensor<1x8x4x5xf32>) -> tensor<1x8x4x5xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x4x5xf32>, tensor<8x3x1x1xf32>) -> tensor<1x8x4x5xf32>
+  %1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<1x8x4x5xf32>
+  %2 = stablehlo.add %0, %1 : tensor<1x8x4x5xf32>
+  %3 = stablehlo.add %2, %r : tensor<1x8x4x5xf32>
+  return %3 : tensor<1x8x4x5xf32>
+}
+
+// Several images: the filters are repeated, which moves nothing.
+// CHECK-LABEL: @several
+// CHECK:       stablehlo.broadcast_in_dim {{.*}}, dims = [1, 2] : (tensor<8x3xf32>) -> tensor<2x8x3xf32>
+// CHECK:       stablehlo.dot_general {{.*}}, batching_dims = [0] x [0], contracting_dims = [2] x [1]
+// CHECK-SAME:  -> tensor<2x8x20xf32>
+func.func @several(%x: tensor<2x3x4x5xf32>, %w: tensor<8x3x1x1xf32>) -> tensor<2x8x4x5xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x4x5xf32>, tensor<8x3x1x1xf32>) -> tensor<2x8x4x5xf32>
+  return %0 : tensor<2x8x4x5xf32>
+}
+
+// CHECK-LABEL: @depthwise
+// CHECK-NOT:   stablehlo.transpose
+// CHECK:       stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]
+func.func @depthwise(%x: tensor<1x3x5x5xf32>, %w: tensor<3x1x3x3xf32>) -> tensor<1x3x3x3xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 3 : i64} : (tensor<1x3x5x5xf32>, tensor<3x1x3x3xf32>) -> tensor<1x3x3x3xf32>
+  return %0 : tensor<1x3x3x3xf32>
+}
+
+// Images of few points, and windows over all channels, are fast with channels last alone.
+// CHECK-LABEL: @others
+// CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]
+// CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]
+func.func @others(%x: tensor<1x3x3x3xf32>, %w: tensor<8x3x1x1xf32>, %v: tensor<8x3x2x2xf32>) -> (tensor<1x8x3x3xf32>, tensor<1x8x2x2xf32>) {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x3x3xf32>, tensor<8x3x1x1xf32>) -> tensor<1x8x3x3xf32>
+  %1 = stablehlo.convolution(%x, %v) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x3x3xf32>, tensor<8x3x2x2xf32>) -> tensor<1x8x2x2xf32>
+  return %0, %1 : tensor<1x8x3x3xf32>, tensor<1x8x2x2xf32>
+}
+
+// One convolution after another, whatever is in between.
+// CHECK-LABEL: @two
+// CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, 0, 1, f]
+// CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, 0, 1, f]
+func.func @two(%x: tensor<1x3x4x5xf32>, %w: tensor<8x3x1x1xf32>, %v: tensor<8x8x1x1xf32>) -> tensor<1x8x4x5xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x4x5xf32>, tensor<8x3x1x1xf32>) -> tensor<1x8x4x5xf32>
+  %1 = stablehlo.abs %0 : tensor<1x8x4x5xf32>
+  %2 = stablehlo.convolution(%1, %v) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x4x5xf32>, tensor<8x8x1x1xf32>) -> tensor<1x8x4x5xf32>
+  return %2 : tensor<1x8x4x5xf32>
+}

@@ -1,0 +1,56 @@
+"""Convolutions that stand alone, in the layout that they have, against ONNX's reference: odd sizes, several images."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import lamina
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def alone(x: tuple[int, ...], w: tuple[int, ...], **attributes: Any) -> tuple[ModelProto, Array]:
+    """relu(conv(x, w) + bias), then twice that, and an input."""
+    rng = np.random.default_rng(0)
+    weights = {"w": rng.standard_normal(w).astype(np.float32), "b": rng.standard_normal(w[0]).astype(np.float32)}
+    nodes = [
+        helper.make_node("Conv", ["x", "w", "b"], ["s"], **attributes),
+        helper.make_node("Relu", ["s"], ["r"]),
+        helper.make_node("Add", ["r", "r"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "alone",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, x)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    return model, rng.standard_normal(x).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("x", "w", "attributes"),
+    [
+        pytest.param((1, 5, 7, 9), (11, 5, 1, 1), {}, id="pointwise"),
+        pytest.param((3, 6, 5, 5), (4, 6, 1, 1), {}, id="several images"),
+        pytest.param((1, 5, 19), (3, 5, 1), {}, id="one dimension"),
+        pytest.param((2, 3, 9, 13), (3, 1, 3, 3), {"group": 3, "pads": [1, 1, 1, 1]}, id="depthwise"),
+        pytest.param(
+            (1, 5, 12, 17),
+            (5, 1, 5, 3),
+            {"group": 5, "pads": [2, 0, 1, 3], "dilations": [2, 3]},
+            id="depthwise dilated",
+        ),
+        pytest.param((1, 4, 9, 11), (4, 1, 3, 3), {"group": 4, "strides": [2, 3]}, id="depthwise strided"),
+    ],
+)
+def test_against_the_reference(x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, Any]) -> None:
+    model, image = alone(x, w, **attributes)
+    expected = cast("list[Array]", ReferenceEvaluator(model).run(None, {"x": image}))[0]
+    np.testing.assert_allclose(lamina.compile(model)(image)[0], expected, rtol=1e-5, atol=1e-5)
