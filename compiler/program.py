@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseArrayBase,
     DictionaryAttr,
     FunctionType,
     ModuleOp,
@@ -24,6 +25,7 @@ from .signature import Signature, TensorSpec
 
 SIGNATURE = "lamina.signature"
 LEVEL = "lamina.level"
+EXTENTS = "lamina.extents"  # on a result: which dimensions of others it tells the true size of
 
 
 @dataclass
@@ -69,7 +71,20 @@ def signature_of(module: ModuleOp) -> Signature:
     type_ = main.properties["function_type"]
     assert isinstance(type_, FunctionType)
     sides = (("arg_attrs", type_.inputs, "input"), ("res_attrs", type_.outputs, "output"))
-    return Signature(*(_specs(main.properties.get(attrs), types.data, word) for attrs, types, word in sides))
+    inputs, outputs = (_specs(main.properties.get(attrs), types.data, word) for attrs, types, word in sides)
+    return Signature(inputs, outputs, _extents(main.properties.get("res_attrs")))
+
+
+def _extents(attrs: Attribute | None) -> tuple[tuple[int, int, int], ...]:
+    """Which results tell the size of a dimension of others: `lamina.extents = [array<i64: output, dimension>, ...]`."""
+    found: list[tuple[int, int, int]] = []
+    for place, entry in enumerate(attrs if isinstance(attrs, ArrayAttr) else ()):
+        told = entry.data.get(EXTENTS) if isinstance(entry, DictionaryAttr) else None
+        for pair in told if isinstance(told, ArrayAttr) else ():
+            assert isinstance(pair, DenseArrayBase)
+            output, dimension = (int(value) for value in pair.get_values())
+            found.append((output, dimension, place))
+    return tuple(found)
 
 
 def _specs(attrs: Attribute | None, types: tuple[Attribute, ...], word: str) -> tuple[TensorSpec, ...]:

@@ -48,6 +48,32 @@ class Signature:
 
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
+    extents: tuple[tuple[int, int, int], ...] = ()
+    """(output, dimension, place): that dimension is the largest that can be, its true size is the output at `place`."""
+
+    @property
+    def told(self) -> Signature:
+        """What a caller sees: no outputs that are only sizes of others, and symbols where data decide the size."""
+        if not self.extents:
+            return self
+        sizes = {place for _, _, place in self.extents}
+        unknown = {(output, dimension): f"size{place}" for output, dimension, place in self.extents}
+        outputs = [
+            TensorSpec(spec.name, tuple(unknown.get((i, k), d) for k, d in enumerate(spec.shape)), spec.dtype)
+            for i, spec in enumerate(self.outputs)
+            if i not in sizes
+        ]
+        return Signature(self.inputs, tuple(outputs))
+
+    def trimmed(self, outputs: list[Array]) -> list[Array]:
+        """The outputs in their true sizes, without those that only tell sizes."""
+        if not self.extents:
+            return outputs
+        for output, dimension, place in self.extents:
+            part = (slice(None),) * dimension + (slice(int(outputs[place])),)
+            outputs[output] = np.ascontiguousarray(outputs[output][part])
+        sizes = {place for _, _, place in self.extents}
+        return [array for i, array in enumerate(outputs) if i not in sizes]
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.inputs))}) -> ({', '.join(map(str, self.outputs))})"
@@ -106,17 +132,19 @@ class Signature:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for the manifest."""
-        return {
+        sides: dict[str, Any] = {
             side: [[spec.name, list(spec.shape), spec.dtype] for spec in specs]
             for side, specs in (("inputs", self.inputs), ("outputs", self.outputs))
         }
+        return {**sides, "extents": self.extents} if self.extents else sides
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Signature:
         """The inverse of `to_json`."""
-        return Signature(
-            *(tuple(TensorSpec(n, tuple(s), d) for n, s, d in data[side]) for side in ("inputs", "outputs"))
+        inputs, outputs = (
+            tuple(TensorSpec(n, tuple(s), d) for n, s, d in data[side]) for side in ("inputs", "outputs")
         )
+        return Signature(inputs, outputs, tuple((o, d, p) for o, d, p in data.get("extents", ())))
 
 
 def dtype_named(name: str) -> np.dtype[Any]:

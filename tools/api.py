@@ -132,7 +132,7 @@ def compile(
     settings = options or Options(threads=threads, cache=cache, precision=precision)
     source = source_of(model, shapes or {})
     if source is not None and (known := recall(target, source, settings)) and known.artefact:
-        return Model(known.artefact.signature, lambda *_: known)
+        return Model(known.artefact.signature.told, lambda *_: known)
     from .sources import read_program, whole, with_shapes, with_values
 
     chosen = find_target(target)
@@ -146,14 +146,14 @@ def compile(
             return chosen.compile(with_values(concrete, values), replace(settings, source=None))
         return chosen.compile(concrete, settings)
 
-    return Model(program.signature, compile_for)
+    return Model(program.signature.told, compile_for)
 
 
 def load(path: str | os.PathLike[str], *, threads: int | None = None) -> Model:
     """Loads a saved artefact. Raises LaminaError for a damaged file or one made for another machine."""
     artefact = Artefact.load(path)
     executable = find_target(artefact.target).load(artefact, threads)
-    return Model(artefact.signature, lambda *_: executable)
+    return Model(artefact.signature.told, lambda *_: executable)
 
 
 def import_onnx(model: str | os.PathLike[str] | ModelProto) -> Program:

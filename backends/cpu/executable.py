@@ -16,11 +16,12 @@ class NativeExecutable:
 
     def __init__(self, artefact: Artefact, threads: int | None):
         self._native = _linked(artefact, threads)
+        self._signature = artefact.signature
         self.artefact: Artefact | None = artefact
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference on checked inputs; safe from several threads."""
-        return self._native.run(inputs)
+        return self._signature.trimmed(self._native.run(inputs))
 
 
 def _linked(artefact: Artefact, threads: int | None) -> NativeModel:

@@ -55,4 +55,5 @@ class InterpretedProgram:
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference."""
-        return Interpreter(self.program.context).run(self.program.module, list(inputs))
+        outputs = Interpreter(self.program.context).run(self.program.module, list(inputs))
+        return self.program.signature.trimmed(outputs)

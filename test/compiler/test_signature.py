@@ -49,3 +49,13 @@ def test_describes_just_the_arrays_that_need_no_check():
     assert not any(fixed.describes([other]) for other in (x.T, x.astype(">f4"), x.tolist(), np.ma.array(x), x[0]))
     assert not fixed.describes([]) and not fixed.describes([x, x])
     assert not signature.describes([x, np.zeros(4, np.int64)]), "symbolic dimensions have values to find"
+
+
+def test_sizes_that_data_decide():
+    """The second output tells how many rows of the first count."""
+    rows, size = TensorSpec("y", (4, 2), "float32"), TensorSpec("size", (), "int64")
+    signature = Signature((), (rows, size), ((0, 0, 1),))
+    assert Signature.from_json(signature.to_json()) == signature
+    assert str(signature.told) == "() -> (y: float32[size1, 2])"
+    [y] = signature.trimmed([np.ones((4, 2), np.float32), np.array(3)])
+    assert y.shape == (3, 2)

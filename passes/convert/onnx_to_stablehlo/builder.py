@@ -13,7 +13,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, i1
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ....compiler.diagnostics import LaminaError, ValuesNeeded
@@ -24,6 +24,7 @@ from ....dialects.onnx import OnnxOp
 from ....dialects.onnx.attributes import resource_key
 from ....dialects.stablehlo.constants import make_constant
 from ....dialects.stablehlo.semantics import evaluate
+from .dependence import inputs_behind
 
 Value = SSAValue
 Number = int | float | bool
@@ -42,6 +43,7 @@ class GraphBuilder:
         self.values: dict[SSAValue, SSAValue] = {}  # of the onnx level -> of the hub
         self._known: dict[SSAValue, Array] = {}
         self._scalars: dict[tuple[Attribute, str], SSAValue] = {}
+        self.extents: dict[SSAValue, dict[int, SSAValue]] = {}  # sizes that data decide: dimension -> an i64 of rank 0
         self._lower = lower
 
     # making ops
@@ -114,6 +116,29 @@ class GraphBuilder:
         self.node = node
         return outputs
 
+    def bounded(self, x: Value, dimension: int, size: Value) -> Value:
+        """`x`, of which only the first `size` (an i64 of rank 0) along `dimension` count."""
+        self.extents.setdefault(x, {})[dimension] = size
+        return x
+
+    def while_loop(
+        self,
+        state: Sequence[Value],
+        goes_on: Callable[[GraphBuilder, Sequence[Value]], Value],
+        step: Callable[[GraphBuilder, Sequence[Value]], Sequence[Value]],
+    ) -> list[Value]:
+        """The state after as many steps as `goes_on` allows; both are given a builder of the loop's own."""
+
+        def region(make: Callable[[GraphBuilder, Sequence[Value]], Sequence[Value]]) -> Region:
+            block = Block(arg_types=[value.type for value in state])
+            inner = GraphBuilder(block, self.weights, self._lower)
+            inner.node = self.node
+            results = make(inner, block.args)
+            block.add_op(hlo.ReturnOp(list(results)))
+            return Region(block)
+
+        return self.all(hlo.WhileOp(list(state), region(lambda b, s: [goes_on(b, s)]), region(step)))
+
     # constants
 
     def constant(self, array: Array | Number, like: Value | None = None, name: str | None = None) -> Value:
@@ -150,28 +175,12 @@ class GraphBuilder:
         array = self._known.get(x)
         if array is None:
             message = f"{what} must be known at compile time"
-            inputs = self._inputs_behind(x)
+            inputs = inputs_behind(x, self.block)
             if not inputs:
                 raise self.fail(message)
             hint = "compile with the value fixed in the model, or call the model: it is compiled for the values given"
             raise ValuesNeeded(message, inputs, where=self.node, hint=hint)
         return array
-
-    def _inputs_behind(self, x: Value) -> set[int]:
-        """The places of the inputs that `x` is computed from."""
-        found: set[int] = set()
-        seen: set[Value] = set()
-        pending = [x]
-        while pending:
-            value = pending.pop()
-            if value in seen:
-                continue
-            seen.add(value)
-            if isinstance(value.owner, Operation):
-                pending.extend(operand for op in value.owner.walk() for operand in op.operands)
-            elif value.owner is self.block:
-                found.add(self.block.args.index(value))
-        return found
 
     def ints(self, x: Value, what: str) -> list[int]:
         """The integers `x` is known to hold. Raises LaminaError naming `what` when they depend on the inputs."""

@@ -20,7 +20,16 @@ from itertools import takewhile
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    FunctionType,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    i64,
+)
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -29,6 +38,7 @@ from xdsl.utils.exceptions import VerifyException
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
 from ....compiler.places import describe_location
+from ....compiler.program import EXTENTS
 from ....compiler.weights import WeightStore
 from ....dialects.onnx import OnnxOp, is_absent
 from ....dialects.onnx.attributes import python_value
@@ -92,6 +102,7 @@ def _convert(function: FuncOp, weights: WeightStore) -> None:
             lower(builder, op)
         elif isinstance(op, ReturnOp):
             results = [_result(builder, function, i, value) for i, value in enumerate(op.operands)]
+            results += _extents(builder, function, results)
             final = ReturnOp(*results)
             final.location = op.location
             block.add_op(final)
@@ -135,11 +146,29 @@ def _result(b: GraphBuilder, function: FuncOp, index: int, value: SSAValue) -> S
     return result
 
 
+def _extents(b: GraphBuilder, function: FuncOp, results: Sequence[SSAValue]) -> list[SSAValue]:
+    """Further results that tell the true sizes of those whose sizes data decide."""
+    told: dict[SSAValue, list[Attribute]] = {}
+    for i, result in enumerate(results):
+        for dimension, size in b.extents.get(result, {}).items():
+            told.setdefault(size, []).append(DenseArrayBase.from_list(i64, [i, dimension]))
+    if told:
+        known = function.res_attrs or ArrayAttr([DictionaryAttr({}) for _ in results])
+        more = [DictionaryAttr({EXTENTS: ArrayAttr(pairs)}) for pairs in told.values()]
+        function.properties["res_attrs"] = ArrayAttr([*known, *more])
+    return list(told)
+
+
+_KEEPS_EXTENTS = frozenset({"Identity"})
+
+
 def lower(b: GraphBuilder, op: OnnxOp) -> None:
     """Lowers one operator with `b`; its results are in `b.values` afterwards."""
     entry = find(op.domain, op.operator, op.opset)
     operands = [None if is_absent(operand) else b.values[operand] for operand in op.operands]
     b.node = op
+    if op.operator not in _KEEPS_EXTENTS and any(x is not None and x in b.extents for x in operands):
+        raise b.fail("works on a tensor whose shape depends on data, which is not supported")
     try:
         results = _call(b, op, entry, operands) if entry else _expanded(b, op, operands)
     except VerifyException as error:

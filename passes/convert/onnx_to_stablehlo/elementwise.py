@@ -274,24 +274,24 @@ def bit_shift(b: GraphBuilder, x: Value, y: Value, *, direction: str) -> Value:
 
 @lowers("CumSum")
 def cumulative_sum(b: GraphBuilder, x: Value, axis: Value, *, exclusive: int = 0, reverse: int = 0) -> Value:
-    return _cumulative(b, x, axis, "add", 0, bool(exclusive), bool(reverse))
+    return cumulative(b, x, int(b.number(axis, "axis")), "add", bool(exclusive), bool(reverse))
 
 
 @lowers("CumProd")
 def cumulative_product(b: GraphBuilder, x: Value, axis: Value, *, exclusive: int = 0, reverse: int = 0) -> Value:
-    return _cumulative(b, x, axis, "multiply", 1, bool(exclusive), bool(reverse))
+    return cumulative(b, x, int(b.number(axis, "axis")), "multiply", bool(exclusive), bool(reverse))
 
 
-def _cumulative(
-    b: GraphBuilder, x: Value, axis: Value, kind: str, neutral: int, exclusive: bool, reverse: bool
+def cumulative(
+    b: GraphBuilder, x: Value, axis: int, kind: str, exclusive: bool = False, reverse: bool = False
 ) -> Value:
-    """Each element combined with all before it (after it, when reversed)."""
+    """Each element combined by add or multiply with all before it (after it, when reversed)."""
     shape = shape_of(x)
-    along = b.axis(int(b.number(axis, "axis")), len(shape))
+    along = b.axis(axis, len(shape))
     n = shape[along]
     if n == 0:
         return x
-    start = b.scalar(neutral, element_of(x))
+    start = b.scalar(0 if kind == "add" else 1, element_of(x))
     if exclusive:  # shifted by one, the neutral element at the open end
         low, high = [0] * len(shape), [0] * len(shape)
         low[along], high[along] = (-1, 1) if reverse else (1, -1)

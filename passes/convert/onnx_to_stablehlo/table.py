@@ -44,6 +44,12 @@ CHAPTERS = (
     "recurrent",
     "sorting",
     "resizing",
+    "sampling",
+    "signal",
+    "selection",
+    "text",
+    "training",
+    "ml",
     "quantization",
 )
 

@@ -1,0 +1,236 @@
+"""Operators on random inputs against ONNX's own reference, and where that is too slow or wrong against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+import lamina
+from lamina.compiler.diagnostics import LaminaError
+
+RNG = np.random.default_rng(7)
+
+
+def floats(*shape: int) -> np.ndarray[Any, Any]:
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def ints(low: int, high: int, *shape: int, dtype: Any = np.int64) -> np.ndarray[Any, Any]:
+    return RNG.integers(low, high, shape).astype(dtype)
+
+
+def one_node(
+    operator: str, inputs: list[Any], outputs: int = 1, opset: int = 22, domain: str = "", **attributes: Any
+) -> Any:
+    """A model of one node; inputs of None are left out."""
+    names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
+    results = [f"y{i}" for i in range(outputs)]
+    node = helper.make_node(operator, names, results, domain=domain, **attributes)
+    infos = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+        for name, x in zip(names, inputs, strict=True)
+        if name
+    ]
+    undefined = [helper.make_value_info(name, helper.make_tensor_type_proto(0, None)) for name in results]
+    graph = helper.make_graph([node], "g", infos, undefined)
+    opsets = [helper.make_opsetid("", opset)] + ([helper.make_opsetid(domain, 1)] if domain else [])
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def check(
+    operator: str, inputs: list[Any], outputs: int = 1, target: str = "interpret", rtol: float = 1e-4, **options: Any
+) -> None:
+    model = one_node(operator, inputs, outputs, **options)
+    given = [x for x in inputs if x is not None]
+    want = ReferenceEvaluator(model).run(None, {f"x{i}": x for i, x in enumerate(inputs) if x is not None})
+    for result, info in zip(want, model.graph.output, strict=True):  # now that the types are known
+        array = np.asarray(result)
+        info.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
+    for got, expected in zip(lamina.compile(model, target)(*given), want, strict=True):
+        expected = np.asarray(expected)
+        assert got.shape == expected.shape and got.dtype == expected.dtype
+        np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-5)
+
+
+@pytest.mark.parametrize("align", [0, 1])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+def test_grid_sample(mode: str, padding: str, align: int) -> None:
+    grid = RNG.uniform(-1.8, 1.8, (2, 3, 2, 2)).astype(np.float32)
+    check("GridSample", [floats(2, 2, 4, 5), grid], mode=mode, padding_mode=padding, align_corners=align)
+
+
+def test_grid_sample_of_volumes() -> None:
+    grid = RNG.uniform(-1.3, 1.3, (1, 2, 2, 2, 3)).astype(np.float32)
+    check("GridSample", [floats(1, 2, 3, 4, 2), grid], target="cpu")
+
+
+@pytest.mark.parametrize("mode", ["avg", "max"])
+@pytest.mark.parametrize(("ratio", "half"), [(2, "half_pixel"), (0, "output_half_pixel"), (0, "half_pixel")])
+def test_roi_align(mode: str, ratio: int, half: str) -> None:
+    rois = np.array([[0.5, 1, 7, 8.5], [-2, -1, 3, 4], [3, 3, 3.2, 9]], np.float32)
+    inputs = [floats(2, 3, 6, 7), rois, np.array([1, 0, 1])]
+    options: dict[str, Any] = {"output_height": 2, "output_width": 3, "sampling_ratio": ratio, "spatial_scale": 0.8}
+    check("RoiAlign", inputs, mode=mode, coordinate_transformation_mode=half, **options)
+
+
+def test_deform_conv() -> None:
+    inputs = [floats(2, 4, 5, 6), floats(6, 2, 2, 3), floats(2, 24, 3, 3), floats(6), floats(2, 12, 3, 3)]
+    check("DeformConv", inputs, group=2, offset_group=2, strides=[2, 2], pads=[1, 0, 0, 1])
+
+
+@pytest.mark.parametrize("length", [1, 7, 12, 96, 127, 192])
+def test_fourier(length: int) -> None:
+    """96 and 192 are taken apart, 127 is prime."""
+    for last in (1, 2):
+        x, axis = floats(2, length, 3, last), np.array(1)
+        check("DFT", [x, None, axis], rtol=1e-3)
+        check("DFT", [x, None, axis], onesided=1, rtol=1e-3)
+        check("DFT", [x, np.array(5), axis], inverse=1, rtol=1e-3)
+    check("DFT", [floats(1, 7, 2), np.array(12), np.array(1)], inverse=1, onesided=1, rtol=1e-3)
+
+
+def test_short_time_fourier() -> None:
+    check("STFT", [floats(2, 40, 1), np.array(5), floats(16)], rtol=1e-3)
+    check("STFT", [floats(1, 40, 2), np.array(7), None, np.array(8)], onesided=0, rtol=1e-3)
+
+
+def test_mel_weight_matrix() -> None:
+    inputs = [np.array(n) for n in (9, 64, 8000)] + [np.array(n, np.float32) for n in (20, 3500)]
+    check("MelWeightMatrix", inputs)
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF", "TFIDF"])
+@pytest.mark.parametrize("shape", [(12,), (3, 9)])
+def test_tf_idf(mode: str, shape: tuple[int, ...]) -> None:
+    pool = [1, 2, 3, 1, 2, 2, 3, 4, 1, 1, 2, 3]
+    options: dict[str, Any] = {"ngram_counts": [0, 3, 9], "ngram_indexes": [0, 2, 1, 6, 3, 4, 5]}
+    for low, high, skip in ((1, 3, 0), (1, 2, 2), (2, 3, 1)):
+        options |= {"min_gram_length": low, "max_gram_length": high, "max_skip_count": skip}
+        weights = [float(w) for w in range(1, 8)]
+        check("TfIdfVectorizer", [ints(1, 5, *shape)], mode=mode, pool_int64s=pool, weights=weights, **options)
+
+
+def test_selections() -> None:
+    x = ints(0, 3, 3, 4, 5)
+    check("NonZero", [x])
+    check("NonZero", [x != 0], target="cpu")
+    check("Compress", [x, np.array([True, False, True])], axis=1)
+    check("Compress", [floats(2, 3), np.array([False, True, True, False, True])])
+
+
+@pytest.mark.parametrize("kept", [1, 0])
+def test_unique(kept: int) -> None:
+    check("Unique", [ints(-2, 3, 12)], outputs=4, sorted=kept)
+    rows = ints(0, 2, 6, 2).astype(np.float32)
+    check("Unique", [rows], outputs=4, sorted=kept, axis=0)
+    check("Unique", [np.array([np.nan, 1, np.nan, 0], np.float32)], outputs=4)
+
+
+def test_unique_compiled() -> None:
+    check("Unique", [ints(0, 3, 5)], outputs=4, sorted=0, target="cpu")
+
+
+@pytest.mark.parametrize("target", ["interpret", "cpu"])
+def test_non_max_suppression(target: str) -> None:
+    corners = RNG.uniform(0, 1, (2, 9, 2))
+    boxes = np.concatenate([corners, corners + RNG.uniform(-0.5, 0.6, (2, 9, 2))], 2).astype(np.float32)
+    scores = RNG.choice([0.2, 0.5, 0.7, 0.9], (2, 3, 9)).astype(np.float32)
+    limits = [np.array([4]), np.array([0.3], np.float32), np.array([0.3], np.float32)]
+    check("NonMaxSuppression", [boxes, scores, *limits], target=target)
+
+
+def test_sizes_follow_the_data() -> None:
+    """One executable, results of several sizes; the signature says which sizes are open."""
+    model = one_node("NonZero", [np.zeros((2, 3), np.float32)])
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+    compiled = lamina.compile(model)
+    for count in (0, 2, 6):
+        x = np.zeros(6, np.float32)
+        x[:count] = 1
+        assert compiled(x.reshape(2, 3))[0].tolist() == [list(row) for row in np.nonzero(x.reshape(2, 3))]
+
+
+def test_optimisers() -> None:
+    domain = "ai.onnx.preview.training"
+    rate, step = np.array(0.1, np.float32), np.array(3)
+    pairs = [floats(2, 3), floats(4), floats(2, 3), floats(4), floats(2, 3), floats(4)]
+    pairs[4:] = [np.abs(x) for x in pairs[4:]]
+    check("Adagrad", [rate, step, *pairs], outputs=4, domain=domain, decay_factor=0.1, epsilon=1e-5)
+    options: dict[str, Any] = {"alpha": 0.9, "beta": 0.7, "norm_coefficient": 0.01}
+    for mode in ("standard", "nesterov"):
+        check("Momentum", [rate, np.array(0), *pairs], outputs=4, domain=domain, mode=mode, **options)
+    squares = [np.abs(x) for x in pairs[4:]]
+    check("Adam", [rate, step, *pairs, *squares], outputs=6, domain=domain, epsilon=1e-4, norm_coefficient_post=0.1)
+
+
+ML: dict[str, Any] = {"domain": "ai.onnx.ml"}
+
+
+def test_numbers_of_ml() -> None:
+    x = floats(5, 3)
+    check("Scaler", [x], offset=[1.0, 0.5, -1.0], scale=[2.0, 1.0, 0.1], **ML)
+    check("Binarizer", [x], threshold=0.3, **ML)
+    check("LinearRegressor", [x], coefficients=[0.5, 1.0, -2.0, 1, 2, 3], intercepts=[0.1, 0.2], targets=2, **ML)
+    for norm in ("MAX", "L1", "L2"):
+        check("Normalizer", [x], norm=norm, **ML)
+    for how in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"):
+        options: dict[str, Any] = {"classlabels_ints": [7, 3], "coefficients": [0.5, 1.0, -2.0], "intercepts": [0.1]}
+        check("LinearClassifier", [x], outputs=2, post_transform=how, **options, **ML)
+    x[1, 2] = np.nan
+    check("Imputer", [x], imputed_value_floats=[1.0, 2.0, 3.0], replaced_value_float=float("nan"), **ML)
+    check("OneHotEncoder", [ints(0, 5, 4)], cats_int64s=[3, 1, 2], **ML)
+    check("FeatureVectorizer", [floats(4, 2), floats(4, 3)], inputdimensions=[2, 3], **ML)
+    check("ArrayFeatureExtractor", [floats(4, 3), np.array([2, 0])], **ML)
+
+
+def trees(**options: Any) -> dict[str, Any]:
+    """Two trees: of depth 2, and of depth 1."""
+    return {
+        "nodes_treeids": [0, 0, 0, 0, 0, 1, 1, 1],
+        "nodes_nodeids": [0, 1, 2, 3, 4, 0, 1, 2],
+        "nodes_featureids": [1, 0, 0, 0, 0, 2, 0, 0],
+        "nodes_modes": ["BRANCH_LEQ", "BRANCH_GT", "LEAF", "LEAF", "LEAF", "BRANCH_LT", "LEAF", "LEAF"],
+        "nodes_values": [0.2, -0.4, 0, 0, 0, 0.1, 0, 0],
+        "nodes_truenodeids": [1, 2, 0, 0, 0, 1, 0, 0],
+        "nodes_falsenodeids": [4, 3, 0, 0, 0, 2, 0, 0],
+        "nodes_missing_value_tracks_true": [1, 0, 0, 0, 0, 0, 0, 0],
+        **options,
+    }
+
+
+def test_trees() -> None:
+    x = floats(9, 3)
+    places = {"treeids": [0, 0, 0, 1, 1], "nodeids": [2, 3, 4, 1, 2], "ids": [0, 1, 0, 1, 0]}
+    weights = [1.0, -2.0, 0.5, 3.0, 0.25]
+    targets: dict[str, Any] = {f"target_{name}": value for name, value in places.items()}
+    for how in ("SUM", "AVERAGE"):
+        options = trees(**targets, target_weights=weights, n_targets=2, aggregate_function=how, base_values=[0.5, 1.0])
+        check("TreeEnsembleRegressor", [x], **options, **ML)
+    classes: dict[str, Any] = {f"class_{name}": value for name, value in places.items()}
+    options = trees(**classes, class_weights=weights, classlabels_int64s=[5, 9])
+    check("TreeEnsembleClassifier", [x], outputs=2, **options, **ML)
+
+
+def test_what_is_refused_is_named() -> None:
+    def refusal(operator: str, inputs: list[Any], **options: Any) -> str:
+        with pytest.raises(LaminaError) as error:
+            lamina.compile(one_node(operator, inputs, **options), "interpret")
+        return str(error.value)
+
+    text = refusal("GridSample", [ints(0, 9, 1, 1, 2, 2), floats(1, 2, 2, 2)])
+    assert "y0" in text and "GridSample of integers is not supported" in text
+    assert "the last dimension is real and imaginary" in refusal("DFT", [floats(2, 3, 4)])
+
+
+def test_operators_on_open_sizes_are_refused() -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])
+    y = helper.make_tensor_value_info("y", TensorProto.INT64, None)
+    nodes = [helper.make_node("NonZero", ["x"], ["n"]), helper.make_node("Transpose", ["n"], ["y"])]
+    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 20)])
+    with pytest.raises(LaminaError, match="shape depends on data"):
+        lamina.compile(model, "interpret")
