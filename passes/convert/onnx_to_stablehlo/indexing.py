@@ -51,7 +51,7 @@ def gather(b: GraphBuilder, x: Value, indices: Value, *, axis: int = 0) -> Value
 @lowers("GatherElements")
 def gather_elements(b: GraphBuilder, x: Value, indices: Value, *, axis: int = 0) -> Value:
     rank = rank_of(x)
-    places = _all_coordinates(b, x, indices, b.axis(axis, rank))
+    places = all_coordinates(b, x, indices, b.axis(axis, rank))
     return b(
         hlo.GatherOp(
             x,
@@ -64,7 +64,7 @@ def gather_elements(b: GraphBuilder, x: Value, indices: Value, *, axis: int = 0)
     )
 
 
-def _all_coordinates(b: GraphBuilder, x: Value, indices: Value, axis: int) -> Value:
+def all_coordinates(b: GraphBuilder, x: Value, indices: Value, axis: int) -> Value:
     """For each index the coordinates of the element meant: its own place, but the index along `axis`."""
     shape = shape_of(indices)
     if len(shape) != rank_of(x):
@@ -132,7 +132,7 @@ def scatter_elements(
     return b(
         hlo.ScatterOp(
             [x],
-            _all_coordinates(b, x, indices, b.axis(axis, rank)),
+            all_coordinates(b, x, indices, b.axis(axis, rank)),
             [updates],
             update_computation=_update(b, reduction, element_of(x)),
             inserted_window_dims=list(range(rank)),

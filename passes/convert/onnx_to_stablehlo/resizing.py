@@ -57,10 +57,10 @@ def resize(
             continue
         places = _source(np.arange(m), n, m, factor, coordinate_transformation_mode)
         if mode == "nearest":
-            x = _pick(b, x, np.clip(_round(places, nearest_mode), 0, n - 1), axis)
+            x = pick(b, x, np.clip(_round(places, nearest_mode), 0, n - 1), axis)
         else:
             cubic = mode == "cubic"
-            x = _blend(b, x, _weights(places, n, cubic, cubic_coeff_a, bool(exclude_outside)), axis)
+            x = _blend(b, x, weights(places, n, cubic, cubic_coeff_a, bool(exclude_outside)), axis)
     return x
 
 
@@ -109,7 +109,7 @@ def _round(places: Array, mode: str) -> Array:
     return rounded.astype(np.int64)
 
 
-def _pick(b: GraphBuilder, x: Value, positions: Array, axis: int) -> Value:
+def pick(b: GraphBuilder, x: Value, positions: Array, axis: int) -> Value:
     n, m = shape_of(x)[axis], len(positions)
     if m % n == 0 and (positions == np.repeat(np.arange(n), m // n)).all():  # each element repeated
         wide = b.expand_dims(x, [axis + 1])
@@ -120,7 +120,7 @@ def _pick(b: GraphBuilder, x: Value, positions: Array, axis: int) -> Value:
     return take(b, x, positions, axis)
 
 
-def _weights(places: Array, n: int, cubic: bool, a: float, exclude_outside: bool) -> Array:
+def weights(places: Array, n: int, cubic: bool, a: float, exclude_outside: bool) -> Array:
     """A matrix of output by input elements: how much each input counts for each output."""
     first = np.floor(places).astype(np.int64)
     part = places - first

@@ -16,20 +16,20 @@ _FEW = 8
 
 @lowers("TopK", since=11)
 def top_k(b: GraphBuilder, x: Value, k: Value, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> list[Value]:
-    return _top(b, x, int(b.number(k, "k of TopK")), axis, bool(largest))
+    return top(b, x, int(b.number(k, "k of TopK")), axis, bool(largest))
 
 
 @lowers("TopK", since=10)
 def top_k_10(b: GraphBuilder, x: Value, k: Value, *, axis: int = -1) -> list[Value]:
-    return _top(b, x, int(b.number(k, "k of TopK")), axis, True)
+    return top(b, x, int(b.number(k, "k of TopK")), axis, True)
 
 
 @lowers("TopK", since=1)
 def top_k_1(b: GraphBuilder, x: Value, *, k: int, axis: int = -1) -> list[Value]:
-    return _top(b, x, k, axis, True)
+    return top(b, x, k, axis, True)
 
 
-def _top(b: GraphBuilder, x: Value, k: int, axis: int, largest: bool) -> list[Value]:
+def top(b: GraphBuilder, x: Value, k: int, axis: int, largest: bool) -> list[Value]:
     along = b.axis(axis, rank_of(x))
     shape = shape_of(x)
     if not 0 <= k <= shape[along]:

@@ -1,0 +1,68 @@
+"""ATen's products of matrices."""
+
+from __future__ import annotations
+
+from ..onnx_to_stablehlo.contraction import matmul as onnx_matmul
+from .builder import AtenBuilder, Number, Value, element_of, is_float, rank_of, shape_of
+from .table import lowers
+
+
+@lowers("mm", "mv", "dot", "vdot")
+def mm(b: AtenBuilder, x: Value, mat2: Value) -> Value:
+    return b.dot(x, mat2, ([rank_of(x) - 1], [0]))
+
+
+@lowers("bmm")
+def bmm(b: AtenBuilder, x: Value, mat2: Value) -> Value:
+    return b.dot(x, mat2, ([2], [1]), ([0], [0]))
+
+
+@lowers("matmul")
+def matmul(b: AtenBuilder, x: Value, other: Value) -> Value:
+    return onnx_matmul(b, x, other)
+
+
+@lowers("linear")
+def linear(b: AtenBuilder, x: Value, weight: Value, bias: Value | None = None) -> Value:
+    product = b.dot(x, weight, ([rank_of(x) - 1], [rank_of(weight) - 1]))
+    return product if bias is None else b.add(product, bias)
+
+
+def _scaled(b: AtenBuilder, x: Value, factor: Number) -> Value:
+    return x if factor == 1 else b.multiply(x, float(factor) if is_float(x) else int(factor))
+
+
+def _plus(b: AtenBuilder, x: Value, product: Value, beta: Number, alpha: Number) -> Value:
+    product = _scaled(b, product, alpha)
+    if beta == 0:  # what is not finite in `x` is ignored
+        return product
+    return b.add(b.broadcast_to(_scaled(b, b.convert(x, element_of(product)), beta), shape_of(product)), product)
+
+
+@lowers("addmm", "addmv")
+def addmm(b: AtenBuilder, x: Value, mat1: Value, mat2: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
+    return _plus(b, x, mm(b, mat1, mat2), beta, alpha)
+
+
+@lowers("baddbmm")
+def baddbmm(b: AtenBuilder, x: Value, batch1: Value, batch2: Value, *, beta: Number = 1, alpha: Number = 1) -> Value:
+    return _plus(b, x, bmm(b, batch1, batch2), beta, alpha)
+
+
+@lowers("_cdist_forward")
+def cdist(b: AtenBuilder, x1: Value, x2: Value, p: float, compute_mode: int | None) -> Value:
+    """The distance between every row of one and every row of the other."""
+    r1, r2 = rank_of(x1), rank_of(x2)
+    apart = b.abs(b.subtract(b.expand_dims(x1, [r1 - 1]), b.expand_dims(x2, [r2 - 2])))
+    last = [rank_of(apart) - 1]
+    match p:
+        case 0:
+            return b.reduce("add", b.convert(b.compare(apart, 0.0, "NE"), element_of(apart)), last)
+        case 1:
+            return b.reduce("add", apart, last)
+        case 2:
+            return b.sqrt(b.reduce("add", b.multiply(apart, apart), last))
+        case float("inf"):
+            return b.reduce("maximum", apart, last)
+        case _:
+            return b.power(b.reduce("add", b.power(apart, p), last), 1 / p)

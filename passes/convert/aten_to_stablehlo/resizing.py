@@ -1,0 +1,179 @@
+"""ATen's upsampling: along each axis a product with a matrix of weights that is known at compile time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....compiler.weights import Array
+from ..onnx_to_stablehlo import resizing as onnx
+from .builder import AtenBuilder, Value, shape_of
+from .pooling import blended
+from .table import lowers
+
+Scales = Sequence[float] | None
+
+
+def _sizes(
+    b: AtenBuilder, x: Value, output_size: Sequence[int] | None, factors: Scales
+) -> tuple[list[int], list[float | None]]:
+    """The sizes wanted and, where they were given, the factors that lead to them."""
+    own = shape_of(x)[2:]
+    if output_size is not None:
+        return list(output_size), [None] * len(own)
+    assert factors is not None
+    return [math.floor(n * f) for n, f in zip(own, factors, strict=True)], list(factors)
+
+
+def _places(n: int, m: int, align_corners: bool, scale: float | None) -> Array:
+    """Where in the input (n elements) each element of the output (m) lies."""
+    if align_corners:
+        return np.arange(m) * ((n - 1) / (m - 1) if m > 1 else 0.0)
+    return (np.arange(m) + 0.5) * (1 / scale if scale else n / m) - 0.5
+
+
+def linear_matrix(n: int, m: int, align_corners: bool, scale: float | None) -> Array:
+    """How much each of `n` elements counts for each of `m`, between its two neighbours."""
+    places = np.maximum(_places(n, m, align_corners, scale), 0.0)
+    return onnx.weights(places, n, False, 0.0, False)
+
+
+def nearest_places(n: int, m: int, scale: float | None, exact: bool = False) -> Array:
+    """Which of `n` elements each of `m` is."""
+    step = np.float32(1 / scale if scale else n / m)
+    offset = np.float32(0.5 if exact else 0.0)
+    places = np.floor((np.arange(m, dtype=np.float32) + offset) * step).astype(np.int64)
+    return np.minimum(places, n - 1)
+
+
+def _nearest(b: AtenBuilder, x: Value, sizes: Sequence[int], scales: Sequence[float | None], exact: bool) -> Value:
+    for i, (m, scale) in enumerate(zip(sizes, scales, strict=True)):
+        n = shape_of(x)[2 + i]
+        if n != m:
+            x = onnx.pick(b, x, nearest_places(n, m, scale, exact), 2 + i)
+    return x
+
+
+@lowers("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")
+def nearest_vec(b: AtenBuilder, x: Value, output_size: Sequence[int] | None, scale_factors: Scales) -> Value:
+    return _nearest(b, x, *_sizes(b, x, output_size, scale_factors), exact=False)
+
+
+@lowers("_upsample_nearest_exact1d.vec", "_upsample_nearest_exact2d.vec")
+def nearest_exact_vec(b: AtenBuilder, x: Value, output_size: Sequence[int] | None, scale_factors: Scales) -> Value:
+    return _nearest(b, x, *_sizes(b, x, output_size, scale_factors), exact=True)
+
+
+@lowers("upsample_nearest1d")
+def nearest_1d(b: AtenBuilder, x: Value, output_size: Sequence[int], scales: float | None = None) -> Value:
+    return _nearest(b, x, output_size, [scales], exact=False)
+
+
+@lowers("upsample_nearest2d")
+def nearest_2d(
+    b: AtenBuilder, x: Value, output_size: Sequence[int], scales_h: float | None = None, scales_w: float | None = None
+) -> Value:
+    return _nearest(b, x, output_size, [scales_h, scales_w], exact=False)
+
+
+@lowers("upsample_nearest2d_backward")
+def nearest_2d_backward(
+    b: AtenBuilder,
+    grad_output: Value,
+    output_size: Sequence[int],
+    input_size: Sequence[int],
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
+    result = grad_output
+    for axis, scale in ((2, scales_h), (3, scales_w)):
+        n, m = input_size[axis], output_size[axis - 2]
+        hit = np.arange(n)[:, None] == nearest_places(n, m, scale)
+        result = blended(b, result, hit, axis)
+    return result
+
+
+def _linear(
+    b: AtenBuilder, x: Value, sizes: Sequence[int], align_corners: bool, scales: Sequence[float | None]
+) -> Value:
+    for i, (m, scale) in enumerate(zip(sizes, scales, strict=True)):
+        n = shape_of(x)[2 + i]
+        if n != m:
+            x = blended(b, x, linear_matrix(n, m, align_corners, scale), 2 + i)
+    return x
+
+
+@lowers("upsample_linear1d.vec", "upsample_bilinear2d.vec", "upsample_trilinear3d.vec")
+def linear_vec(
+    b: AtenBuilder, x: Value, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Scales
+) -> Value:
+    sizes, scales = _sizes(b, x, output_size, scale_factors)
+    return _linear(b, x, sizes, align_corners, scales)
+
+
+@lowers("upsample_linear1d")
+def linear_1d(
+    b: AtenBuilder, x: Value, output_size: Sequence[int], align_corners: bool, scales: float | None = None
+) -> Value:
+    return _linear(b, x, output_size, align_corners, [scales])
+
+
+@lowers("upsample_bilinear2d")
+def bilinear_2d(
+    b: AtenBuilder,
+    x: Value,
+    output_size: Sequence[int],
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
+    return _linear(b, x, output_size, align_corners, [scales_h, scales_w])
+
+
+@lowers("upsample_bilinear2d_backward")
+def bilinear_2d_backward(
+    b: AtenBuilder,
+    grad_output: Value,
+    output_size: Sequence[int],
+    input_size: Sequence[int],
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
+    result = grad_output
+    for axis, scale in ((2, scales_h), (3, scales_w)):
+        matrix = linear_matrix(input_size[axis], output_size[axis - 2], align_corners, scale)
+        result = blended(b, result, matrix.T, axis)
+    return result
+
+
+def _cubic(
+    b: AtenBuilder, x: Value, sizes: Sequence[int], align_corners: bool, scales: Sequence[float | None]
+) -> Value:
+    for i, (m, scale) in enumerate(zip(sizes, scales, strict=True)):
+        n = shape_of(x)[2 + i]
+        if n != m:
+            x = blended(b, x, onnx.weights(_places(n, m, align_corners, scale), n, True, -0.75, False), 2 + i)
+    return x
+
+
+@lowers("upsample_bicubic2d.vec")
+def bicubic_vec(
+    b: AtenBuilder, x: Value, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Scales
+) -> Value:
+    sizes, scales = _sizes(b, x, output_size, scale_factors)
+    return _cubic(b, x, sizes, align_corners, scales)
+
+
+@lowers("upsample_bicubic2d")
+def bicubic_2d(
+    b: AtenBuilder,
+    x: Value,
+    output_size: Sequence[int],
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
+    return _cubic(b, x, output_size, align_corners, [scales_h, scales_w])

@@ -1,0 +1,77 @@
+"""PyTorch's tensors and dtypes as NumPy's, and back, without a copy."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from xdsl.ir import Attribute
+
+from ...compiler.diagnostics import LaminaError
+from ...compiler.dtypes import element_type_of
+from ...compiler.signature import Array, dtype_named
+
+_SAME_NAME = ("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16")
+_OTHERS = {
+    "bool": "bool",
+    "uint32": "uint32",
+    "uint64": "uint64",
+    "complex64": "complex64",
+    "complex128": "complex128",
+    "float8_e4m3fn": "float8_e4m3fn",
+    "float8_e5m2": "float8_e5m2",
+}
+_NAMES = {name: name for name in _SAME_NAME} | _OTHERS
+_CARRIERS = {"bfloat16": "int16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}  # what NumPy takes in their place
+
+
+@cache
+def torch_module() -> Any:
+    """PyTorch. Raises LaminaError when it is not installed."""
+    try:
+        return import_module("torch")
+    except ImportError as error:
+        raise LaminaError("PyTorch is not installed", hint="pip install 'lamina[torch]'") from error
+
+
+def dtype_from(dtype: Any) -> np.dtype[Any]:
+    """NumPy's name for one of PyTorch's dtypes. Raises LaminaError for quantised ones and the like."""
+    name = str(dtype).removeprefix("torch.")
+    if name not in _NAMES:
+        raise LaminaError(f"tensors of {dtype} have no element type in the IR")
+    return dtype_named(_NAMES[name])
+
+
+@cache
+def element_from(dtype: Any) -> Attribute:
+    """The element type of the IR for one of PyTorch's dtypes."""
+    return element_type_of(dtype_from(dtype))
+
+
+def array_of(tensor: Any) -> Array:
+    """The memory of a tensor as an array. Raises LaminaError for tensors that are not plain memory of this machine."""
+    torch = torch_module()
+    plain = tensor.detach()
+    if plain.device.type != "cpu":
+        raise LaminaError(f"a tensor on device '{plain.device}'", hint="move the model and its inputs to the CPU")
+    if plain.layout != torch.strided:
+        raise LaminaError(f"tensors of layout {plain.layout} are not supported")
+    if plain.is_conj() or plain.is_neg():
+        plain = plain.resolve_conj().resolve_neg()
+    name = str(plain.dtype).removeprefix("torch.")
+    carrier = _CARRIERS.get(name)
+    if carrier is None:
+        return plain.numpy()
+    return plain.view(getattr(torch, carrier)).numpy().view(getattr(ml_dtypes, name))
+
+
+def tensor_of(array: Array) -> Any:
+    """A tensor on the memory of a writable array."""
+    torch = torch_module()
+    carrier = _CARRIERS.get(array.dtype.name)
+    if carrier is None:
+        return torch.from_numpy(array)
+    return torch.from_numpy(array.view(carrier)).view(getattr(torch, array.dtype.name))
