@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from ..compiler.program import Program
-    from .dsl.templates import Template
+    from .sources import Unsized
 
-Source: TypeAlias = "str | os.PathLike[str] | Program | Template | ModelProto"
+Source: TypeAlias = "str | os.PathLike[str] | Program | Unsized | ModelProto | Any"
 
 
 class Model:
@@ -123,8 +123,8 @@ def compile(
 ) -> Model:
     """Compiles a model for a target.
 
-    `model`: a path (`.onnx`, `.mlir`, `program.lam::function`), the text of a program with one function, an
-    `onnx.ModelProto`, or a `Program`. `shapes` fixes
+    `model`: a path (`.onnx`, `.pt2`, `.mlir`, `program.lam::function`), the text of a program with one function, an
+    `onnx.ModelProto`, a `torch.export.ExportedProgram`, or a `Program`. `shapes` fixes
     symbolic dimensions ahead of time; `threads` defaults to all cores; `cache=False` neither reads nor writes the
     on-disk cache; `precision="bf16"` rounds the operands of f32 contractions to bfloat16 (docs/precision.md).
     Raises LaminaError for a model that cannot be read or an operator that cannot be lowered.

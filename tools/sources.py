@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
@@ -31,8 +31,12 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from .dsl.templates import Template
+    from .pytorch.exported import ExportedModel
 
 WEIGHTS_SUFFIX = ".weights"
+
+Unsized: TypeAlias = "Template | ExportedModel"
+"""A source of programs, one for each choice of sizes."""
 
 
 def new_context(machine: Machine | None = None) -> LaminaContext:
@@ -42,7 +46,7 @@ def new_context(machine: Machine | None = None) -> LaminaContext:
     return context
 
 
-def read_program(model: str | os.PathLike[str] | Program | Template | ModelProto) -> Program | Template:
+def read_program(model: str | os.PathLike[str] | Program | Unsized | ModelProto | Any) -> Program | Unsized:
     """The program in a file or object; a function whose sizes are not all known is a `Template` of programs.
 
     Raises LaminaError when the file is missing, unreadable, of an unknown kind or malformed.
@@ -50,6 +54,8 @@ def read_program(model: str | os.PathLike[str] | Program | Template | ModelProto
     if isinstance(model, Program) or hasattr(model, "with_sizes"):
         return model  # pyright: ignore[reportReturnType]
     if not isinstance(model, str | os.PathLike):
+        if (exported := _from_exported(model)) is not None:
+            return exported
         return _from_onnx(model)  # pyright: ignore[reportArgumentType]
     if is_text(model):
         return _from_lam(str(model), "")
@@ -64,9 +70,13 @@ def read_program(model: str | os.PathLike[str] | Program | Template | ModelProto
             return _from_text(path)
         case ".lam":
             return _from_lam(path, function)
+        case ".pt2":
+            from .pytorch.exported import load_exported
+
+            return load_exported(path).with_sizes({})
         case suffix:
             kind = f"files of kind '{suffix}'" if suffix else "files without a suffix"
-            raise LaminaError(f"{kind} are not programs", where=str(path), hint="expected .onnx, .lam or .mlir")
+            raise LaminaError(f"{kind} are not programs", where=str(path), hint="expected .onnx, .lam, .pt2 or .mlir")
 
 
 def _from_onnx(model: Path | ModelProto) -> Program:
@@ -74,6 +84,16 @@ def _from_onnx(model: Path | ModelProto) -> Program:
 
     context = new_context()
     return Program(load_model(model, context), context)
+
+
+def _from_exported(model: Any) -> Program | ExportedModel | None:
+    """A `torch.export.ExportedProgram`, told apart without PyTorch; None for anything else."""
+    classes = type(model).__mro__
+    if not any(cls.__name__ == "ExportedProgram" and cls.__module__.startswith("torch.export") for cls in classes):
+        return None
+    from .pytorch.exported import ExportedModel
+
+    return ExportedModel(model).with_sizes({})
 
 
 def _from_text(path: Path) -> Program:
@@ -122,8 +142,8 @@ def write_program(program: Program, path: Path) -> None:
 @overload
 def with_shapes(program: Program, shapes: Mapping[str, int]) -> Program: ...
 @overload
-def with_shapes(program: Program | Template, shapes: Mapping[str, int]) -> Program | Template: ...
-def with_shapes(program: Program | Template, shapes: Mapping[str, int]) -> Program | Template:
+def with_shapes(program: Program | Unsized, shapes: Mapping[str, int]) -> Program | Unsized: ...
+def with_shapes(program: Program | Unsized, shapes: Mapping[str, int]) -> Program | Unsized:
     """`program` with symbolic dimensions bound; itself when there is nothing to bind.
 
     Raises LaminaError for a name that is no dimension of the program or a size below zero.
@@ -176,7 +196,7 @@ def with_values(program: Program, values: Mapping[int, Array]) -> Program:
     return bound
 
 
-def whole(program: Program | Template) -> Program:
+def whole(program: Program | Unsized) -> Program:
     """`program`, if all its sizes are known. Raises LaminaError that names those that are not."""
     if isinstance(program, Program):
         return program

@@ -4,7 +4,7 @@ Nothing here imports PyTorch before it is used; it is the extra `torch`.
 """
 
 from .dynamo import backend
-from .exported import ExportedModel, is_exported, load_exported
+from .exported import ExportedModel, load_exported
 from .graph import unsupported
 
-__all__ = ["ExportedModel", "backend", "is_exported", "load_exported", "unsupported"]
+__all__ = ["ExportedModel", "backend", "load_exported", "unsupported"]

@@ -12,9 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
+from xdsl.ir import SSAValue
+
 from ...backends import Executable, Options
 from ...backends import target as find_target
 from ...compiler.diagnostics import LaminaError
+from ...passes.convert.aten_to_stablehlo import AtenBuilder
 from ..sources import new_context
 from .graph import Input, Node, check_supported, flat, import_graph, target_name
 from .tensors import array_of, tensor_of, torch_module
@@ -26,7 +29,6 @@ _KEPT = ("native_dropout", "gelu_backward", "silu_backward", "native_layer_norm_
 """Operators that become better code, or the same random numbers, when PyTorch does not take them apart."""
 
 _RANDOM = (
-    "aten.native_dropout.default",
     "aten.rand.default",
     "aten.randn.default",
     "aten.rand_like.default",
@@ -55,7 +57,11 @@ _VIEWS = (
 
 
 def backend(
-    graph_module: Any, example_inputs: Sequence[Any], *, mode: str | None = None, options: Mapping[str, Any] | None = None
+    graph_module: Any,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> Callable[..., Any]:
     """The backend that `torch.compile` calls.
 
@@ -107,62 +113,194 @@ class CompiledGraph:
     """
 
     def __init__(self, graph_module: Any, target: str = "cpu", options: Options | None = None):
-        self.graph_module = graph_module
-        self._target = find_target(target)
-        self._options = options or Options()
+        _draw_masks(graph_module)
         nodes = list(graph_module.graph.nodes)
-        self._placeholders: list[Node] = [n for n in nodes if n.op == "placeholder"]
-        self._drawn: list[Node] = [n for n in nodes if n.op == "call_function" and target_name(n) in _RANDOM]
-        self._outputs: list[Any] = flat(nodes[-1].args[0])
-        self._views = [self._view(output) for output in self._outputs]
-        self._executables: dict[tuple[Any, ...], _Specialised] = {}
+        self.graph_module = graph_module
+        self.target = find_target(target)
+        self.options = options or Options()
+        self.placeholders: list[Node] = [n for n in nodes if n.op == "placeholder"]
+        self.drawn: list[Node] = [n for n in nodes if n.op == "call_function" and _is_random(n)]
+        self.outputs: list[Any] = flat(nodes[-1].args[0])
+        self.views = [_view_of_input(output) for output in self.outputs]
+        self._specialised: dict[tuple[Any, ...], Specialised] = {}
         self._lock = Lock()
-        check_supported(graph_module, self._drawn)
-
-    def _view(self, node: Any) -> list[Node] | None:
-        """The views, outermost last, that lead from an input to an output; None where more than views do."""
-        chain: list[Node] = []
-        while isinstance(node, torch_module().fx.Node):
-            if node.op == "placeholder":
-                return [node, *reversed(chain)]
-            if target_name(node) not in _VIEWS or any(
-                isinstance(a, torch_module().fx.Node) for a in flat(list(node.args[1:]))
-            ):
-                return None
-            chain.append(node)
-            node = node.args[0]
-        return None
+        check_supported(graph_module, self.drawn)
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
-        torch = torch_module()
-        tensors = torch.Tensor
-        key = tuple((a.dtype, tuple(a.shape)) if isinstance(a, tensors) else a for a in arguments)
+        tensors = torch_module().Tensor
+        key = tuple((a.dtype, a.shape, a.stride()) if isinstance(a, tensors) else a for a in arguments)
         with self._lock:
-            found = self._executables.pop(key, None) or _Specialised(self, arguments)
-            self._executables[key] = found
-            while len(self._executables) > CACHED_SHAPES:
-                del self._executables[next(iter(self._executables))]
-        with torch.no_grad():
-            return found(arguments)
-
-    def compile_for(self, known: Mapping[Node, Any], inputs: Sequence[Input], sizes: Mapping[Any, int]) -> tuple[Any, ...]:
-        """The executable, which outputs it gives, and how these lie in memory."""
-        wanted = [i for i, (out, view) in enumerate(zip(self._outputs, self._views, strict=True)) if view is None and out is not None]
-        orders: dict[int, list[int]] = {}
-
-        def results(outputs: list[Any]) -> list[tuple[str, Any]]:
-            return [(f"output{i}", outputs[i]) for i in wanted if hasattr(outputs[i], "type")]
-
-        program = import_graph(self.graph_module, new_context(), inputs, known, results, sizes)
-        names = [spec.name for spec in program.signature.outputs]
-        executable: Executable = self._target.compile(program, self._options)
-        return executable, [int(name.removeprefix("output")) for name in names], orders
-
-    @property
-    def parts(self) -> tuple[list[Node], list[Node], list[Any], list[list[Node] | None]]:
-        """Placeholders, random nodes, outputs and the views among them."""
-        return self._placeholders, self._drawn, self._outputs, self._views
+            found = self._specialised.pop(key, None) or Specialised(self, arguments)
+            self._specialised[key] = found
+            while len(self._specialised) > CACHED_SHAPES:
+                del self._specialised[next(iter(self._specialised))]
+        return found(arguments)
 
 
-class _Specialised:
-    """A graph compiled for the shapes and numbers of one call."""
+class Specialised:
+    """A graph compiled for the shapes, layouts and numbers of one call."""
+
+    def __init__(self, graph: CompiledGraph, arguments: Sequence[Any]):
+        self._graph = graph
+        tensors = torch_module().Tensor
+        self._sizes: dict[Any, int] = {}
+        self._numbers: dict[Node, Any] = {}
+        self._orders: list[list[int]] = []  # of the tensors that are handed over
+        inputs: list[Input] = []
+        for node, argument in zip(graph.placeholders, arguments, strict=True):
+            if isinstance(argument, tensors):
+                self._learn(node, argument)
+                order = memory_order(argument.shape, argument.stride())
+                self._orders.append(order)
+                inputs.append(Input(node, node.name, tuple(argument.shape), argument.dtype, order))
+            else:
+                self._numbers[node] = argument
+                expression = getattr(getattr(node.meta.get("val"), "node", None), "expr", None)
+                if expression is not None and expression.is_symbol:
+                    self._sizes[expression] = int(argument)
+        for node in graph.drawn:
+            fake = node.meta["val"]
+            shape = tuple(self._size(n) for n in fake.shape)
+            inputs.append(Input(node, node.name, shape, fake.dtype, list(range(len(shape)))))
+        self._results: list[tuple[int, list[int]]] = []  # which output, and the order it is made in
+        self._given: dict[int, Any] = {}  # outputs that are numbers
+        program = import_graph(
+            graph.graph_module, new_context(), inputs, self._numbers, self._pick_results, self._sizes
+        )
+        self._executable: Executable | None = graph.target.compile(program, graph.options) if self._results else None
+
+    def _learn(self, node: Node, argument: Any) -> None:
+        """The values of the symbols in a tensor's shape."""
+        for size, number in zip(node.meta["val"].shape, argument.shape, strict=True):
+            if not isinstance(size, int) and size.node.expr.is_symbol:
+                self._sizes[size.node.expr] = int(number)
+
+    def _size(self, size: Any) -> int:
+        return size if isinstance(size, int) else int(size.node.expr.xreplace(self._sizes))
+
+    def _pick_results(self, builder: AtenBuilder, outputs: list[Any]) -> list[tuple[str, Any]]:
+        """The outputs that are computed, in the order that PyTorch expects them to lie in memory."""
+        named: list[tuple[str, Any]] = []
+        for i, (value, node, view) in enumerate(zip(outputs, self._graph.outputs, self._graph.views, strict=True)):
+            if view is not None:
+                continue
+            if not isinstance(value, SSAValue):
+                self._given[i] = value
+                continue
+            fake = node.meta["val"]
+            order = memory_order(*([self._size(n) for n in part] for part in (fake.shape, fake.stride())))
+            self._results.append((i, order))
+            named.append((f"output{i}", builder.transpose(value, order)))
+        return named
+
+    def __call__(self, arguments: Sequence[Any]) -> list[Any]:
+        graph = self._graph
+        tensors = torch_module().Tensor
+        values = dict(zip(graph.placeholders, arguments, strict=True))
+        given = [a for a in arguments if isinstance(a, tensors)]
+        arrays = [array_of(a.permute(order)) for a, order in zip(given, self._orders, strict=True)]
+        arrays += [array_of(self._draw(node)) for node in graph.drawn]
+        outputs: list[Any] = [None] * len(graph.outputs)
+        for i, number in self._given.items():
+            outputs[i] = number
+        if self._executable is not None:
+            for (i, order), array in zip(self._results, self._executable.run(arrays), strict=True):
+                outputs[i] = tensor_of(array).permute(inverse(order))
+        for i, view in enumerate(graph.views):
+            if view is not None:
+                outputs[i] = self._look(values[view[0]], view[1:])
+        return outputs
+
+    def _number(self, argument: Any) -> Any:
+        """An argument without tensors."""
+        if isinstance(argument, list | tuple):
+            return [self._number(a) for a in argument]  # pyright: ignore[reportUnknownVariableType]
+        if isinstance(argument, torch_module().fx.Node):
+            value = self._numbers.get(argument, argument.meta["val"])
+            return value if isinstance(value, int | float) else self._size(value)
+        return argument
+
+    def _draw(self, node: Node) -> Any:
+        """The random tensor of a node; of a tensor among its arguments only the shape matters."""
+        torch = torch_module()
+        first, *rest = node.args
+        if isinstance(first, torch.fx.Node) and hasattr(first.meta["val"], "shape"):
+            fake = first.meta["val"]
+            first = torch.empty([self._size(n) for n in fake.shape], dtype=fake.dtype)
+        else:
+            first = self._number(first)
+        kwargs = {key: self._number(value) for key, value in node.kwargs.items() if key != "device"}
+        return node.target(first, *map(self._number, rest), **kwargs)
+
+    def _look(self, tensor: Any, views: Sequence[Node]) -> Any:
+        for node in views:
+            tensor = node.target(tensor, *map(self._number, node.args[1:]), **node.kwargs)
+        return tensor
+
+
+def memory_order(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
+    """The dimensions from the outermost in memory to the innermost; as they are where there are gaps or overlaps."""
+    plain = list(range(len(shape)))
+    order = sorted(plain, key=lambda i: (-strides[i], i))
+    expected = 1
+    for i in reversed(order):
+        if shape[i] != 1 and strides[i] != expected:
+            return plain
+        expected *= shape[i]
+    return order
+
+
+def inverse(order: Sequence[int]) -> list[int]:
+    """The order that leads back."""
+    return sorted(range(len(order)), key=order.__getitem__)
+
+
+def _is_random(node: Node) -> bool:
+    return target_name(node) in _RANDOM or node.target is kept_by_dropout
+
+
+def _view_of_input(node: Any) -> list[Node] | None:
+    """An input and the views, outermost last, that lead from it to an output; None where more than views do."""
+    nodes = torch_module().fx.Node
+    chain: list[Node] = []
+    while isinstance(node, nodes):
+        if node.op == "placeholder":
+            return [node, *reversed(chain)]
+        if target_name(node) not in _VIEWS:
+            return None
+        chain.append(node)
+        node = node.args[0]
+    return None
+
+
+def kept_by_dropout(like: Any, p: float) -> Any:
+    """Which elements PyTorch's dropout would keep."""
+    return torch_module().ops.aten.native_dropout(like, p, True)[1]
+
+
+def _draw_masks(graph_module: Any) -> None:
+    """Dropout becomes a product with a mask that is drawn before the call."""
+    aten = torch_module().ops.aten
+    graph = graph_module.graph
+    for node in list(graph.nodes):
+        if node.op != "call_function" or node.target is not aten.native_dropout.default:
+            continue
+        x, p, train = node.args
+        result, mask = node.meta["val"]
+        if train is False or p == 0:
+            continue
+        with graph.inserting_before(node):
+            kept = _made(graph, kept_by_dropout, (x, p), mask, node)
+            scaled = _made(graph, aten.mul.Tensor, (x, kept), result, node)
+            scaled = _made(graph, aten.mul.Scalar, (scaled, 0.0 if p == 1 else 1 / (1 - p)), result, node)
+        for user in list(node.users):
+            user.replace_all_uses_with((scaled, kept)[user.args[1]])
+            graph.erase_node(user)
+        graph.erase_node(node)
+    graph_module.recompile()
+
+
+def _made(graph: Any, target: Any, args: tuple[Any, ...], value: Any, origin: Node) -> Node:
+    node = graph.call_function(target, args)
+    node.meta = {**origin.meta, "val": value}
+    return node

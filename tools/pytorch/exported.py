@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,6 @@ from .tensors import array_of, dtype_from, torch_module
 
 _KEPT = ("scaled_dot_product_attention", "linear", "layer_norm", "rms_norm", "silu", "mish", "hardswish", "softplus")
 """Operators that PyTorch would take apart and that become better code whole."""
-
-
-def is_exported(model: Any) -> bool:
-    """Whether an object is a `torch.export.ExportedProgram`; does not import PyTorch."""
-    return any(
-        cls.__name__ == "ExportedProgram" and cls.__module__.startswith("torch.export") for cls in type(model).__mro__
-    )
 
 
 def load_exported(path: Path) -> ExportedModel:
@@ -75,7 +69,9 @@ class ExportedModel:
             Input(node, spec.name, tuple(int(n) for n in spec.shape), value.dtype)
             for (node, value), spec in zip(self._tensors(), self.signature.inputs, strict=True)
         ]
-        return import_graph(self.graph_module, new_context(), inputs, self._known(), self._results, symbols)
+        return import_graph(
+            self.graph_module, new_context(), inputs, self._known(), lambda _, outputs: self._results(outputs), symbols
+        )
 
     def check_supported(self) -> None:
         """Raises LaminaError that names every operator without a lowering."""
@@ -142,22 +138,25 @@ class ExportedModel:
 
     def _symbols(self) -> dict[Any, int]:
         """The value of each symbol of the shapes, from the sizes of the inputs."""
+        sympy = import_module("sympy")  # PyTorch brings it
         equations = [
-            (n.node.expr, self.sizes[str(n)]) for _, v in self._tensors() for n in v.shape if not isinstance(n, int)
+            (n.node.expr, sympy.Integer(self.sizes[str(n)]))
+            for _, v in self._tensors()
+            for n in v.shape
+            if not isinstance(n, int)
         ]
-        values = {expr: size for expr, size in equations if expr.is_symbol}
-        sympy = __import__("sympy")
+        values: dict[Any, Any] = {expr: size for expr, size in equations if expr.is_symbol}
         for expr, size in equations:
             left = expr.xreplace(values)
             if left.is_number:
-                if int(left) != size:
+                if left != size:
                     raise LaminaError(f"dimension '{expr}' is {left} by the other dimensions, got {size}")
                 continue
             (symbol,) = left.free_symbols
             solutions = sympy.solve(left - size, symbol)
             if len(solutions) != 1 or not solutions[0].is_integer:
                 raise LaminaError(f"dimension '{expr}' cannot be {size}")
-            values[symbol] = int(solutions[0])
+            values[symbol] = solutions[0]
         for symbol, allowed in self._exported.range_constraints.items():
             value = values.get(symbol)
             if value is not None and not allowed.lower <= value <= allowed.upper:

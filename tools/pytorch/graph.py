@@ -243,7 +243,9 @@ class GraphImporter:
     def _compare(self, node: Node, result: Any) -> None:
         told = node.meta.get("val")
         results = result if isinstance(result, list) else [result]
-        for i, (value, fake) in enumerate(zip(results, told if isinstance(told, list | tuple) else [told], strict=False)):
+        for i, (value, fake) in enumerate(
+            zip(results, told if isinstance(told, list | tuple) else [told], strict=False)
+        ):
             if not isinstance(value, SSAValue) or not hasattr(fake, "shape") or not hasattr(fake, "dtype"):
                 continue
             shape = tuple(self.size(n) for n in fake.shape)
@@ -259,7 +261,7 @@ class GraphImporter:
         if isinstance(size, int):
             return size
         found = size.node.expr.xreplace(dict(self.sizes))
-        return int(found) if found.is_number else None
+        return int(found) if isinstance(found, int) or found.is_number else None
 
 
 _CONTROL: dict[str, Callable[[GraphImporter, Node, list[Any]], Any]] = {}
@@ -295,6 +297,7 @@ class Input:
     name: str
     shape: tuple[int, ...]
     dtype: Any
+    order: Sequence[int] | None = None  # of its dimensions in memory, outermost first; None as they are
 
 
 def import_graph(
@@ -302,7 +305,7 @@ def import_graph(
     context: LaminaContext,
     inputs: Sequence[Input],
     known: Mapping[Node, Any],
-    results: Callable[[list[Any]], Sequence[tuple[str, Any]]],
+    results: Callable[[AtenBuilder, list[Any]], Sequence[tuple[str, Any]]],
     sizes: Mapping[Any, int],
 ) -> Program:
     """A program whose `@main` computes a graph.
@@ -311,18 +314,21 @@ def import_graph(
     with names. Raises LaminaError for operators without a lowering, all at once.
     """
     check_supported(graph_module, [i.node for i in inputs])
-    block = Block(arg_types=[TensorType(element_from(i.dtype), list(i.shape)) for i in inputs])
+    orders = [range(len(i.shape)) if i.order is None else i.order for i in inputs]
+    shapes = [[i.shape[k] for k in order] for i, order in zip(inputs, orders, strict=True)]
+    block = Block(arg_types=[TensorType(element_from(i.dtype), s) for i, s in zip(inputs, shapes, strict=True)])
     importer = GraphImporter(AtenBuilder(block, context.weights), sizes)
     values: dict[Node, Any] = {}
-    for given, argument in zip(inputs, block.args, strict=True):
+    for given, order, argument in zip(inputs, orders, block.args, strict=True):
         argument.name_hint, argument.location = value_name(given.name), location_of(given.node)
-        values[given.node] = argument
+        importer.builder.place = argument.location
+        values[given.node] = importer.builder.transpose(argument, sorted(range(len(order)), key=order.__getitem__))
     for node, value in known.items():
         if isinstance(value, np.ndarray):
             importer.builder.place = location_of(node)
             value = importer.builder.constant(_array(value), name=str(node.name))
         values[node] = value
-    named = results(importer.run(graph_module, values))
+    named = results(importer.builder, importer.run(graph_module, values))
     outputs = [v if isinstance(v, SSAValue) else importer.builder.constant(np.asarray(v)) for _, v in named]
     block.add_op(ReturnOp(*outputs))
     function = FuncOp(

@@ -75,7 +75,9 @@ def hardswish(b: AtenBuilder, x: Value) -> Value:
 def softplus(b: AtenBuilder, x: Value, beta: Number = 1, threshold: Number = 20) -> Value:
     scaled = x if beta == 1 else b.multiply(x, float(beta))
     smooth = onnx.softplus(b, scaled)
-    return b.select(b.compare(scaled, float(threshold), "GT"), x, smooth if beta == 1 else b.divide(smooth, float(beta)))
+    return b.select(
+        b.compare(scaled, float(threshold), "GT"), x, smooth if beta == 1 else b.divide(smooth, float(beta))
+    )
 
 
 @lowers("mish")

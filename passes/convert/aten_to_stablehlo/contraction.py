@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from ..onnx_to_stablehlo.contraction import matmul as onnx_matmul
 from .builder import AtenBuilder, Number, Value, element_of, is_float, rank_of, shape_of
 from .table import lowers
@@ -62,7 +65,24 @@ def cdist(b: AtenBuilder, x1: Value, x2: Value, p: float, compute_mode: int | No
             return b.reduce("add", apart, last)
         case 2:
             return b.sqrt(b.reduce("add", b.multiply(apart, apart), last))
-        case float("inf"):
+        case _ if p == math.inf:
             return b.reduce("maximum", apart, last)
         case _:
             return b.power(b.reduce("add", b.power(apart, p), last), 1 / p)
+
+
+@lowers("_trilinear")
+def trilinear(
+    b: AtenBuilder,
+    i1: Value,
+    i2: Value,
+    i3: Value,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+) -> Value:
+    """The product of three tensors, each with dimensions of size 1 put in, summed."""
+    first, second, third = (b.expand_dims(x, axes) for x, axes in ((i1, expand1), (i2, expand2), (i3, expand3)))
+    return b.reduce("add", b.multiply(b.multiply(first, second), third), list(sumdim))

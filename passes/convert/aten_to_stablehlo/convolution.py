@@ -120,9 +120,7 @@ def _by_weight(
     places = ", ".join(map(str, range(len(kernel))))
     ends = [
         d * (k - 1) + s * (out - 1) + 1 - size - p
-        for d, k, s, out, size, p in zip(
-            holes, kernel, steps, shape_of(grad)[2:], shape_of(x)[2:], pads, strict=True
-        )
+        for d, k, s, out, size, p in zip(holes, kernel, steps, shape_of(grad)[2:], shape_of(x)[2:], pads, strict=True)
     ]
     return b(
         hlo.ConvolutionOp(

@@ -96,7 +96,10 @@ def negate(b: AtenBuilder, x: Value) -> Value:
 
 @lowers("sign", "sgn")
 def sign(b: AtenBuilder, x: Value) -> Value:
-    return x if is_bool(x) else onnx.sign(b, x)
+    if is_bool(x):
+        return x
+    found = onnx.sign(b, x)
+    return b.select(b.compare(x, x, "NE"), 0.0, found) if is_float(x) else found  # of NaN it is 0
 
 
 @lowers("floor")
@@ -326,10 +329,16 @@ def _register_binary() -> None:
         return lambda b, x, other: b.binary(op, b.truth(x), b.truth(other))
 
     def comparison(direction: str) -> Callable[[AtenBuilder, Operand, Operand], Value]:
-        return lambda b, x, other: b.compare(*b.promote(x, other), direction)
+        def lowering(b: AtenBuilder, x: Operand, other: Operand) -> Value:
+            left, right = b.promote(x, other)
+            return b.compare(left, right, direction)
+
+        return lowering
 
     for name, op in _BITWISE.items():
         lowers(f"{name}.Tensor", f"{name}.Scalar", f"{name}.Scalar_Tensor", f"{name}.Tensor_Scalar")(bitwise(op))
+    lowers("__lshift__.Tensor", "__lshift__.Scalar")(bitwise(hlo.ShiftLeftOp))
+    lowers("__rshift__.Tensor", "__rshift__.Scalar")(bitwise(hlo.ShiftRightArithmeticOp))
     for name, op in _LOGICAL.items():
         lowers(name)(logical(op))
     for name in _COMPARISONS:
@@ -395,6 +404,6 @@ def addcdiv(b: AtenBuilder, x: Value, one: Value, two: Value, *, value: Number =
 @lowers("view.dtype")
 def view_as_type(b: AtenBuilder, x: Value, dtype: Attribute) -> Value:
     old, new = element_of(x), dtype
-    if i1 in (old, new) or isinstance(new, IntegerType) and new.width.data < 8:
+    if i1 in (old, new) or (isinstance(new, IntegerType) and new.width.data < 8):
         raise b.fail(f"the bits of {old} as {new} are not supported")
     return b(hlo.BitcastConvertOp(x, new))

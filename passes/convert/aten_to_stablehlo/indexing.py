@@ -57,7 +57,9 @@ def _places(b: AtenBuilder, x: Value, indices: Indices) -> tuple[Value, list[int
         raise b.fail("indexing by truth values gives a shape that depends on them", "torch.where keeps the shape")
     shape = shape_of(x)
     along = [i for i, index in enumerate(indices) if index is not None]
-    chosen = [onnx.from_front(b, b.convert(index, i64), shape[i]) for i, index in enumerate(indices) if index is not None]
+    chosen = [
+        onnx.from_front(b, b.convert(index, i64), shape[i]) for i, index in enumerate(indices) if index is not None
+    ]
     common = b.broadcast_shape(*(shape_of(index) for index in chosen))
     rank = len(common)
     vectors = b.concatenate([b.expand_dims(b.broadcast_to(index, common), [rank]) for index in chosen], rank)
@@ -124,7 +126,14 @@ def _is_one(x: Value) -> bool:
 
 def _combiner(b: AtenBuilder, reduce: str | None, x: Value) -> str | Region:
     """The region of a scatter; None keeps the update."""
-    kinds = {"sum": "add", "add": "add", "prod": "multiply", "multiply": "multiply", "amax": "maximum", "amin": "minimum"}
+    kinds = {
+        "sum": "add",
+        "add": "add",
+        "prod": "multiply",
+        "multiply": "multiply",
+        "amax": "maximum",
+        "amin": "minimum",
+    }
     if reduce is None:
         return replace_region(element_of(x))
     if reduce not in kinds:
@@ -136,7 +145,8 @@ def _combiner(b: AtenBuilder, reduce: str | None, x: Value) -> str | Region:
 
 def _scatter(b: AtenBuilder, x: Value, dim: int, index: Value, src: Value, reduce: str | None) -> Value:
     if not rank_of(x):
-        return b.reshape(_scatter(b, b.reshape(x, [1]), 0, *(b.reshape(v, [1]) for v in (index, src)), reduce), [])
+        line, places, updates = (b.reshape(v, [1]) for v in (x, index, src))
+        return b.reshape(_scatter(b, line, 0, places, updates, reduce), [])
     if 0 in shape_of(index):
         return x
     shape = shape_of(index)
@@ -264,10 +274,13 @@ def one_hot(b: AtenBuilder, x: Value, num_classes: int = -1) -> Value:
 
 
 @lowers("isin.Tensor_Tensor")
-def isin(b: AtenBuilder, elements: Value, test_elements: Value, *, assume_unique: bool = False, invert: bool = False) -> Value:
+def isin(
+    b: AtenBuilder, elements: Value, test_elements: Value, *, assume_unique: bool = False, invert: bool = False
+) -> Value:
     rank = rank_of(elements)
     flat = b.reshape(test_elements, [1] * rank + [_count(test_elements)])
-    found = b.reduce("or", b.compare(*b.promote(b.expand_dims(elements, [rank]), flat), "EQ"), [rank])
+    each, tested = b.promote(b.expand_dims(elements, [rank]), flat)
+    found = b.reduce("or", b.compare(each, tested, "EQ"), [rank])
     return b(hlo.NotOp(found)) if invert else found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import i32, i64
@@ -47,7 +48,21 @@ def max_pool(
 ) -> list[Value]:
     """The largest of each window and where in the plane it stands."""
     n = int(b.operator.partition("pool")[2][:1])
-    kernel = spread(kernel_size, n)
+    return _max_pool(b, x, n, spread(kernel_size, n), stride, padding, dilation, ceil_mode)
+
+
+@lowers("adaptive_max_pool2d", "adaptive_max_pool3d")
+def adaptive_max_pool(b: AtenBuilder, x: Value, output_size: Sizes) -> list[Value]:
+    n = int(b.operator.partition("pool")[2][:1])
+    sizes, plane = spread(output_size, n), shape_of(x)[rank_of(x) - n :]
+    if any(size % out for size, out in zip(plane, sizes, strict=True)):
+        raise b.fail(f"{list(plane)} elements do not divide into {sizes} windows")
+    return _max_pool(b, x, n, [size // out for size, out in zip(plane, sizes, strict=True)], (), 0, 1, False)
+
+
+def _max_pool(
+    b: AtenBuilder, x: Value, n: int, kernel: list[int], stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> list[Value]:
     data, outer = _batched(b, x, n)
     view = window(
         b,
@@ -61,14 +76,14 @@ def max_pool(
     )
     element = element_of(x)
     lowest = b.scalar(extreme(element, largest=False), element)
-    shape = {
+    shape: dict[str, Any] = {
         "window_dimensions": [1, 1, *view.kernel],
         "window_strides": [1, 1, *view.strides],
         "window_dilations": [1, 1, *view.dilations],
         "padding": [[0, 0], [0, 0], *view.padding()],
     }
     values = b(hlo.ReduceWindowOp([data], [lowest], body="maximum", **shape))
-    if not b.operator.endswith("_with_indices.default"):
+    if "_with_indices" not in b.operator and "adaptive" not in b.operator:
         return [_unbatched(b, values, outer)]
     plane = shape_of(data)[2:]
     counts = b.reshape(b.iota([math.prod(plane)], 0, i32), [1, 1, *plane])
@@ -173,7 +188,9 @@ def _adaptive_matrix(size: int, out: int) -> Array:
     return ((places >= starts) & (places < ends)) / (ends - starts)
 
 
-@lowers("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d")
+@lowers(
+    "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"
+)
 def adaptive_avg_pool(b: AtenBuilder, x: Value, output_size: Sizes) -> Value:
     n = int(b.operator.partition("pool")[2][:1])
     sizes = spread(output_size, n)

@@ -31,7 +31,9 @@ def _summed_as(x: Value, dtype: Attribute | None) -> Attribute:
 
 
 @lowers("sum", "sum.dim_IntList")
-def total(b: AtenBuilder, x: Value, dim: Dims = None, keepdim: bool = False, *, dtype: Attribute | None = None) -> Value:
+def total(
+    b: AtenBuilder, x: Value, dim: Dims = None, keepdim: bool = False, *, dtype: Attribute | None = None
+) -> Value:
     element = _summed_as(x, dtype)
     wide = b.wide(b.convert(x, element))
     return b.convert(b.reduce("add", wide, _axes(b, x, dim), keepdim), element)
@@ -53,9 +55,7 @@ def product(b: AtenBuilder, x: Value, *, dtype: Attribute | None = None) -> Valu
 
 
 @lowers("prod.dim_int")
-def product_dim(
-    b: AtenBuilder, x: Value, dim: int, keepdim: bool = False, *, dtype: Attribute | None = None
-) -> Value:
+def product_dim(b: AtenBuilder, x: Value, dim: int, keepdim: bool = False, *, dtype: Attribute | None = None) -> Value:
     return b.reduce("multiply", b.convert(x, _summed_as(x, dtype)), _axes(b, x, dim), keepdim)
 
 
@@ -193,7 +193,13 @@ def logsumexp(b: AtenBuilder, x: Value, dim: Dims, keepdim: bool = False) -> Val
 
 @lowers("linalg_vector_norm")
 def vector_norm(
-    b: AtenBuilder, x: Value, ord: Number = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Attribute | None = None
+    b: AtenBuilder,
+    x: Value,
+    ord: Number = 2,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: Attribute | None = None,
 ) -> Value:
     x = b.convert(x, dtype) if dtype is not None else x
     axes = _axes(b, x, dim)

@@ -40,9 +40,7 @@ def argsort_stable(b: AtenBuilder, x: Value, *, stable: bool, dim: int = -1, des
 
 
 @lowers("topk")
-def topk(
-    b: AtenBuilder, x: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
-) -> list[Value]:
+def topk(b: AtenBuilder, x: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> list[Value]:
     if not rank_of(x):
         return [x, b.zeros([], i64)]
     return top(b, x, k, dim, largest)
