@@ -78,6 +78,11 @@ class Machine:
         return any(name in self.features for name in ("avx512vnni", "avxvnni", "avxvnniint8", "amx-int8", "dotprod"))
 
     @property
+    def multiplies_pairs_of_bytes(self) -> bool:
+        """Whether it multiplies unsigned bytes by signed ones and adds up two products, which must fit in 16 bits."""
+        return self._x86 and "avx2" in self.features and not self.multiplies_bytes
+
+    @property
     def wants_unsigned_bytes(self) -> bool:
         """Whether its vectors multiply unsigned bytes by signed ones, and no others."""
         vnni = "avx512vnni" in self.features or "avxvnni" in self.features

@@ -31,6 +31,7 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-narrow-integers": ".stablehlo.narrow_integers:NarrowIntegers",
         "stablehlo-propagate-layout": ".stablehlo.propagate_layout:PropagateLayout",
         "stablehlo-lower-precision": ".stablehlo.lower_precision:LowerPrecision",
+        "stablehlo-widen-halves": ".stablehlo.widen_halves:WidenHalves",
         "stablehlo-outline-repeats": ".stablehlo.outline_repeats:OutlineRepeats",
         "convert-stablehlo-to-linalg": ".convert.stablehlo_to_linalg:ConvertStablehloToLinalg",
     },

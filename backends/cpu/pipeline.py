@@ -25,6 +25,7 @@ MODULE_PHASES = (
             "stablehlo-simplify",
             "stablehlo-fold-constants",
             "stablehlo-narrow-integers",
+            "stablehlo-widen-halves",  # where the machine does not multiply them
             "stablehlo-propagate-layout",
             "stablehlo-simplify",  # layout leaves transposes next to each other
             "stablehlo-fold-constants",  # and transposed weights
@@ -73,6 +74,7 @@ KERNEL_PHASES = (
             "affine-loop-interchange",
             "affine-loop-coalescing",
             "affine-loop-tile",
+            "affine-loop-unroll-jam",  # rows times a vector
             "affine-parallelize",
             "affine-scalrep",
         ),

@@ -29,7 +29,8 @@ class ProductOp(IRDLOperation):
         %s = dot.product %a, %b, %acc {unsigned_lhs} : vector<64xi8>, vector<64xi8> into vector<16xi32>
         %s = dot.product %a, %b, %acc : vector<32xbf16>, vector<32xbf16> into vector<16xf32>
 
-    Integers are exact modulo 2^32. bf16 adds up in f32, in any order within a group.
+    Integers are exact modulo 2^32. bf16 adds up in f32, in any order within a group. `pairs_fit` promises of bytes,
+    unsigned ones times signed ones, that the first two products of a group and the last two add up within 16 bits.
 
     C1: operands have one type; C2: integers add up in i32, bf16 in f32; C3: a group fills one lane.
     """
@@ -43,6 +44,7 @@ class ProductOp(IRDLOperation):
     result = result_def(A)
     unsigned_lhs = opt_prop_def(base(UnitAttr))
     unsigned_rhs = opt_prop_def(base(UnitAttr))
+    pairs_fit = opt_prop_def(base(UnitAttr))
     traits = traits_def(Pure())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$lhs `,` $rhs `,` $acc attr-dict `:` type($lhs) `,` type($rhs) `into` type($result)"
@@ -55,6 +57,7 @@ class ProductOp(IRDLOperation):
         *,
         unsigned_lhs: bool = False,
         unsigned_rhs: bool = False,
+        pairs_fit: bool = False,
     ):
         super().__init__(
             operands=[lhs, rhs, acc],
@@ -62,6 +65,7 @@ class ProductOp(IRDLOperation):
             properties={
                 "unsigned_lhs": UnitAttr() if unsigned_lhs else None,
                 "unsigned_rhs": UnitAttr() if unsigned_rhs else None,
+                "pairs_fit": UnitAttr() if pairs_fit else None,
             },
         )
 

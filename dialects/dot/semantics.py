@@ -16,7 +16,15 @@ def _wide(x: Array, unsigned: object, lanes: int) -> Array:
 
 
 @semantics("dot.product")
-def product(lhs: Array, rhs: Array, acc: Array, *, unsigned_lhs: object = None, unsigned_rhs: object = None) -> Array:
+def product(
+    lhs: Array,
+    rhs: Array,
+    acc: Array,
+    *,
+    unsigned_lhs: object = None,
+    unsigned_rhs: object = None,
+    pairs_fit: object = None,
+) -> Array:
     """The accumulator plus the dot product of each group."""
     left, right = _wide(lhs, unsigned_lhs is not None, acc.size), _wide(rhs, unsigned_rhs is not None, acc.size)
     return (acc + (left * right).sum(axis=1, dtype=left.dtype)).astype(acc.dtype)

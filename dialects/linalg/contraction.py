@@ -12,6 +12,7 @@ from xdsl.ir.affine import AffineDimExpr, AffineMap
 from .ops import GenericOp
 from .views import loop_ranges
 
+PAIRS_FIT = "lamina.pairs_fit"  # marks contractions whose `dot.product` may promise it
 _EXTENSIONS = ("arith.extsi", "arith.extui", "arith.extf")
 
 

@@ -11,6 +11,9 @@ Before:                                        After (factor=2):
 What the iterations load in common is loaded once, and independent sums run side by side. The copies of the inner
 loop are fused as `affine-loop-fusion` does; where a dependence forbids it the loop stays as it is. Iterations that
 do not fill the factor become a loop of their own.
+
+Without a `factor`, sums of products of a matrix's rows with what is the same for all rows are jammed, four at a time:
+one core fetches from several places at once nearly twice as fast as from one.
 """
 
 from __future__ import annotations
@@ -25,25 +28,40 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 
-from ...dialects.affine import ForOp
+from ...dialects.affine import ForOp, LoadOp, StoreOp
 from .loop_fusion import fuse_block
-from .loops import all_loops, erase, functions, is_innermost, new_for, substitute, terminated, top_loops
+from .loops import all_loops, erase, functions, is_innermost, new_for, stride_along, substitute, terminated, top_loops
+
+ROWS = 4  # at a time
+LONG = 64  # elements of a row from which on waiting for it is what counts
+MOST_OPS = 8  # of the body: multiply and add, perhaps widen
 
 
 @dataclass(frozen=True)
 class LoopUnrollJam(ModulePass):
-    """Loops around one innermost loop do `factor` iterations at a time inside of it."""
+    """Loops around one innermost loop do `factor` iterations at a time inside of it; 0: where rows are summed up."""
 
     name = "affine-loop-unroll-jam"
 
-    factor: int = 4
+    factor: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):
             for loop in all_loops(function):
                 inner = top_loops(loop.body.block)
                 if len(inner) == 1 and is_innermost(inner[0]):
-                    unroll_jam(loop, self.factor)
+                    unroll_jam(loop, self.factor or (ROWS if sums_rows(loop, inner[0]) else 0))
+
+
+def sums_rows(loop: ForOp, inner: ForOp) -> bool:
+    """Whether `inner` is a sum along a row of a matrix and something that every round of `loop` reads again."""
+    ops = list(inner.body.block.ops)
+    if len(inner.inits) != 1 or (inner.trip_count or 0) < LONG or len(ops) > MOST_OPS:
+        return False
+    if any(isinstance(op, StoreOp) for op in ops):
+        return False
+    loads = [op for op in ops if isinstance(op, LoadOp) and stride_along(op, inner.variable) == 1]
+    return sorted(bool(stride_along(op, loop.variable)) for op in loads) == [False, True]
 
 
 def unroll_jam(loop: ForOp, factor: int) -> ForOp | None:

@@ -9,7 +9,8 @@ after:
     %p = vector.shuffle %p0, %p1 [0, 1, ..., 15] : vector<8xi32>, vector<8xi32>
     %s = arith.addi %acc, %p : vector<16xi32>
 
-All of them are exact modulo 2^32. vpmaddubsw is not among them: it saturates at 16 bits.
+All of them are exact modulo 2^32. vpmaddubsw saturates at 16 bits: it is taken only where the product promises that
+pairs fit.
 """
 
 from __future__ import annotations
@@ -115,6 +116,14 @@ INSTRUCTIONS: tuple[Instruction, ...] = (
 )
 
 
+# vpmaddubsw and vpmaddwd, by lanes of 32 bits
+_PAIRS = {
+    16: ("llvm.x86.avx512.pmaddubs.w.512", "llvm.x86.avx512.pmaddw.d.512"),
+    8: ("llvm.x86.avx2.pmadd.ub.sw", "llvm.x86.avx2.pmadd.wd"),
+    4: ("llvm.x86.ssse3.pmadd.ub.sw.128", "llvm.x86.sse2.pmadd.wd"),
+}
+
+
 def instruction_for(element: str, unsigned: tuple[bool, bool], lanes: int, machine: Machine) -> Instruction | None:
     """The widest instruction that `lanes` lanes fill (the narrowest where they fill none), None where there is none."""
     fitting = [i for i in INSTRUCTIONS if i.element == element and i.unsigned == unsigned and i.runs_on(machine)]
@@ -158,6 +167,8 @@ class _Lowering:
         chosen = instruction_for(str(element), unsigned, op.lanes, self.machine)
         if chosen is not None:
             result = self.by(chosen, lhs, rhs)
+        elif op.pairs_fit is not None and self.machine.multiplies_pairs_of_bytes and unsigned == (UNSIGNED, SIGNED):
+            result = self.by_pairs(lhs, rhs)
         elif isinstance(element, BFloat16Type):
             result = self.floats(lhs, rhs)
         else:
@@ -184,6 +195,22 @@ class _Lowering:
         if instruction.accumulates:
             return total
         return self.builder.insert(arith.AddiOp(self.op.acc, total)).result
+
+    def by_pairs(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """Products of bytes added up in pairs of 16 bits, then these times one in pairs of 32."""
+        widest = 16 if "avx512bw" in self.machine.features else 8
+        lanes = next((n for n in _PAIRS if n <= min(widest, self.op.lanes)), 4)
+        sums: list[SSAValue] = []
+        for first in range(0, self.op.lanes, lanes):
+            operands = [self.part(v, 4 * first, 4 * lanes) for v in (lhs, rhs)]
+            words, sums_type = VectorType(IntegerType(16), [2 * lanes]), VectorType(i32, [lanes])
+            bytes_name, words_name = _PAIRS[lanes]
+            pairs = self.builder.insert(llvm.CallIntrinsicOp(bytes_name, operands, [words])).results[0]
+            one = self.builder.insert(
+                arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(words, [1] * 2 * lanes), words)
+            ).result
+            sums.append(self.builder.insert(llvm.CallIntrinsicOp(words_name, [pairs, one], [sums_type])).results[0])
+        return self.builder.insert(arith.AddiOp(self.op.acc, self.joined(sums))).result
 
     def part(self, value: SSAValue, first: int, count: int) -> SSAValue:
         """`count` elements from `first` on, those beyond the end anything."""

@@ -7,6 +7,9 @@ after:  %u = linalg.generic ins(%a) { arith.xori %a, -128 }                  // 
 
 x86's vpdpbusd multiplies unsigned bytes by signed ones. The right operand is constant, so its sums are too; both new
 ops fuse with what is around them. Exact modulo 2^32.
+
+vpmaddubsw adds up pairs in 16 bits: where it is all there is, products whose pairs fit are marked `lamina.pairs_fit`;
+the others take operands widened to 16 bits.
 """
 
 from __future__ import annotations
@@ -22,8 +25,10 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
     IntegerAttr,
+    IntegerType,
     ModuleOp,
     TensorType,
+    UnitAttr,
     i8,
     i32,
 )
@@ -35,12 +40,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...compiler.context import lamina_context
 from ...compiler.weights import WeightStore
 from ...dialects.arith.semantics import attribute_array
+from ...dialects.dot.pairs import pairs_fit
 from ...dialects.linalg import GenericOp, YieldOp
-from ...dialects.linalg.contraction import Contraction, match_contraction
+from ...dialects.linalg.contraction import PAIRS_FIT, Contraction, match_contraction
 from ...dialects.stablehlo.constants import constant_attr
 from ...dialects.tensor import EmptyOp
 
 SHIFT = 128
+i16 = IntegerType(16)
 
 
 @dataclass(frozen=True)
@@ -51,12 +58,19 @@ class UnsignedBytes(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ours = lamina_context(ctx)
-        if not ours.machine.wants_unsigned_bytes:
+        pairs = ours.machine.multiplies_pairs_of_bytes
+        if not ours.machine.wants_unsigned_bytes and not pairs:
             return
         for generic in [inner for inner in op.walk() if isinstance(inner, GenericOp)]:
             found = match_contraction(generic)
-            if found is not None and _takes_signed_bytes(generic, found):
-                _convert(generic, found, ours.weights)
+            if found is None or not _takes_signed_bytes(generic, found):
+                continue
+            if pairs and not _pairs_fit(generic, found, ours.weights):
+                _widen(generic, found, ours.weights)
+                continue
+            if pairs:
+                generic.attributes[PAIRS_FIT] = UnitAttr()
+            _convert(generic, found, ours.weights)
 
 
 def _takes_signed_bytes(op: GenericOp, c: Contraction) -> bool:
@@ -68,6 +82,37 @@ def _takes_signed_bytes(op: GenericOp, c: Contraction) -> bool:
         and plain
         and all(isinstance(_extension(op, i), arith.ExtSIOp) for i in (c.lhs, c.rhs))
     )
+
+
+def _pairs_fit(op: GenericOp, c: Contraction, weights: WeightStore) -> bool:
+    """Whether pairs of neighbours along the innermost loop of the left operand, if it is over k, fit in 16 bits."""
+    inner = op.maps[c.lhs].results[-1]
+    owner = op.operands[c.rhs].owner
+    if not isinstance(inner, AffineDimExpr) or inner.position not in c.k or not isinstance(owner, arith.ConstantOp):
+        return False
+    return pairs_fit(attribute_array(owner.value, weights), op.maps[c.rhs].results.index(inner))
+
+
+def _widen(op: GenericOp, c: Contraction, weights: WeightStore) -> None:
+    """Both operands in 16 bits."""
+    owner = op.operands[c.rhs].owner
+    assert isinstance(owner, arith.ConstantOp)
+    attribute = constant_attr(attribute_array(owner.value, weights).astype(np.int16), weights, "wide")
+    assert isinstance(attribute, DenseIntOrFPElementsAttr | DenseResourceAttr)
+    right = arith.ConstantOp(attribute)
+    right.location = op.location
+    left = op.operands[c.lhs]
+    type_ = cast("TensorType[Attribute]", left.type)
+    wide = TensorType(i16, type_.get_shape())
+    made = _elementwise(op, [left], [AffineMap.identity(type_.get_num_dims())], wide, _extend)
+    Rewriter.insert_op([right, *made], InsertPoint.before(op))
+    op.operands[c.lhs], op.operands[c.rhs] = made[-1].results[0], right.result
+    for argument in (c.lhs, c.rhs):
+        Rewriter.replace_value_with_new_type(op.body.block.args[argument], i16)
+
+
+def _extend(arguments: list[SSAValue]) -> list[Operation]:
+    return [arith.ExtSIOp(arguments[0], i16)]
 
 
 def _extension(op: GenericOp, index: int) -> Operation | None:

@@ -13,6 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, i8, i32
 from xdsl.ir import SSAValue
 
+from ...compiler.weights import Array
 from ...dialects.stablehlo import (
     BitcastConvertOp,
     BroadcastInDimOp,
@@ -44,7 +45,7 @@ def eight_bits(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
     if any(element_type(v) != i32 for v in (*op.operands, op.result)):
         return None
     right = value_range(op.rhs, b)
-    weights = b.constant_of(op.rhs)
+    weights = known_elements(op.rhs, b)
     if right is None or not right.within(BYTES):
         return None
     if isinstance(op, ConvolutionOp) and (
@@ -66,6 +67,12 @@ def eight_bits(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
     scale = b.broadcast(left.zero, shape_of(sums), ())
     excess = b.broadcast(b.value(MultiplyOp(sums, scale)), shape_of(product), dims)
     return b.value(SubtractOp(product, excess))
+
+
+def known_elements(value: SSAValue, b: Builder) -> Array | None:
+    """The elements of a constant; of one that is converted too: folding leaves conversions of large ones."""
+    owner = value.owner
+    return b.constant_of(owner.operand if isinstance(owner, ConvertOp) else value)
 
 
 def _plain(value: SSAValue, b: Builder) -> Shifted | None:

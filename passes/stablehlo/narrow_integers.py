@@ -12,6 +12,7 @@ add them up in 32 at twice the rate of floats. Those that multiply bytes are giv
         %x = %0 - 128 : tensor<4x64xi8>
         %p = stablehlo.dot_general %x, %w ... : (tensor<4x64xi8>, tensor<64x8xi8>) -> tensor<4x8xi32>
         %y = stablehlo.subtract %p, %excess      // (zero point - 128) times the sums of the columns of %w
+So do those that add up pairs of products of bytes in 16 bits, where the weights are small enough for that to be right.
 
 The range of each operand is proved from the ops that make it (constants
 by their elements); sums are those of the wide product, to the bit.
@@ -27,15 +28,17 @@ from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.rewriting import GreedyRewriter
+from ...dialects.dot.pairs import pairs_fit
 from ...dialects.stablehlo import ConvolutionOp, DotGeneralOp
 from ...dialects.stablehlo.canonical.contraction import dot_like
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type
 from ...dialects.stablehlo.canonical.windows import convolution_like
-from .byte_operands import eight_bits
+from .byte_operands import eight_bits, known_elements
 from .integer_ranges import narrowed, type_range, value_range
 
 pairs = RuleTable()
 fours = RuleTable()
+few_bits = RuleTable()
 i16 = IntegerType(16)
 
 
@@ -47,13 +50,28 @@ class NarrowIntegers(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ours = lamina_context(ctx)
-        table = fours if ours.machine.multiplies_bytes else pairs
+        machine = ours.machine
+        table = fours if machine.multiplies_bytes else few_bits if machine.multiplies_pairs_of_bytes else pairs
         GreedyRewriter(ours, table.patterns(ours.weights), fold=False).run(op)
 
 
 fours(DotGeneralOp, ConvolutionOp)(eight_bits)
 
 
+@few_bits(DotGeneralOp, ConvolutionOp)
+def small_weights(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
+    """On bytes, where the weights are such that two products always fit in 16 bits."""
+    weights = known_elements(op.rhs, b)
+    if weights is None:
+        return None
+    if isinstance(op, DotGeneralOp):
+        axes = op.dot_dimension_numbers.data.rhs_contracting_dimensions
+    else:
+        axes = (op.dims.kernel_input_feature_dimension,)
+    return eight_bits(op, b) if axes and pairs_fit(weights, axes[-1]) else None
+
+
+@few_bits(DotGeneralOp, ConvolutionOp)
 @fours(DotGeneralOp, ConvolutionOp)
 @pairs(DotGeneralOp, ConvolutionOp)
 def sixteen_bits(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:

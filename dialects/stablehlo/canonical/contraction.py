@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ....compiler.weights import Array
 from .. import BatchNormInferenceOp, BroadcastInDimOp, ConvolutionOp, DotGeneralOp, TransposeOp
@@ -98,8 +98,10 @@ def _scaled(op: Product, factor: Array, b: Builder) -> Product | None:
     return b(dot_like(op, op.lhs, rhs))
 
 
-def dot_like(op: DotGeneralOp, lhs: SSAValue, rhs: SSAValue, **numbers: Any) -> DotGeneralOp:
-    """A dot as `op`, on other operands and with the dimension numbers given."""
+def dot_like(
+    op: DotGeneralOp, lhs: SSAValue, rhs: SSAValue, element_type: Attribute | None = None, **numbers: Any
+) -> DotGeneralOp:
+    """A dot as `op`, on other operands, with the dimension numbers and the result's element type given."""
     if not numbers:
         numbers = {"dot_dimension_numbers": op.dot_dimension_numbers}
     return DotGeneralOp(
@@ -107,7 +109,7 @@ def dot_like(op: DotGeneralOp, lhs: SSAValue, rhs: SSAValue, **numbers: Any) -> 
         rhs,
         precision_config=op.precision_config,
         algorithm=op.algorithm,
-        element_type=op.result.type.element_type,
+        element_type=element_type or op.result.type.element_type,
         **numbers,
     )
 

@@ -23,6 +23,7 @@ from xdsl.ir.affine import AffineExpr
 
 from ....compiler.machine import Machine
 from ....dialects import dot, vector
+from ....dialects.linalg.contraction import PAIRS_FIT
 from .analysis import Contraction
 from .spot import TilePlace, zero
 from .tile import Fetch, Step, TileWriter
@@ -36,8 +37,11 @@ def is_grouped(contraction: Contraction) -> bool:
 def with_room(machine: Machine, contraction: Contraction) -> Machine:
     """The machine as the schedule should see it: where there are registers enough, LLVM loads groups well ahead.
 
-    No instruction of 512 bits takes A from memory and repeats it: each row's group needs a register.
+    No instruction of 512 bits takes A from memory and repeats it: each row's group needs a register. Sums of pairs of
+    bytes take one, and the ones they are multiplied by another.
     """
+    if PAIRS_FIT in contraction.op.attributes:
+        return replace(machine, scratch_registers=max(machine.scratch_registers, 4))
     if not is_grouped(contraction) or machine.vector_registers < 32:
         return machine
     return replace(machine, scratch_registers=max(machine.scratch_registers, 9))
@@ -117,6 +121,7 @@ class GroupWriter(TileWriter):
         flags = {
             "unsigned_lhs": is_unsigned(self.contraction, self.contraction.a_argument),
             "unsigned_rhs": is_unsigned(self.contraction, 1 - self.contraction.a_argument),
+            "pairs_fit": PAIRS_FIT in self.contraction.op.attributes,
         }
         return [
             self.code(dot.ProductOp(lefts[row], rights[panel], total, **flags)).result

@@ -16,11 +16,14 @@ from .pack_groups import lower_grouped_pack, nest
 from .packing import Packing
 from .spot import zero
 
+AT_ONCE = 4  # panels
+
 
 def lower_pack(packing: Packing, machine: Machine) -> None:
     """Writes the loops of a packing before it: over the outer dimensions of the panels, then one panel's lanes.
 
-    The lanes are a vector where the source is contiguous along them, else a loop.
+    The lanes are a vector where the source is contiguous along them, else a loop. Of such a source several panels are
+    written at once: each page of it is visited that much less often.
     """
     if packing.group > 1:
         lower_grouped_pack(packing, machine)
@@ -39,37 +42,43 @@ def lower_pack(packing: Packing, machine: Machine) -> None:
     element = packing.dest.type
     assert isinstance(element, MemRefType)
 
-    def copy(panel: int | None, valid: int) -> None:
-        """One nest: every panel that is whole (panel None), or the last one, of which `valid` lanes are there."""
-        loops = [tiled, *inner] if panel is None else inner
-        extents = [whole if i == tiled else dest[i] for i in loops]
+    def copy(first: int, rounds: int, panels: int, valid: int) -> None:
+        """One nest over `rounds` times `panels` side by side; of each, `valid` lanes are there."""
+        loops = [tiled, *inner]
+        extents = [rounds if i == tiled else dest[i] for i in loops]
 
         def body(indices: list[SSAValue | None]) -> None:
-            read = write = AffineExpr.constant(0)
-            for number, i in enumerate(loops):
-                factor = lanes if i == tiled else 1
-                read = read + D(number) * (from_strides[outer[i]] * factor)
-                write = write + D(number) * to_strides[i]
-            if panel is not None:
-                read = read + panel * lanes * from_strides[position]
-                write = write + panel * to_strides[tiled]
-            if from_strides[position] == 1:
-                type_ = VectorType(element.element_type, [lanes])
-                mask = code(vector.ConstantMaskOp(valid, lanes)).result if valid < lanes else None
-                padding = packing.padding or zero(code, element.element_type)
-                otherwise = code(vector.BroadcastOp(padding, type_)).vector if mask else None
-                value = code.load_vector(type_, from_, read, *indices, mask=mask, otherwise=otherwise)
-                code.store_vector(value, to, write, *indices)
-                return
-            for lane in range(lanes):
-                value = packing.padding or zero(code, element.element_type)
-                if lane < valid:
-                    value = code.load(from_, read + lane * from_strides[position], *indices)
-                code.store(value, to, write + lane, *indices)
+            for side in range(panels):
+                read = AffineExpr.constant((first + side) * lanes * from_strides[position])
+                write = AffineExpr.constant((first + side) * to_strides[tiled])
+                for number, i in enumerate(loops):
+                    by, factor = (panels, lanes) if i == tiled else (1, 1)
+                    read = read + D(number) * (from_strides[outer[i]] * by * factor)
+                    write = write + D(number) * (to_strides[i] * by)
+                one(read, write, valid, indices)
 
         nest(code, extents, body, machine.cores)
 
-    if whole:
-        copy(None, lanes)
+    def one(read: AffineExpr, write: AffineExpr, valid: int, indices: list[SSAValue | None]) -> None:
+        """A panel's lanes."""
+        if from_strides[position] == 1:
+            type_ = VectorType(element.element_type, [lanes])
+            mask = code(vector.ConstantMaskOp(valid, lanes)).result if valid < lanes else None
+            padding = packing.padding or zero(code, element.element_type)
+            otherwise = code(vector.BroadcastOp(padding, type_)).vector if mask else None
+            value = code.load_vector(type_, from_, read, *indices, mask=mask, otherwise=otherwise)
+            code.store_vector(value, to, write, *indices)
+            return
+        for lane in range(lanes):
+            value = packing.padding or zero(code, element.element_type)
+            if lane < valid:
+                value = code.load(from_, read + lane * from_strides[position], *indices)
+            code.store(value, to, write + lane, *indices)
+
+    together = AT_ONCE if from_strides[position] == 1 else 1
+    if whole >= together:
+        copy(0, whole // together, together, lanes)
+    if whole % together:
+        copy(whole - whole % together, 1, whole % together, lanes)
     if rest:
-        copy(whole, rest)
+        copy(whole, 1, 1, rest)

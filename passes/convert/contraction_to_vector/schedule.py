@@ -12,6 +12,8 @@ FEW_STRIPS = 4  # strips of a panel below which its tiles wait for memory whatev
 MANY_STRIPS = 200  # strips of a panel beyond which fetching it is nothing
 MOST_ROWS = 12  # of a tile
 LATENCY = 4  # cycles of a multiply-add
+FEW_ROWS = 4  # of A that are too few to pay for packing B
+STREAMS = (8, 7, 6, 9, 10, 5, 4)  # places that a core fetches from at once, the best first; measured on Zen 3
 MIN_STRIPS = 16  # strips per block below which panels of B are fetched too often
 
 
@@ -104,12 +106,26 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
     most of L2 to the rows of A. Blocks: rows of A that stay in L2 while the panels of B pass by; as many blocks as
     share out evenly over the cores.
     """
+    if streams(problem, machine):
+        at_once = next((n for n in STREAMS if problem.depth % n == 0), STREAMS[0])
+        _, panel_blocks = blocks(problem, machine, problem.rows, 1, problem.columns // problem.lanes)
+        return Schedule(problem.rows, panel_blocks=panel_blocks, unroll=at_once, depth=at_once)
     rows, panels = tile_of(problem, machine)
     strips, groups = ceil_div(problem.rows, rows), ceil_div(problem.columns // problem.lanes, panels)
     depth = depth_of(problem, machine, strips)
     row_blocks, panel_blocks = blocks(problem, machine, rows, strips, groups, depth)
     ahead = ahead_of(problem, machine, strips // row_blocks, depth)
     return Schedule(rows, panels, row_blocks, panel_blocks, depth=depth, ahead=ahead)
+
+
+def streams(problem: Problem, machine: Machine) -> bool:
+    """Whether B lies in memory row by row and is read once: a few rows at a time, each from its first to its last.
+
+    A tile that stays in registers would touch a page of B for every few columns of a row instead.
+    """
+    bytes_ = problem.columns * problem.depth * problem.element_bytes
+    plain = not problem.packed and problem.in_memory and len(problem.loops) == 1 and problem.batch == 1
+    return plain and problem.rows < FEW_ROWS and bytes_ > machine.l2_bytes and problem.columns >= 16 * problem.lanes
 
 
 def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:

@@ -29,8 +29,8 @@ def drawn(shape: tuple[int, ...], dtype: type, seed: int) -> np.ndarray:
     )
 
 
-def product(m: int, k: int, n: int, x: str, zero: int) -> tuple[Program, np.ndarray]:
-    w = drawn((k, n), np.int8, 5).astype(np.int32)
+def product(m: int, k: int, n: int, x: str, zero: int, w: np.ndarray | None = None) -> tuple[Program, np.ndarray]:
+    w = (drawn((k, n), np.int8, 5) if w is None else w).astype(np.int32)
     text = f"""
     func.func public @main(%x: tensor<{m}x{k}x{x}>) -> tensor<{m}x{n}xi32> {{
       %a = stablehlo.convert %x : (tensor<{m}x{k}x{x}>) -> tensor<{m}x{k}xi32>
@@ -69,6 +69,15 @@ def meaning(low: Program, level: str, data: np.ndarray) -> np.ndarray:
 
 
 TARGETS = ["x86-64-amx", "aarch64-neon"]  # bytes without and with signs
+PAIRS = "x86_64-unknown-linux-gnu"  # AVX2: sums of two products of bytes, which saturate
+
+
+def paired(k: int, n: int, beyond: int = 0) -> np.ndarray:
+    """Weights whose neighbours add up to 128 with either sign, one pair of them to `beyond` more."""
+    even = np.random.default_rng(7).integers(1, 128, (-(-k // 2), n))
+    w = np.stack([even, 128 - even], axis=1).reshape(-1, n)[:k]
+    w[2 * (k // 4), n // 2] += beyond
+    return w * np.random.default_rng(8).choice([-1, 1], n)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -107,3 +116,22 @@ def test_machine_code_of_bytes(unsigned: bool, monkeypatch: pytest.MonkeyPatch):
     image = drawn((1, 9, 9, 5), np.uint8, 4)
     source, _ = convolution(2)
     np.testing.assert_array_equal(lamina.compile(source, cache=False)(image)[0], lamina.interpret(source, [image])[0])
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+@pytest.mark.parametrize(
+    ("shape", "x", "zero"), [((6, 34, 35), "ui8", 0), ((5, 33, 16), "ui8", 255), ((1, 62, 40), "i8", 3)]
+)
+def test_pairs_of_bytes_never_saturate(beyond: int, shape: tuple[int, int, int], x: str, zero: int):
+    """The largest sums that 16 bits hold, and those one beyond, which 16 bits are not asked to hold."""
+    m, k, n = shape
+    source, w = product(m, k, n, x, zero, paired(k, n, beyond))
+    dtype = np.uint8 if x == "ui8" else np.int8
+    data = drawn((m, k), dtype, 1)
+    data[0] = np.iinfo(dtype).max
+    want = ((data.astype(np.int64) - zero) @ w).astype(np.int32)
+    assert ("lamina.pairs_fit" in str(lamina.lower(source, "linalg", target=f"cpu:{PAIRS}").module)) == (not beyond)
+    for level in ("stablehlo-canonical", "linalg"):
+        low = lamina.lower(source, level, target=f"cpu:{PAIRS}")
+        np.testing.assert_array_equal(meaning(low, level, data), want, err_msg=level)
+    np.testing.assert_array_equal(lamina.compile(source, cache=False)(data)[0], want)

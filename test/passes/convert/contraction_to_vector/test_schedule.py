@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from lamina.compiler.machine import Machine
-from lamina.passes.convert.contraction_to_vector.schedule import Problem, choose
+from lamina.passes.convert.contraction_to_vector.schedule import Problem, Schedule, choose
 
 AVX2 = replace(Machine.preset("x86-64-avx2"), cores=1)
 
@@ -13,3 +13,15 @@ def test_the_panels_of_a_batch_are_asked_for_ahead_where_they_are_many():
     assert choose(many, AVX2).ahead == 4
     assert choose(replace(many, columns=64, depth=64, loops=(64,)), AVX2).ahead == 0
     assert choose(replace(many, batch=1), AVX2).ahead == 0
+
+
+def test_a_matrix_that_lies_row_by_row_and_is_read_once_is_read_so():
+    in_place = Problem(
+        batch=1, rows=1, columns=4096, depth=4096, element_bytes=4, lanes=16, loops=(4096,), packed=False
+    )
+    assert choose(in_place, AVX2) == Schedule(rows=1, depth=8, unroll=8)
+    assert choose(replace(in_place, depth=4095, loops=(4095,)), AVX2).depth == 7
+    assert choose(replace(in_place, columns=512), AVX2).depth == 8
+    assert choose(in_place, replace(AVX2, cores=2)).panel_blocks == 2
+    small = replace(in_place, columns=256, depth=256, loops=(256,))
+    assert choose(small, AVX2).depth == choose(replace(in_place, in_memory=False), AVX2).depth == 0

@@ -48,3 +48,14 @@ func.func @halves(%a: vector<16xbf16>, %b: vector<16xbf16>, %c: vector<8xf32>) -
   %s = dot.product %a, %b, %c : vector<16xbf16>, vector<16xbf16> into vector<8xf32>
   func.return %s : vector<8xf32>
 }
+
+// Bytes whose pairs fit in 16 bits: twice the lanes, then pairs of those.
+// CHECK-LABEL: func.func @pairs_of_bytes
+func.func @pairs_of_bytes(%a: vector<32xi8>, %b: vector<32xi8>, %c: vector<8xi32>) -> vector<8xi32> {
+  // CHECK-NEXT: %[[W:.*]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.ub.sw"(%a, %b) : (vector<32xi8>, vector<32xi8>) -> vector<16xi16>
+  // CHECK-NEXT: %[[ONE:.*]] = arith.constant dense<1> : vector<16xi16>
+  // CHECK-NEXT: %[[P:.*]] = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%[[W]], %[[ONE]]) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+  // CHECK-NEXT: arith.addi %c, %[[P]]
+  %s = dot.product %a, %b, %c {unsigned_lhs, pairs_fit} : vector<32xi8>, vector<32xi8> into vector<8xi32>
+  func.return %s : vector<8xi32>
+}

@@ -1,0 +1,64 @@
+"""stablehlo-widen-halves: products of 16-bit floats are taken in f32, where the machine has no instruction for theirs.
+
+before: %y = stablehlo.dot_general %x, %w ... : (tensor<64x64xbf16>, tensor<64x8xbf16>) -> tensor<64x8xbf16>
+after:  %a = stablehlo.convert %x : (tensor<64x64xbf16>) -> tensor<64x64xf32>
+        %s = stablehlo.dot_general %a, %v ... : (tensor<64x64xf32>, tensor<64x8xf32>) -> tensor<64x8xf32>
+        %y = stablehlo.convert %s : (tensor<64x8xf32>) -> tensor<64x8xbf16>
+
+Widening is exact, and sums are f32 either way. Each element is widened once instead of every time it is multiplied;
+constants are widened here. Products of few rows stay: their time goes into reading weights, of half the size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, f32
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from ...compiler.context import lamina_context
+from ...compiler.rewriting import GreedyRewriter
+from ...dialects.stablehlo import ConvertOp, DotGeneralOp
+from ...dialects.stablehlo.canonical.contraction import dot_like
+from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of
+from .lower_precision import FEW_ROWS
+
+halves = RuleTable()
+
+
+@dataclass(frozen=True)
+class WidenHalves(ModulePass):
+    """Products of bfloat16 and of f16 become those of f32."""
+
+    name = "stablehlo-widen-halves"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        ours = lamina_context(ctx)
+        if not ours.machine.multiplies_bf16:
+            GreedyRewriter(ours, halves.patterns(ours.weights), fold=False).run(op)
+
+
+@halves(DotGeneralOp)
+def widen(op: DotGeneralOp, b: Builder) -> Replacement:
+    """The product of the widened operands, rounded where the result was narrow."""
+    if not all(isinstance(element_type(v), BFloat16Type | Float16Type) for v in op.operands):
+        return None
+    result = element_type(op.result)
+    numbers = op.dot_dimension_numbers.data
+    summed = (*numbers.lhs_batching_dimensions, *numbers.lhs_contracting_dimensions)
+    rows = prod(n for i, n in enumerate(shape_of(op.lhs)) if i not in summed)
+    if rows <= FEW_ROWS or not isinstance(result, BFloat16Type | Float16Type):
+        return None
+    product = dot_like(op, *(_widened(v, b) for v in op.operands), element_type=f32)
+    return b.value(ConvertOp(b.value(product), result))
+
+
+def _widened(value: SSAValue, b: Builder) -> SSAValue:
+    array = b.constant_of(value)
+    if array is None:
+        return b.value(ConvertOp(value, f32))
+    return b.constant(np.ascontiguousarray(array).astype(np.float32), "widened")
