@@ -64,17 +64,20 @@ def descend(
     table: PassTable,
     *,
     verify_each: bool = False,
+    verify: bool = True,
     on_level: Callable[[str, Program, float], None] | None = None,
     instrumentations: Sequence[Instrumentation] = (),
 ) -> None:
-    """Runs `phases` on `program` in place; verifies after each phase (after each pass with `verify_each`).
+    """Runs `phases` on `program` in place; verifies after each phase unless not to `verify`, or after each pass.
 
     `on_level(level, program, seconds)` is called on every landing; `instrumentations` watch the passes.
     """
     for phase in phases:
         start = time.perf_counter()
         passes = parse_pipeline(",".join(phase.passes), table)
-        manager = PassManager(program.context, passes, verify_each=verify_each, instrumentations=instrumentations)
+        manager = PassManager(
+            program.context, passes, verify_each=verify_each, verify_last=verify, instrumentations=instrumentations
+        )
         manager.run(program.module)
         program.module.attributes[LEVEL] = StringAttr(phase.level)
         if on_level is not None:

@@ -77,6 +77,9 @@ def fuse(locations: Iterable[LocationAttr], *, at_most: int | None = None) -> Lo
 
 def locate(op: Operation, location: LocationAttr) -> None:
     """Gives `op`, and everything nested in it, `location` where it has none of its own."""
-    for inner in op.walk():
-        if inner.location is UNKNOWN_LOC:
-            inner.location = location
+    if op.location is UNKNOWN_LOC:
+        op.location = location
+    for region in op.regions:
+        for block in region.blocks:
+            for inner in block.ops:
+                locate(inner, location)

@@ -45,8 +45,8 @@ class PassFault(Exception):
 class PassManager:
     """Runs `passes` in order.
 
-    With `verify_each` the module is verified after every pass, else once at the end; a module that a pass left
-    invalid is a PassFault naming the pass. LaminaError (bad input) goes through untouched.
+    With `verify_each` the module is verified after every pass, else once at the end if `verify_last`; a module that a
+    pass left invalid is a PassFault naming the pass. LaminaError (bad input) goes through untouched.
     """
 
     def __init__(
@@ -55,11 +55,13 @@ class PassManager:
         passes: Sequence[ModulePass],
         *,
         verify_each: bool = True,
+        verify_last: bool = True,
         instrumentations: Sequence[Instrumentation] = (),
     ):
         self.ctx = ctx
         self.passes = tuple(passes)
         self.verify_each = verify_each
+        self.verify_last = verify_last
         self.instrumentations = tuple(instrumentations)
 
     def run(self, module: ModuleOp) -> None:
@@ -72,7 +74,9 @@ class PassManager:
             for watcher in self.instrumentations:
                 watcher.before(pass_, module)
             try:
-                self._run_one(pass_, module, check=self.verify_each or number == len(self.passes))
+                self._run_one(
+                    pass_, module, check=self.verify_each or (self.verify_last and number == len(self.passes))
+                )
             except (LaminaError, PassFault):
                 for watcher in self.instrumentations:
                     watcher.failed(pass_, module)

@@ -13,7 +13,7 @@ Whatever a pattern inserts takes the location of the op it was found for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
@@ -26,6 +26,7 @@ from .context import LaminaContext
 from .dominance import dominator_tree
 from .effects import is_trivially_dead
 from .folding import Folder
+from .locations import locate
 from .traits import has, owns_its_values
 
 Pattern = Callable[[Any, PatternRewriter], None]
@@ -93,10 +94,11 @@ class GreedyRewriter:
 
         Raises RuntimeError naming the pattern when rewriting does not come to an end.
         """
-        self._drop_unreachable_blocks(root)
+        _, *ops = root.walk()
+        if self._drop_unreachable_blocks([root, *ops]):
+            _, *ops = root.walk()
         if self._folder is not None:
-            self._unique_constants(root)
-        ops = list(root.walk())[1:]
+            self._unique_constants(ops)
         for op in reversed(ops):
             self._worklist.push(op)
         budget = _REWRITES_PER_OP * len(ops) + 10_000
@@ -136,9 +138,7 @@ class GreedyRewriter:
 
         def inserted(new: Operation) -> None:
             if new.location is UNKNOWN_LOC:
-                for inner in new.walk():
-                    if inner.location is UNKNOWN_LOC:
-                        inner.location = location
+                locate(new, location)
             for inner in new.walk():
                 self._worklist.push(inner)
 
@@ -222,9 +222,9 @@ class GreedyRewriter:
     def _constant_key(self, constant: Operation) -> tuple[object, ...]:
         return (id(_home(constant)), *self._key(constant)) if constant.parent is not None else ()
 
-    def _unique_constants(self, root: Operation) -> None:
+    def _unique_constants(self, ops: Iterable[Operation]) -> None:
         """Moves every constant to the front of the entry block it is visible from, one of each."""
-        constants = [op for op in root.walk() if has(op, ConstantLike)]
+        constants = [op for op in ops if has(op, ConstantLike)]
         fronts: dict[Block, Operation] = {}  # the last constant at the front of each block
         for constant in constants:
             if len(constant.results) != 1 or constant.parent is None:
@@ -252,11 +252,11 @@ class GreedyRewriter:
 
     # Control flow
 
-    def _drop_unreachable_blocks(self, root: Operation) -> None:
-        for op in root.walk():
-            for region in op.regions:
-                if region.first_block is not region.last_block:
-                    self._changed |= drop_unreachable_blocks(region)
+    def _drop_unreachable_blocks(self, ops: Iterable[Operation]) -> bool:
+        regions = [r for op in ops for r in op.regions if r.first_block is not r.last_block]
+        dropped = [drop_unreachable_blocks(region) for region in regions if region.parent is not None]
+        self._changed |= any(dropped)
+        return any(dropped)
 
 
 def drop_unreachable_blocks(region: Region) -> bool:

@@ -144,7 +144,7 @@ def compile_part(
     """The object of one kernel, or of `@main`; `spent` is told how long that took."""
     text = lowered_text(part, context, verify_each=verify_each, spent=spent)
     start = now()
-    data = object_code(optimise(text, context.machine, level=_level(part)), context.machine)
+    data = object_code(optimise(text, context.machine, tiled=_is_tiled(part)), context.machine)
     if spent is not None:
         spent.llvm = now() - start
     return data
@@ -156,9 +156,8 @@ def lowered_text(
     """The LLVM IR of one kernel, or of `@main`, before LLVM's own passes."""
     program = Program(part.module, context)
     watchers = [] if spent is None else [PassTimes(spent.passes)]
-    # verified once, at the end, where every pass leaves its traces: a kernel has many small levels
-    whole = Phase(part.phases[-1].level, "", tuple(name for phase in part.phases for name in phase.passes))
-    descend(program, [whole], all_passes(), verify_each=verify_each, instrumentations=watchers)
+    # LLVM verifies what it is given: types, dominance, terminators
+    descend(program, part.phases, all_passes(), verify_each=verify_each, verify=False, instrumentations=watchers)
     start = now()
     text = module_text(program.module, context.machine)
     if spent is not None:
@@ -166,10 +165,9 @@ def lowered_text(
     return text
 
 
-def _level(part: Part) -> int:
-    """LLVM's level: register tiles are unrolled and vectors already, beyond -O2 they only take longer to compile."""
+def _is_tiled(part: Part) -> bool:
     kinds = {op.attributes.get("lamina.kernel") for op in part.module.ops}
-    return 2 if kinds & {StringAttr(kind) for kind in TILED} else 3
+    return not kinds.isdisjoint(map(StringAttr, TILED))
 
 
 def load_passes(phases: Sequence[Phase]) -> None:

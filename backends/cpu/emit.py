@@ -66,20 +66,22 @@ def with_target(text: str, machine: Machine) -> str:
     return f'target datalayout = "{layout}"\ntarget triple = "{machine.triple}"\n{text}'
 
 
-def optimise(text: str, machine: Machine, level: int = 3) -> ModuleRef:
-    """Parses, verifies and optimises LLVM IR at -O`level`.
+def optimise(text: str, machine: Machine, *, tiled: bool = False) -> ModuleRef:
+    """Parses, verifies and optimises LLVM IR at -O3; register tiles (`tiled`), at -O2.
 
+    Those are vectors and unrolled as far as there are registers already: more takes LLVM twice as long and runs no
+    faster. What is copied around them still is for LLVM to vectorise.
     A failure here is a defect of ours: RuntimeError with LLVM's words.
     """
     binding = llvm()
     target = target_machine(machine)
     module: ModuleRef = binding.parse_assembly(text)
     module.verify()
-    tuning = binding.PipelineTuningOptions(speed_level=level)
+    tuning = binding.PipelineTuningOptions(speed_level=2 if tiled else 3)
     tuning.loop_vectorization = True
-    tuning.slp_vectorization = level > 2
+    tuning.slp_vectorization = not tiled
     tuning.loop_interleaving = True
-    tuning.loop_unrolling = True
+    tuning.loop_unrolling = not tiled
     builder = binding.create_pass_builder(target, tuning)
     builder.getModulePassManager().run(module, builder)
     return module

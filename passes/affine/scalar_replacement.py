@@ -63,6 +63,8 @@ def _place(access: MemoryAccess) -> Place | None:
 
 def forward_stores(block: Block) -> None:
     """Hands stored and loaded values on to later loads of the same place, and drops overwritten stores."""
+    if sum(isinstance(op, LoadOp | StoreOp) for op in block.ops) < 2:
+        return
     known: dict[Place, tuple[MemoryAccess, SSAValue]] = {}
     pending: dict[Place, StoreOp] = {}  # stores that nothing has read yet
     for op in list(block.ops):

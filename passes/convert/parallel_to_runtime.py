@@ -18,7 +18,7 @@ Parallel loops inside a parallel body run in sequence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -37,7 +37,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     i64,
 )
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -237,20 +237,20 @@ def _captured(loop: scf.ParallelOp, trips: Sequence[SSAValue]) -> list[SSAValue]
 
     for value in (*loop.lowerBound, *loop.step, *trips):
         need(value)
-    for op in loop.body.walk():
-        for operand in op.operands:
-            if not _inside(operand, loop):
-                need(operand)
+    for operand in _from_outside(loop):
+        need(operand)
     return list(found)
 
 
-def _inside(value: SSAValue, loop: Operation) -> bool:
-    owner = value.block.parent_op() if isinstance(value, BlockArgument) else value.owner
-    while isinstance(owner, Operation):
-        if owner is loop:
-            return True
-        owner = owner.parent_op()
-    return False
+def _from_outside(loop: scf.ParallelOp) -> Iterator[SSAValue]:
+    """The operands inside `loop` that are defined outside of it, each use of them."""
+    inside: set[SSAValue] = set(loop.body.block.args)
+    for op in loop.body.walk():
+        yield from (operand for operand in op.operands if operand not in inside)
+        inside.update(op.results)
+        for region in op.regions:
+            for block in region.blocks:
+                inside.update(block.args)
 
 
 def _make_body(loop: scf.ParallelOp, name: str, trips: Sequence[SSAValue], captured: Sequence[SSAValue]) -> func.FuncOp:
@@ -271,10 +271,8 @@ def _make_body(loop: scf.ParallelOp, name: str, trips: Sequence[SSAValue], captu
 
     starts, steps = ([value(v) for v in side] for side in (loop.lowerBound, loop.step))
     inner_trips = [value(trip) for trip in trips]
-    for op in loop.body.walk():
-        for operand in op.operands:
-            if not _inside(operand, loop):
-                value(operand)
+    for operand in _from_outside(loop):
+        value(operand)
 
     per_item = Block(arg_types=[_INDEX])
     one = b.index(1)

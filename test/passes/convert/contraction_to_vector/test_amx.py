@@ -127,7 +127,7 @@ def test_few_rows_and_part_of_a_pair_take_vectors(m: int, k: int):
 )
 def test_the_inner_loop_is_four_products_of_four_tiles(element: str, left: str, instruction: str):
     module, ctx = lowered(text(128, 256, 4096, element, left, epilogue=False), REST)
-    code = assembly(optimise(module_text(module, ctx.machine), ctx.machine), ctx.machine)
+    code = assembly(optimise(module_text(module, ctx.machine), ctx.machine, tiled=True), ctx.machine)
     assert "ldtilecfg" in code and "tilerelease" in code
     blocks = re.split(r"\n(?=\.L\w+:)", code)
     innermost = max(blocks, key=lambda block: block.count(instruction)).splitlines()
