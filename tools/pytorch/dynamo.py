@@ -25,7 +25,14 @@ from .tensors import array_of, tensor_of, torch_module
 CACHED_SHAPES = 64
 OPTIONS = ("target", "threads", "precision", "cache")
 
-_KEPT = ("native_dropout", "gelu_backward", "silu_backward", "native_layer_norm_backward", "native_batch_norm_backward")
+_KEPT = (
+    "native_dropout",
+    "gelu_backward",
+    "silu_backward",
+    "native_layer_norm_backward",
+    "native_batch_norm_backward",
+    "_scaled_dot_product_flash_attention_for_cpu",
+)
 """Operators that become better code, or the same random numbers, when PyTorch does not take them apart."""
 
 _RANDOM = (

@@ -32,7 +32,7 @@ from xdsl.dialects.builtin import (
     TensorType,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...compiler.context import LaminaContext
@@ -41,6 +41,7 @@ from ...compiler.locations import UNKNOWN_LOC
 from ...compiler.places import describe_location
 from ...compiler.program import Program
 from ...compiler.weights import Array
+from ...dialects import stablehlo as hlo
 from ...dialects.onnx.load import NAME, value_name
 from ...passes import all_passes
 from ...passes.convert.aten_to_stablehlo import AtenBuilder, find
@@ -231,9 +232,9 @@ class GraphImporter:
 
     def _inline(self, name: str, args: list[Any]) -> Any:
         at = next(i for i, a in enumerate(args) if hasattr(a, "graph"))
-        return self._sub(args[at], [a for a in args[at + 1 :] if not isinstance(a, str)])
+        return self.sub(args[at], [a for a in args[at + 1 :] if not isinstance(a, str)])
 
-    def _sub(self, graph_module: Any, arguments: Sequence[Any]) -> list[Any]:
+    def sub(self, graph_module: Any, arguments: Sequence[Any]) -> list[Any]:
         """The outputs of a graph inside the graph."""
         inputs = [n for n in graph_module.graph.nodes if n.op == "placeholder"]
         return self.run(graph_module, dict(zip(inputs, arguments, strict=True)))
@@ -264,7 +265,49 @@ class GraphImporter:
         return int(found) if isinstance(found, int) or found.is_number else None
 
 
-_CONTROL: dict[str, Callable[[GraphImporter, Node, list[Any]], Any]] = {}
+def _value(b: AtenBuilder, value: Any) -> SSAValue:
+    """A value of the hub; a number as a constant."""
+    return value if isinstance(value, SSAValue) else b.constant(np.asarray(value))
+
+
+def _region(importer: GraphImporter, graph_module: Any, types: Sequence[Attribute], captured: Sequence[Any]) -> Region:
+    """A graph as a region with arguments of these types in front of what it takes from around."""
+    block = Block(arg_types=types)
+    inner = GraphImporter(AtenBuilder(block, importer.builder.weights), importer.sizes)
+    results = inner.sub(graph_module, [*block.args, *captured])
+    block.add_op(hlo.ReturnOp([_value(inner.builder, result) for result in results]))
+    return Region(block)
+
+
+def _cond(importer: GraphImporter, node: Node, args: list[Any]) -> list[Any]:
+    """Runs one of two graphs; known now or when the program runs."""
+    condition, true, false, operands = args
+    if not isinstance(condition, SSAValue):
+        return importer.sub(true if condition else false, operands)
+    b = importer.builder
+    op = hlo.IfOp(b.reshape(condition, []), *(_region(importer, part, (), operands) for part in (true, false)))
+    return _appended(b, op)
+
+
+def _while_loop(importer: GraphImporter, node: Node, args: list[Any]) -> list[Any]:
+    """Runs a graph on what it gave before, as long as another one holds."""
+    condition, body, carried, captured = args
+    b = importer.builder
+    start = [_value(b, value) for value in carried]
+    types = [value.type for value in start]
+    op = hlo.WhileOp(start, *(_region(importer, part, types, captured) for part in (condition, body)))
+    return _appended(b, op)
+
+
+def _appended(b: AtenBuilder, op: Operation) -> list[Any]:
+    """The results of an op whose regions keep their own places."""
+    if isinstance(b.place, NameLoc):
+        op.location = b.place
+    b.block.add_op(op)
+    return list(op.results)
+
+
+_CONTROL: dict[str, Callable[[GraphImporter, Node, list[Any]], list[Any]]] = {"cond": _cond, "while_loop": _while_loop}
 
 
 def _mapped(argument: Any, values: Mapping[Node, Any]) -> Any:

@@ -69,8 +69,9 @@ def array_of(tensor: Any) -> Array:
 
 
 def tensor_of(array: Array) -> Any:
-    """A tensor on the memory of a writable array."""
+    """A tensor on the memory of an array; on a copy of what must not be written to."""
     torch = torch_module()
+    array = array if array.flags.writeable else array.copy()
     carrier = _CARRIERS.get(array.dtype.name)
     if carrier is None:
         return torch.from_numpy(array)
