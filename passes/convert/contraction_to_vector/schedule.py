@@ -178,6 +178,8 @@ def blocks(problem: Problem, machine: Machine, rows: int, strips: int, groups: i
     """How many blocks the strips and the groups of panels are cut into."""
     strip_bytes = rows * (depth or problem.depth) * problem.element_bytes
     strips_in_cache = max(MIN_STRIPS, machine.l2_bytes * 4 // 5 // max(1, strip_bytes))
+    if strips > strips_in_cache:  # where A comes more than once, rather with room for a few panels and for C
+        strips_in_cache = max(MIN_STRIPS // 2, machine.l2_bytes * 2 // 5 // max(1, strip_bytes))
     row_blocks = ceil_div(strips, strips_in_cache)
     cores = machine.cores
     work = problem.batch * problem.rows * problem.columns * problem.depth
