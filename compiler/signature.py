@@ -106,10 +106,13 @@ class Signature:
 
     def describes(self, inputs: Sequence[Any]) -> bool:
         """Whether these are all inputs in order, arrays that `bind` would find nothing about to say or to convert."""
-        if len(inputs) != len(self._kinds):
+        kinds = self._kinds
+        if len(inputs) != len(kinds):
             return False
-        for value, (dtype, shape) in zip(inputs, self._kinds, strict=True):
-            if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
+        for value, (dtype, shape) in zip(inputs, kinds):  # noqa: B905 - strict takes a while
+            if type(value) is not np.ndarray or value.shape != shape:
+                return False
+            if value.dtype is not dtype and value.dtype != dtype:
                 return False
         return True
 

@@ -148,8 +148,6 @@ class NativeModel:
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference on arrays already checked against the signature; results are arrays that nobody else has."""
-        arrays = [np.ascontiguousarray(array) for array in inputs]
-        outputs = [memory.take() for memory in self._outputs]
         if self._pool.process != _process:
             self._pool = shared_pool(self._threads, self._runtime, self._code)
             self._frames.clear()
@@ -158,9 +156,15 @@ class NativeModel:
         except IndexError:
             counts = len(self.signature.inputs), len(self.signature.outputs)
             frame = _Frame(counts, self.arena_bytes, self._constants, self._pool)
-        for i, array in enumerate(arrays):
+        arrays: list[Array] = []  # alive until the call is over
+        for i, given in enumerate(inputs):
+            array = np.ascontiguousarray(given)
+            arrays.append(array)
             frame.inputs[i] = _address(array)
-        for i, array in enumerate(outputs):
+        outputs: list[Array] = []
+        for i, memory in enumerate(self._outputs):
+            array = memory.take()
+            outputs.append(array)
             frame.outputs[i] = _address(array)
         status = self._entry(*frame.arguments)
         self._frames.append(frame)
