@@ -142,9 +142,10 @@ def compile_part(
     part: Part, context: LaminaContext, *, verify_each: bool = False, spent: KernelTimes | None = None
 ) -> bytes:
     """The object of one kernel, or of `@main`; `spent` is told how long that took."""
+    tiled = _is_tiled(part)  # the mark does not come down to the llvm level
     text = lowered_text(part, context, verify_each=verify_each, spent=spent)
     start = now()
-    data = object_code(optimise(text, context.machine, tiled=_is_tiled(part)), context.machine)
+    data = object_code(optimise(text, context.machine, tiled=tiled), context.machine)
     if spent is not None:
         spent.llvm = now() - start
     return data
