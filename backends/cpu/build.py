@@ -172,7 +172,9 @@ def _is_tiled(part: Part) -> bool:
 
 
 def load_passes(phases: Sequence[Phase]) -> None:
-    """Imports every pass now, once, instead of in each forked process."""
+    """Imports every pass now, once, instead of in each forked process, and what prints LLVM IR."""
+    from ...dialects.llvm import text as _  # noqa: F401
+
     table = all_passes()
     for phase in (*phases, MAIN_PHASE):
         for name in phase.passes:

@@ -202,6 +202,7 @@ class CpuTarget:
                 [_chosen(phase, options)],
                 all_passes(),
                 verify_each=options.verify_each,
+                verify=phase is phases[-1],  # what a level got wrong is wrong below, too
                 on_level=options.on_level,
                 instrumentations=[] if options.times is None else [options.times.module],
             )
