@@ -53,6 +53,7 @@ PASSES: dict[str, dict[str, str]] = {
     },
     "loops": {
         "convert-contraction-to-vector": ".convert.contraction_to_vector:ConvertContractionToVector",
+        "convert-depthwise-to-vector": ".convert.depthwise_to_vector:ConvertDepthwiseToVector",
         "convert-winograd-to-vector": ".convert.winograd_to_vector:ConvertWinogradToVector",
         "convert-attention-to-vector": ".convert.attention_to_vector:ConvertAttentionToVector",
         "convert-linalg-to-affine": ".convert.linalg_to_affine:ConvertLinalgToAffine",

@@ -31,7 +31,7 @@ from .pipeline import KERNEL_PHASES
 from .workers import parallel_map, usable_cores
 
 ENTRY = "lamina_main"
-TILED = ("contraction", "winograd", "attention")  # kernels whose inner loops are register tiles
+TILED = ("contraction", "depthwise", "winograd", "attention")  # kernels whose inner loops are register tiles
 MAIN_PHASE = Phase(
     "llvm", "calls of kernels in order", ("convert-parallel-to-runtime", "convert-scf-to-cf", "convert-to-llvm")
 )

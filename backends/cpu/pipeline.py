@@ -67,6 +67,7 @@ KERNEL_PHASES = (
         "contractions become register tiles, the rest loop nests, tiled, fused and made parallel",
         (
             "convert-contraction-to-vector",
+            "convert-depthwise-to-vector",
             "convert-winograd-to-vector",
             "convert-attention-to-vector",
             "convert-linalg-to-affine",

@@ -26,6 +26,7 @@ from ...dialects.linalg import (
     YieldOp,
 )
 from ...dialects.linalg.contraction import match_contraction
+from ...dialects.linalg.depthwise import match_depthwise
 from ...dialects.linalg.views import linear_form, loop_ranges
 from ...dialects.linalg_ext import AttentionOp
 from ...dialects.tensor import (
@@ -39,6 +40,7 @@ from ...dialects.tensor import (
     InsertSliceOp,
     PadOp,
 )
+from .padding import zeros_before
 
 # Ops with fewer points than this may share a kernel without sharing rows.
 SMALL = 1 << 14
@@ -198,6 +200,8 @@ def _home(plan: Plan, op: Operation, used: list[SSAValue], depends: dict[SSAValu
         others = [v for v in used if plan.group_of.get(_owner(v)) is not group]
         if _packs_for(group, op, ours):
             group.contraction = group.accumulates = True
+        elif _pads_for(group, op, ours):
+            group.accumulates = True
         elif _goes_on(group, op, ours):
             group.accumulates = isinstance(op, WinogradOutputTransformOp)
         elif _is_epilogue(group, op, ours):
@@ -278,6 +282,15 @@ def _packs_for(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
         and is_tiled_contraction(op)
         and all(use.operation is op for use in ours[0].uses)
     )
+
+
+def _pads_for(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
+    """A depthwise convolution and the zeros around its image."""
+    pad = group.members[0]
+    alone = len(group.members) == 1 and all(value.has_one_use() for value in ours)
+    if not alone or not isinstance(pad, PadOp) or not isinstance(op, GenericOp):
+        return False
+    return match_depthwise(op) is not None and zeros_before(pad, (2, 3)) is not None
 
 
 def row_sizes(op: Operation) -> tuple[int, ...] | None:

@@ -42,6 +42,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.locations import fuse
 from ...dialects.linalg import FillOp, GenericOp, WinogradOp, YieldOp
+from ...dialects.linalg.depthwise import match_depthwise
 from ...dialects.linalg_ext import AttentionOp
 from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp
 from .grouping import Group, Plan, is_elementwise, is_free, is_movement, is_sinkable, operands_of, plan_groups
@@ -300,6 +301,8 @@ def _write_into(result: SSAValue, destination: SSAValue) -> None:
 
 
 def _kind(group: Group) -> str:
+    if any(isinstance(op, GenericOp) and match_depthwise(op) for op in group.members):
+        return "depthwise"
     if group.contraction:
         return "contraction"
     if isinstance(group.members[0], WinogradOp):

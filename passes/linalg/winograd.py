@@ -35,7 +35,7 @@ from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr, ModuleOp, TensorType, f32, i64
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType, f32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -56,6 +56,7 @@ from ...dialects.linalg.contraction import multiply_add
 from ...dialects.tensor import EmptyOp, PadOp
 from .grouping import BLOCK_ROWS
 from .pack_contractions import is_constant
+from .padding import zeros_before
 
 PARALLEL, REDUCTION = "parallel", "reduction"
 TILES = (4, 2)
@@ -126,14 +127,8 @@ def _without_padding(image: SSAValue) -> tuple[SSAValue, tuple[int, int]]:
     pad = image.owner
     if not isinstance(pad, PadOp):
         return image, (0, 0)
-    low, high = (list(a.get_values()) for a in (pad.static_low, pad.static_high))
-    if DYNAMIC_INDEX in (*low, *high) or min(*low, *high) < 0 or any((low[0], low[3], high[0], high[3])):
-        return image, (0, 0)
-    last = cast(Operation, pad.region.block.last_op)
-    value = last.operands[0].owner
-    if not isinstance(value, arith.ConstantOp) or not isinstance(value.value, FloatAttr) or value.value.value.data:
-        return image, (0, 0)
-    return pad.source, (int(low[1]), int(low[2]))
+    before = zeros_before(pad, (1, 2))
+    return (image, (0, 0)) if before is None else (pad.source, (before[0], before[1]))
 
 
 def rewrite(op: GenericOp, c: Convolution, m: int, block: int) -> None:

@@ -17,6 +17,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ...compiler.rewriting import Pattern
 from ...compiler.weights import WeightStore
+from ...dialects.linalg.depthwise import MOST_STRIDE
 from ...dialects.stablehlo import BroadcastInDimOp, ConvolutionOp, DotGeneralOp, ReshapeOp, TransposeOp
 from ...dialects.stablehlo.attributes import ints
 from ...dialects.stablehlo.canonical.arithmetic import ELEMENTWISE
@@ -112,10 +113,10 @@ def is_channels_first(op: ConvolutionOp) -> bool:
 
 
 def is_depthwise(op: ConvolutionOp) -> bool:
-    """Whether every channel of a two-dimensional image has a window of its own, of stride 1, with one result."""
+    """Whether every channel of a two-dimensional image has a window of its own, with one result."""
     features, channels = shape_of(op.rhs)[:2]
     window, (groups, _) = op.window(), _groups(op)
-    plain = all(n == 1 for n in (*window.strides, *window.base_dilation))
+    plain = all(n == 1 for n in window.base_dilation) and window.strides[-1] <= MOST_STRIDE
     return plain and len(shape_of(op.lhs)) == 4 and channels == 1 and groups == features == shape_of(op.lhs)[1] > 1
 
 

@@ -1,0 +1,91 @@
+"""Recognises depthwise convolutions of images with channels before space: a window of each plane has one sum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import ShapedType, f32
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
+
+from .contraction import multiply_add
+from .ops import GenericOp
+from .views import linear_form
+
+ITERATORS = (*["parallel"] * 4, *["reduction"] * 2)
+MOST_TAPS = 49
+MOST_STRIDE = 2  # along a row
+FEWEST_COLUMNS = 4  # of the output
+MOST_SCRATCH = 1 << 14  # elements of the rows under one row of windows
+
+
+@dataclass(frozen=True)
+class Depthwise:
+    """y[n, c, h, w] += x[n, c, h * stride + i * dilation, ...] * k[c, i, j]: rows, then columns in each pair.
+
+    `image` is the size of x, which holds every window, `output` that of y.
+    """
+
+    batch: int
+    channels: int
+    image: tuple[int, int]
+    output: tuple[int, int]
+    window: tuple[int, int]
+    strides: tuple[int, int]
+    dilations: tuple[int, int]
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Rows and columns that a window spans."""
+        return tuple((n - 1) * d + 1 for n, d in zip(self.window, self.dilations, strict=True))  # pyright: ignore
+
+
+def match_depthwise(op: GenericOp) -> Depthwise | None:
+    """What `op` computes, where it is such a convolution of float32 with few taps, rows of some length and any size.
+
+    Its loops are (n, c, h, w, i, j); subscripts of dimensions of one element may be 0.
+    """
+    if op.iterators != ITERATORS or multiply_add(op) != (0, 1):
+        return None
+    types = [v.type for v in op.operands]
+    if not all(
+        isinstance(t, ShapedType) and getattr(t, "element_type", None) == f32 and t.has_static_shape() for t in types
+    ):
+        return None
+    image, taps, output = (t.get_shape() for t in cast("list[ShapedType]", types))
+    read, kernel, write = (m.results for m in op.maps)
+    if write != tuple(AffineDimExpr(d) for d in range(4)) or len(read) != 4:
+        return None
+    used = [(e.position, n) for e, n in zip(kernel, taps, strict=True) if isinstance(e, AffineDimExpr)]
+    if [d for d, _ in used] != [1, 4, 5] or any(n != 1 for e, n in zip(kernel, taps, strict=True) if not _dim(e)):
+        return None
+    if not _is(read[0], 0, image[0]) or read[1] != AffineDimExpr(1):
+        return None
+    steps = [_steps(expr, space, space + 2) for space, expr in ((2, read[2]), (3, read[3]))]
+    if steps[0] is None or steps[1] is None:
+        return None
+    (s, d), (t, e) = steps[0], steps[1]
+    found = Depthwise(*output[:2], image[2:], output[2:], (used[1][1], used[2][1]), (s, t), (d, e))  # pyright: ignore
+    return found if _is_served(found) else None
+
+
+def _is_served(c: Depthwise) -> bool:
+    few = c.window[0] * c.window[1] <= MOST_TAPS and c.strides[1] <= MOST_STRIDE
+    large = c.output[1] >= FEWEST_COLUMNS and min(c.image) >= 2 and 0 not in (c.batch, c.channels, *c.output)
+    return few and large and c.reach[0] * (c.image[1] + c.reach[1]) <= MOST_SCRATCH
+
+
+def _dim(expr: AffineExpr) -> bool:
+    return isinstance(expr, AffineDimExpr)
+
+
+def _is(expr: AffineExpr, dim: int, size: int) -> bool:
+    return expr == AffineDimExpr(dim) or (size == 1 and expr == AffineConstantExpr(0))
+
+
+def _steps(expr: AffineExpr, space: int, tap: int) -> tuple[int, int] | None:
+    """(stride, dilation) where the subscript is `space * stride + tap * dilation`."""
+    form = linear_form(expr)
+    if form is None or form[1] or set(form[0]) != {space, tap} or min(form[0].values()) < 1:
+        return None
+    return form[0][space], form[0][tap]

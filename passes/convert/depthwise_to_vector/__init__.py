@@ -1,0 +1,75 @@
+"""convert-depthwise-to-vector: depthwise convolutions of planes become loops over rows of vectors.
+
+before, on buffers (the padded image is the kernel's own memory):
+    func.func private @kernel(%x: memref<1x32x112x112xf32>, %k: memref<32x3x3xf32>, %bias: memref<32xf32>,
+                              %y: memref<1x32x112x112xf32>, %padded: memref<1x32x114x114xf32>)
+        attributes {lamina.kernel = "depthwise"} {
+      ... %padded filled with zeros around a copy of %x
+      linalg.generic {indexing_maps = [(n, c, h, w, i, j) -> (n, c, h + i, w + j), ... -> (c, i, j), ...]} ...
+      linalg.generic ... ins(%bias ...) outs(%y ...) {  // the epilogue: + bias, relu
+
+after:
+    affine.parallel (%thread) = (0) to (2) {
+      %rows = memref.alloca() : memref<4080xf32>        // of one plane, in the first-level cache, zeros around them
+      affine.for %plane = ... {
+        affine.for %block = ... {
+          ... the rows under a block of windows are copied to %rows; with stride 2 even columns first, then odd ones
+          affine.for %tile = ... {
+            affine.for %column = 0 to 14 {
+              ... eight rows of sums as vectors: for each column of the window its taps, then the rows under them,
+              ... each loaded once for all sums that it is part of; + bias, relu; affine.vector_store
+
+So the padded image is never written, and the loads are contiguous whatever the stride. Kernels of another form are
+left for convert-linalg-to-affine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+
+from ....compiler.context import lamina_context
+from ....compiler.machine import Machine
+from ....dialects.linalg import FillOp, GenericOp
+from ..contraction_to_vector.analysis import Unsupported
+from ..contraction_to_vector.loops import Loops
+from .analysis import analyse
+from .planes import Planes
+
+
+@dataclass(frozen=True)
+class ConvertDepthwiseToVector(ModulePass):
+    """Writes the loops of every depthwise convolution."""
+
+    name = "convert-depthwise-to-vector"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = lamina_context(ctx).machine
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp) and function.attributes.get("lamina.kernel") == StringAttr("depthwise"):
+                _convert(function, machine)
+
+
+def _convert(function: FuncOp, machine: Machine) -> None:
+    block = function.body.block
+    try:
+        problem = analyse(function)
+    except Unsupported as reason:
+        function.attributes["lamina.not_tiled"] = StringAttr(str(reason))
+        return
+    old = list(block.ops)
+    end = block.last_op
+    assert isinstance(end, ReturnOp)
+    Planes(problem, Loops(InsertPoint.before(end)), machine).write()
+    for new in block.ops:
+        if new not in old:
+            for inner in new.walk():
+                inner.location = problem.kernel.contraction.op.location
+    for op in [op for op in reversed(old) if isinstance(op, GenericOp | FillOp)]:
+        op.detach()
+        op.erase()

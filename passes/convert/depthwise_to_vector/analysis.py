@@ -1,0 +1,89 @@
+"""What a kernel of a depthwise convolution holds: the image without its padding, the sums, the epilogue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineMap
+
+from ....dialects.affine.linear_forms import access, memref_shape
+from ....dialects.linalg import FillOp, GenericOp, YieldOp
+from ....dialects.linalg.depthwise import Depthwise, match_depthwise
+from ....dialects.memref import SubviewOp
+from ..contraction_to_vector.analysis import (
+    Contraction,
+    Kernel,
+    Operand,
+    Unsupported,
+    accumulation,
+    check_epilogue,
+    loop_extents,
+)
+from ..contraction_to_vector.epilogue import check
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A convolution, its kernel, and what it convolves: `image` with `pad` rows and columns of zeros before it."""
+
+    convolution: Depthwise
+    kernel: Kernel
+    image: SSAValue
+    size: tuple[int, int]  # rows and columns of `image`
+    pad: tuple[int, int]
+
+
+def analyse(function: FuncOp) -> Problem:
+    """The convolution in `function`. Raises Unsupported where it holds anything else."""
+    generics = [op for op in function.body.block.ops if isinstance(op, GenericOp)]
+    at = next((i for i, op in enumerate(generics) if "reduction" in op.iterators), len(generics))
+    found = match_depthwise(generics[at]) if at < len(generics) else None
+    if found is None:
+        raise Unsupported("there is no depthwise convolution")
+    op, before, epilogue = generics[at], generics[:at], generics[at + 1 :]
+    fills = [op for op in function.body.block.ops if isinstance(op, FillOp)]
+    fill = next((each for each in fills if each.output is op.outputs[0]), None)
+    if fill is None:
+        raise Unsupported("the sums are added to what is there")
+    image, pad = _image(op.inputs[0], before)
+    size = memref_shape(image)
+    contraction = _contraction(op)
+    for generic in epilogue:
+        check_epilogue(contraction, generic)
+    kernel = Kernel(function, (), fill, contraction, tuple(epilogue))
+    check(kernel)
+    if size is None:
+        raise Unsupported("the image is not plain")
+    return Problem(found, kernel, image, (size[2], size[3]), pad)
+
+
+def _image(read: SSAValue, before: list[GenericOp]) -> tuple[SSAValue, tuple[int, int]]:
+    """What is convolved, and the rows and columns of zeros before it."""
+    if not before:
+        return read, (0, 0)
+    [copy] = before if len(before) == 1 else [None]
+    view = copy.outputs[0].owner if copy is not None and len(copy.outputs) == 1 else None
+    if copy is None or not isinstance(view, SubviewOp) or view.source is not read or len(copy.inputs) != 1:
+        raise Unsupported("more than padding comes before the convolution")
+    offsets, steps = list(view.static_offsets.get_values()), list(view.static_strides.get_values())
+    yielded = copy.body.block.last_op
+    plain = isinstance(yielded, YieldOp) and yielded.operands[0] is copy.body.block.args[0]
+    identity = all(m == AffineMap.identity(4) for m in copy.maps)
+    if not plain or not identity or DYNAMIC_INDEX in offsets or any(offsets[:2]) or set(steps) != {1}:
+        raise Unsupported("more than padding comes before the convolution")
+    return copy.inputs[0], (int(offsets[2]), int(offsets[3]))
+
+
+def _contraction(op: GenericOp) -> Contraction:
+    """The sums as those of a contraction whose columns are a row's and whose batch is the planes."""
+    sizes = loop_extents(op)
+    image, taps, output = (access(value, map_) for value, map_ in zip(op.operands, op.maps, strict=True))
+    if image is None or taps is None or output is None:
+        raise Unsupported("an access is not linear")
+    add, product = accumulation(op.body.block)
+    operands = [Operand(value, form) for value, form in zip(op.operands, (image, taps, output), strict=True)]
+    batch = tuple(d for d in (0, 1) if sizes[d] > 1)
+    return Contraction(op, sizes, operands[1], operands[0], operands[2], 1, batch, (2,), 3, (4, 5), None, add, product)
