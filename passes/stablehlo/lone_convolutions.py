@@ -18,7 +18,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ...compiler.rewriting import Pattern
 from ...compiler.weights import WeightStore
 from ...dialects.linalg.depthwise import MOST_STRIDE
-from ...dialects.stablehlo import BroadcastInDimOp, ConvolutionOp, DotGeneralOp, ReshapeOp, TransposeOp
+from ...dialects.stablehlo import BroadcastInDimOp, ConvolutionOp, DotGeneralOp, ReshapeOp, SliceOp, TransposeOp
 from ...dialects.stablehlo.attributes import ints
 from ...dialects.stablehlo.canonical.arithmetic import ELEMENTWISE
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, defining, element_type, shape_of
@@ -57,13 +57,14 @@ class LoneConvolutions:
         """The filters as rows times the image as columns."""
         if op not in self._products:
             return None
-        (batch, channels, *space), filters = shape_of(op.lhs), shape_of(op.rhs)[0]
+        image = self._points(op, b)
+        (batch, channels, *space), filters = shape_of(image), shape_of(op.rhs)[0]
         several = [batch] if batch > 1 else []
         n = len(several)
         rows = b.reshape(op.rhs, (filters, channels))
         product = DotGeneralOp(
             b.broadcast(rows, (*several, filters, channels), (n, n + 1)),
-            b.reshape(op.lhs, (*several, channels, prod(space))),
+            b.reshape(image, (*several, channels, prod(space))),
             lhs_batching_dimensions=range(n),
             rhs_batching_dimensions=range(n),
             lhs_contracting_dimensions=(n + 1,),
@@ -72,6 +73,13 @@ class LoneConvolutions:
             element_type=element_type(op.result),
         )
         return self._image(b.value(product), shape_of(op.result), b)
+
+    def _points(self, op: ConvolutionOp, b: Builder) -> SSAValue:
+        """The image at those points that are read."""
+        shape, strides = shape_of(op.lhs), (1, 1, *op.window().strides)
+        if all(n == 1 for n in strides):
+            return op.lhs
+        return b.value(SliceOp(op.lhs, start_indices=[0] * len(shape), limit_indices=shape, strides=strides))
 
     def _image(self, columns: SSAValue, shape: Sequence[int], b: Builder) -> SSAValue:
         image = ReshapeOp(columns, shape)
@@ -123,8 +131,8 @@ def is_depthwise(op: ConvolutionOp) -> bool:
 def is_pointwise(op: ConvolutionOp) -> bool:
     """Whether filters have no window, and images are large enough for rows of vectors."""
     window = op.window()
-    plain = all(n == 1 for n in (*window.size, *window.strides, *window.base_dilation, *_groups(op)))
-    return plain and not any(any(pair) for pair in window.padding) and prod(shape_of(op.lhs)[2:]) >= FEWEST_POINTS
+    plain = all(n == 1 for n in (*window.size, *window.base_dilation, *_groups(op)))
+    return plain and not any(any(pair) for pair in window.padding) and prod(shape_of(op.result)[2:]) >= FEWEST_POINTS
 
 
 def _groups(op: ConvolutionOp) -> tuple[int, int]:

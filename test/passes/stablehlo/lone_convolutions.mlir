@@ -29,6 +29,15 @@ func.func @several(%x: tensor<2x3x4x5xf32>, %w: tensor<8x3x1x1xf32>) -> tensor<2
   return %0 : tensor<2x8x4x5xf32>
 }
 
+// With a stride, of the points that are read.
+// CHECK-LABEL: @strided
+// CHECK:       stablehlo.slice %x [0:1, 0:3, 0:9:2, 0:11:2] : (tensor<1x3x9x11xf32>) -> tensor<1x3x5x6xf32>
+// CHECK:       stablehlo.dot_general {{.*}} -> tensor<8x30xf32>
+func.func @strided(%x: tensor<1x3x9x11xf32>, %w: tensor<8x3x1x1xf32>) -> tensor<1x8x5x6xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x9x11xf32>, tensor<8x3x1x1xf32>) -> tensor<1x8x5x6xf32>
+  return %0 : tensor<1x8x5x6xf32>
+}
+
 // CHECK-LABEL: @depthwise
 // CHECK-NOT:   stablehlo.transpose
 // CHECK:       stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]

@@ -39,6 +39,7 @@ def alone(x: tuple[int, ...], w: tuple[int, ...], **attributes: Any) -> tuple[Mo
     [
         pytest.param((1, 5, 7, 9), (11, 5, 1, 1), {}, id="pointwise"),
         pytest.param((3, 6, 5, 5), (4, 6, 1, 1), {}, id="several images"),
+        pytest.param((2, 5, 11, 14), (6, 5, 1, 1), {"strides": [2, 3]}, id="pointwise strided"),
         pytest.param((1, 5, 19), (3, 5, 1), {}, id="one dimension"),
         pytest.param((2, 3, 9, 13), (3, 1, 3, 3), {"group": 3, "pads": [1, 1, 1, 1]}, id="depthwise"),
         pytest.param(
