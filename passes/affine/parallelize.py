@@ -25,6 +25,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ...compiler.context import lamina_context
 from ...dialects.affine import ForOp, ParallelOp
 from .dependence import is_parallel, permutation_is_legal
 from .loops import (
@@ -45,6 +46,7 @@ from .loops import (
 GRAIN = 32 * 1024  # element operations: about ten microseconds of one core
 TASKS = 16  # a loop of fewer iterations takes the next one along
 LINE = 64  # elements: chunks begin at cache lines
+RUN = 2048  # columns of a chunk, unless cores would have none: rows are read in long pieces, as prefetchers want them
 
 
 @dataclass(frozen=True)
@@ -54,15 +56,17 @@ class Parallelize(ModulePass):
     name = "affine-parallelize"
 
     grain: int = GRAIN
+    cores: int = 0  # of the machine, if not given
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        cores = self.cores or lamina_context(ctx).machine.cores
         for function in functions(op):
             if not any(isinstance(inner, ParallelOp) for inner in function.walk()):
                 for loop in top_loops(function.body.block):
-                    parallelize(loop, self.grain)
+                    parallelize(loop, self.grain, cores)
 
 
-def parallelize(loop: ForOp, grain: int) -> bool:
+def parallelize(loop: ForOp, grain: int, cores: int) -> bool:
     """Makes the nest parallel where it may and should be; tells whether it did."""
     if work([loop]) < grain or loop.constant_bounds() is None:
         return False
@@ -71,7 +75,7 @@ def parallelize(loop: ForOp, grain: int) -> bool:
             return _chunk(loop, _chunk_size(loop, grain))
         _make_parallel(loop)
         return True
-    return _chunk_inner(loop, grain)
+    return _chunk_inner(loop, grain, max(2, cores))
 
 
 def _make_parallel(loop: ForOp) -> None:
@@ -136,8 +140,8 @@ def _chunk(loop: ForOp, size: int) -> bool:
     return True
 
 
-def _chunk_inner(loop: ForOp, grain: int) -> bool:
-    """Moves chunks of the innermost loop of a perfect nest outside, where that loop is independent."""
+def _chunk_inner(loop: ForOp, grain: int, tasks: int) -> bool:
+    """Moves chunks of the innermost loop of a perfect nest outside, `tasks` or more, where that loop is independent."""
     loops = band(loop)
     last = loops[-1]
     bounds = last.constant_bounds()
@@ -148,7 +152,7 @@ def _chunk_inner(loop: ForOp, grain: int) -> bool:
         return False
     trips = bounds[1]
     column = max(1, work([loop]) // max(1, trips))
-    least = max(1, grain // column)
+    least = max(1, grain // column, min(RUN, trips // tasks))
     size = next(
         (s for unit in (LINE, 16, 8) for s in range(-(-least // unit) * unit, trips // 2 + 1, unit) if trips % s == 0),
         0,

@@ -1,4 +1,4 @@
-// RUN: lamina-opt %s -p affine-parallelize | filecheck %s
+// RUN: lamina-opt %s -p 'affine-parallelize{cores=4}' | filecheck %s
 
 // A flat loop is cut into chunks, with a rest.
 // CHECK-LABEL: func.func @flat
@@ -31,12 +31,12 @@ func.func @two(%x: memref<4x64x512xf32>, %y: memref<512x64x4xf32>) {
   func.return
 }
 
-// A sum over rows: chunks of columns move outside.
+// A sum over rows: chunks of columns move outside, a quarter of a row each.
 // CHECK-LABEL: func.func @columns
-// CHECK: affine.parallel (%[[T:.*]]) = (0) to (8) {
+// CHECK: affine.parallel (%[[T:.*]]) = (0) to (4) {
 // CHECK-NEXT: affine.for %[[I:.*]] = 0 to 128 {
-// CHECK-NEXT: affine.for %[[J:.*]] = 0 to 64 {
-// CHECK-NEXT: affine.load %y[%[[T]] * 64 + %[[J]]]
+// CHECK-NEXT: affine.for %[[J:.*]] = 0 to 128 {
+// CHECK-NEXT: affine.load %y[%[[T]] * 128 + %[[J]]]
 func.func @columns(%x: memref<128x512xf32>, %y: memref<512xf32>) {
   affine.for %i = 0 to 128 {
     affine.for %j = 0 to 512 {
