@@ -40,6 +40,7 @@ PASSES: dict[str, dict[str, str]] = {
         "linalg-fuse-elementwise": ".linalg.fuse_elementwise:FuseElementwise",
         "linalg-winograd": ".linalg.winograd:Winograd",
         "linalg-fuse-attention": ".linalg.fuse_attention:FuseAttention",
+        "linalg-simplify-softmax": ".linalg.simplify_softmax:SimplifySoftmax",
         "linalg-pack-contractions": ".linalg.pack_contractions:PackContractions",
         "linalg-hoist-constants": ".linalg.hoist_constants:HoistConstants",
         "linalg-fold-constants": ".linalg.fold_constants:FoldConstants",

@@ -46,6 +46,7 @@ MODULE_PHASES = (
             "linalg-fuse-elementwise",
             "linalg-winograd",  # before the filters are packed
             "linalg-fuse-attention",
+            "linalg-simplify-softmax",  # of those that attention left
             "linalg-pack-contractions",
             "linalg-hoist-constants",
             "linalg-fold-constants",

@@ -2,4 +2,6 @@
 
 from xdsl.dialects.math import Math
 
-__all__ = ["Math"]
+__all__ = ["BELOW_ONE", "Math"]
+
+BELOW_ONE = "below_one"  # a unit attribute of math.exp: its operand is never above 0, so that its result is at most 1

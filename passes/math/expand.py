@@ -33,6 +33,7 @@ from xdsl.passes import ModulePass
 from ...compiler.context import lamina_context
 from ...compiler.conversion import Rule, RuleBuilder, Rules, convert
 from ...dialects import arith
+from ...dialects.math import BELOW_ONE
 from . import error_function, exponential, hyperbolic, power, substitutes, trigonometric
 from .numbers import Numbers, in_f32
 
@@ -40,7 +41,6 @@ RULES = Rules("math-expand")
 _Unary = Callable[[Numbers, SSAValue], SSAValue]
 
 _UNARY: dict[type[Operation], _Unary] = {
-    math.ExpOp: exponential.exp,
     math.Exp2Op: exponential.exp2,
     math.ExpM1Op: exponential.expm1,
     math.LogOp: exponential.log,
@@ -71,6 +71,12 @@ def _unary_rule(function: _Unary) -> Rule:
 
 for _op, _function in _UNARY.items():
     RULES.lowers(_op)(_unary_rule(_function))
+
+
+@RULES.lowers(math.ExpOp)
+def expand_exp(op: math.ExpOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    work = exponential.exp_below_one if BELOW_ONE in op.attributes else exponential.exp
+    return in_f32(b, operands, lambda e, values: work(e, values[0]))
 
 
 @RULES.lowers(math.Atan2Op)

@@ -69,6 +69,17 @@ def exp(e: Numbers, x: SSAValue) -> SSAValue:
     return e.mul(e.mul(exp_of_rest(e, r), e.in_exponent(half)), e.in_exponent(rest))
 
 
+def exp_below_one(e: Numbers, x: SSAValue) -> SSAValue:
+    """e^x for x <= 0: half the steps of scaling, since no result overflows."""
+    x = e.at_least(x, -746.0 if e.double else -104.0)
+    up = 512 if e.double else 64  # 2^(k + up) is a normal number for every k that counts
+    whole, biased = e.round_to_biased(x, e.bias + up, LOG2E)
+    hi, lo = _LN2[e.double]
+    r = e.fma(whole, e.c(-lo), e.fma(whole, e.c(-hi), x))
+    lowered = e.poly(r, [c * 2.0**-up for c in (1.0, 1.0, *_EXP[e.double])])
+    return e.mul(lowered, e.in_exponent(biased))  # rounds once, be the result normal or not
+
+
 def exp_of_rest(e: Numbers, r: SSAValue) -> SSAValue:
     """e^r for |r| <= ln(2)/2."""
     return e.poly(r, (1.0, 1.0, *_EXP[e.double]))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, FixedBitwidthType, IndexType, IntegerType, MemRefType
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 
@@ -55,6 +56,7 @@ class Reduction:
 
     carried: BlockArgument
     kind: Kind
+    flags: frozenset[FastMathFlag] = frozenset()  # of all ops that combine
 
 
 @dataclass
@@ -187,15 +189,18 @@ def reductions(loop: affine.ForOp) -> tuple[Reduction, ...]:
     for carried, yielded in zip(loop.body.block.args[1:], last.operands, strict=True):
         value: SSAValue = carried
         kinds: set[Kind] = set()
+        flags = frozenset(FastMathFlag)
         while value is not yielded:
             users = list(value.uses)
             if len(users) != 1 or type(users[0].operation) not in COMBINING:
                 raise NotVectorizable("a carried value that is not a reduction")
             kinds.add(COMBINING[type(users[0].operation)])
+            own = users[0].operation.properties.get("fastmath")
+            flags &= frozenset(own.data if isinstance(own, arith.FastMathFlagsAttr) else ())
             value = users[0].operation.results[0]
         if len(kinds) != 1 or len(list(yielded.uses)) != 1:
             raise NotVectorizable("a carried value that is not a reduction")
-        found.append(Reduction(carried, kinds.pop()))
+        found.append(Reduction(carried, kinds.pop(), flags))
     return tuple(found)
 
 

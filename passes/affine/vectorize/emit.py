@@ -306,8 +306,10 @@ class Round:
 
 def reduce(builder: Builder, reduction: Reduction, total: SSAValue, lanes: SSAValue) -> SSAValue:
     """`total` combined with all lanes."""
-    floats = isinstance(total.type, AnyFloat) and reduction.kind in (Kind.ADD, Kind.MUL)
-    op = vector.ReductionOp(lanes, reduction.kind, total, REASSOCIATE if floats else None)
+    flags = None
+    if isinstance(total.type, AnyFloat):
+        flags = REASSOCIATE if reduction.kind in (Kind.ADD, Kind.MUL) else FastMathFlagsAttr(list(reduction.flags))
+    op = vector.ReductionOp(lanes, reduction.kind, total, flags)
     return builder.insert(op).dest
 
 

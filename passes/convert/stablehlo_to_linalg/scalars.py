@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, f32
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....compiler.diagnostics import LaminaError
@@ -66,6 +67,9 @@ def constant(op: hlo.ConstantOp, s: Scalars, args: Sequence[SSAValue]) -> SSAVal
     return s.constant(value.get_values()[0], signless(value.get_element_type()))
 
 
+_ANY_ZERO = arith.FastMathFlagsAttr([FastMathFlag.NO_SIGNED_ZEROS])
+
+
 def _by_kind(of_float: Any, of_signed: Any, of_unsigned: Any, of_bool: Any) -> Scalar:
     """One arith op, chosen by the kind of elements."""
 
@@ -79,11 +83,22 @@ def _by_kind(of_float: Any, of_signed: Any, of_unsigned: Any, of_bool: Any) -> S
     return lower
 
 
+def _extreme(of_float: Any, of_signed: Any, of_unsigned: Any, of_bool: Any) -> Scalar:
+    """The larger or smaller of two. Of zeros a reduction may keep either, as NumPy's: that is fewer instructions."""
+    plain = _by_kind(of_float, of_signed, of_unsigned, of_bool)
+
+    def lower(op: Operation, s: Scalars, args: Sequence[SSAValue]) -> SSAValue:
+        reduces = isinstance(op.parent_op(), hlo.ReduceOp | hlo.ReduceWindowOp)
+        return s(of_float(*args, _ANY_ZERO)) if reduces and is_float(args[0]) else plain(op, s, args)
+
+    return lower
+
+
 SCALARS[hlo.AddOp] = _by_kind(arith.AddfOp, arith.AddiOp, arith.AddiOp, arith.OrIOp)
 SCALARS[hlo.SubtractOp] = _by_kind(arith.SubfOp, arith.SubiOp, arith.SubiOp, arith.XOrIOp)
 SCALARS[hlo.MultiplyOp] = _by_kind(arith.MulfOp, arith.MuliOp, arith.MuliOp, arith.AndIOp)
-SCALARS[hlo.MaximumOp] = _by_kind(arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp, arith.OrIOp)
-SCALARS[hlo.MinimumOp] = _by_kind(arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp, arith.AndIOp)
+SCALARS[hlo.MaximumOp] = _extreme(arith.MaximumfOp, arith.MaxSIOp, arith.MaxUIOp, arith.OrIOp)
+SCALARS[hlo.MinimumOp] = _extreme(arith.MinimumfOp, arith.MinSIOp, arith.MinUIOp, arith.AndIOp)
 SCALARS[hlo.AndOp] = lambda op, s, args: s(arith.AndIOp(args[0], args[1]))
 SCALARS[hlo.OrOp] = lambda op, s, args: s(arith.OrIOp(args[0], args[1]))
 SCALARS[hlo.XorOp] = lambda op, s, args: s(arith.XOrIOp(args[0], args[1]))

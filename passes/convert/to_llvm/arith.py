@@ -107,9 +107,20 @@ def _integer_rule(target: type[Operation]) -> Rule:
 
 def _float_rule(target: type[Operation]) -> Rule:
     def rule(op: Operation, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-        return float_op(b, target, operands, fast_math(op))
+        flags = fast_math(op)
+        if target in _ORDERS and FastMathFlag.NO_NANS in flags.data:
+            return chosen(b, target, *operands)
+        return float_op(b, target, operands, flags)
 
     return rule
+
+
+_ORDERS: dict[type[Operation], str] = {MaximumOp: "ogt", MinimumOp: "olt"}
+
+
+def chosen(b: RuleBuilder, target: type[Operation], x: SSAValue, y: SSAValue) -> SSAValue:
+    """The larger or smaller float, y where one is not a number: one instruction, and what comes out is defined."""
+    return b(SelectOp(compare_floats(b, _ORDERS[target], x, y), x, y)).res
 
 
 for _source, _target in _BINARY.items():

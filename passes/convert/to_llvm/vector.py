@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue
 
 from ....compiler.conversion import RuleBuilder
@@ -25,7 +26,7 @@ from ....dialects.llvm import intrinsics as intr
 from ....dialects.llvm.addressing import GEPOp
 from ....dialects.llvm.instructions import ExtractElementOp
 from ....dialects.vector import ConstantMaskOp, GatherOp, ReductionOp, ScatterOp, StepOp
-from .arith import extend_bf16, float_op, truncate_to_bf16
+from .arith import chosen, extend_bf16, float_op, truncate_to_bf16
 from .memref import address, from_memory, load, memref_type, store, to_memory
 from .rules import (
     NO_FLAGS,
@@ -170,7 +171,10 @@ def lower_reduction(op: ReductionOp, operands: Sequence[SSAValue], b: RuleBuilde
     flags = NO_FLAGS
     if op.fastmath.data:
         flags = llvm.FastMathAttr(op.fastmath.data)
-    if isinstance(result_type, AnyFloat) and kind in ("add", "mul"):
+    if kind in ("maximumf", "minimumf") and FastMathFlag.NO_NANS in flags.data:
+        result = _halved(b, _COMBINE[kind], value)
+        result = chosen(b, _COMBINE[kind], rest[0], result) if rest else result
+    elif isinstance(result_type, AnyFloat) and kind in ("add", "mul"):
         start = rest[0] if rest else _neutral(b, kind, result_type)
         reduce = llvm.VectorReduceFAddOp if kind == "add" else llvm.VectorReduceFMulOp
         result = b(reduce(start, value, flags)).res
@@ -178,10 +182,21 @@ def lower_reduction(op: ReductionOp, operands: Sequence[SSAValue], b: RuleBuilde
         table = _FLOAT_REDUCTIONS if isinstance(result_type, AnyFloat) else _INT_REDUCTIONS
         if kind not in table:
             raise b.fail(f"no reduction '{kind}' of {result_type}")
-        result = cast(b, table[kind], value, result_type)
+        new = table[kind].create(operands=[value], result_types=[result_type])
+        if isinstance(result_type, AnyFloat):
+            new.properties["fastmathFlags"] = flags
+        result = b(new).results[0]
         if rest:
             result = binary(b, _COMBINE[kind], rest[0], result)
     return truncate_to_bf16(b, result, element) if narrow else result
+
+
+def _halved(b: RuleBuilder, combine: type[Operation], value: SSAValue) -> SSAValue:
+    """The largest or smallest of all lanes, none of which is taken to be NaN: halves against each other."""
+    while (count := lanes(value.type)) > 1:
+        low, high = (_shuffle(b, value, value, list(range(at, at + count // 2))) for at in (0, count // 2))
+        value = chosen(b, combine, low, high)
+    return b(ExtractElementOp(value, constant(b, 0))).res
 
 
 def _neutral(b: RuleBuilder, kind: str, type_: AnyFloat) -> SSAValue:

@@ -111,3 +111,16 @@ def test_concatenation_between_elementwise_ops_and_padding(shape: tuple[int, ...
     got = found[0] if isinstance(found, (list, tuple)) else found
     want = -np.concatenate([np.maximum(parts[0], 0), *parts[1:]], axis) * scale
     np.testing.assert_array_equal(got, np.pad(want, ((0, 0), (0, 0), (1, 2))))
+
+
+@pytest.mark.parametrize("shape", [(5, 9), (3, 128), (2, 3, 77)])
+@pytest.mark.parametrize("special", [None, np.nan, np.inf, -np.inf])
+def test_softmax(shape: tuple[int, ...], special: float | None):
+    x = (RNG.standard_normal(shape) * 30).astype(np.float32)
+    if special is not None:
+        x[0, ..., 2] = special
+        x[1] = -np.inf
+    with np.errstate(all="ignore"):
+        powers = np.exp((x - x.max(-1, keepdims=True)).astype(np.float64))
+        want = powers / powers.sum(-1, keepdims=True)
+    np.testing.assert_allclose(run("Softmax", x, axis=-1), want, rtol=1e-6, atol=1e-44)

@@ -82,6 +82,21 @@ def worst(name: str, stride: int, kernel: Kernel) -> tuple[float, float]:
     return most, where
 
 
+def test_exp_of_what_is_not_above_zero(kernel: Kernel):
+    bits = np.arange(1 << 31, (0x7F80 << 16) + (1 << 31) + 1, 521, dtype=np.uint64).astype(np.uint32)
+    special = np.array([0.0, -0.0, -np.inf, np.nan, -87.33655, -87.4, -103.9, -104.0, -104.1], np.float32)
+    x = np.resize(np.concatenate([special, bits.view(np.float32)]), SIZE)
+    got = np.zeros_like(x)
+    attributed = text("exp", "f32").replace("%a :", "%a {below_one} :")
+    kernel(attributed, "math-expand", [x, got])
+    with np.errstate(all="ignore"):
+        want = np.exp(x.astype(np.float64))
+        error = np.abs(got - want) / np.spacing(want.astype(np.float32)).astype(np.float64)
+    assert np.array_equal(np.isnan(x), np.isnan(got))
+    assert np.nanmax(error) <= documented()["exp"]
+    assert got[2] == 0 and got[0] == 1
+
+
 def documented() -> dict[str, float]:
     """Function and stated bound, from the table of the page."""
     rows = re.findall(r"^\| `math\.(\w+)` \| ([\d.]+) \|", PAGE.read_text(), re.MULTILINE)

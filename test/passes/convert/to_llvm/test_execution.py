@@ -130,6 +130,32 @@ def test_float_extremes_and_nan(kernel: CallKernel):
         np.testing.assert_array_equal(out, meaning(a, b), err_msg=op)
 
 
+def test_extremes_that_need_not_look_for_nan(kernel: CallKernel):
+    values = np.array([0.5, -2.0, 3.0, np.inf, -np.inf, 1.0, -1.0, 7.0], np.float32)
+    for op, kind, meaning in (("maximumf", "maximumf", np.max), ("minimumf", "minimumf", np.min)):
+        text = f"""
+          func.func public @kernel(%x: memref<8xf32>, %y: memref<8xf32>) attributes {{lamina.kernel = "loops"}} {{
+            %c0 = arith.constant 0 : index
+            %c1 = arith.constant 1 : index
+            %v = vector.load %x[%c0] : memref<8xf32>, vector<8xf32>
+            %first = memref.load %x[%c1] : memref<8xf32>
+            %r = vector.reduction <{kind}>, %v, %first fastmath<nnan,nsz> : vector<8xf32> into f32
+            %s = vector.reduction <{kind}>, %v fastmath<nsz> : vector<8xf32> into f32
+            memref.store %r, %y[%c0] : memref<8xf32>
+            memref.store %s, %y[%c1] : memref<8xf32>
+            func.return
+          }}"""
+        for start in range(8):
+            x, y = np.roll(values, start), np.zeros(8, np.float32)
+            kernel(text, "canonicalize", [x, y])
+            assert y[0] == y[1] == meaning(x), op
+    body = "%r = arith.maximumf %x, %y fastmath<nnan> : f32"
+    x, y = np.array([1, 5, np.nan, 2], np.float32), np.array([3, 4, 1, np.nan], np.float32)
+    out = np.zeros(4, np.float32)
+    kernel(elementwise(body, ["f32", "f32"], 4, "f32"), "canonicalize", [x, y, out])
+    np.testing.assert_array_equal(out, [3, 5, 1, np.nan])
+
+
 def test_bools_are_bytes(kernel: CallKernel):
     a = np.array([True, False, True, True] * 4)
     x = np.arange(16, dtype=np.float32)

@@ -1,0 +1,69 @@
+"""linalg-simplify-softmax: what the rows of a softmax let its parts leave out.
+
+before:
+    %highest = linalg.generic ... ins(%x) { arith.maximumf %acc, %a fastmath<nsz> }
+    %powers = linalg.generic ... ins(%x, %highest) { arith.subf; math.exp }
+    %total = linalg.generic ... ins(%powers) { arith.addf }
+    %p = linalg.generic ... ins(%powers, %total) { arith.divf %e, %t }
+after:
+    %highest = linalg.generic ... ins(%x) { arith.maximumf %acc, %a fastmath<nnan,nsz> }
+    %powers = linalg.generic ... ins(%x, %highest) { arith.subf; math.exp {below_one} }
+    %total = linalg.generic ... ins(%powers) { arith.addf }
+    %p = linalg.generic ... ins(%powers, %total) { %r = arith.divf 1.0, %t; arith.mulf %e, %r }
+
+The maximum need not look for NaN: a row that has one has it in its total too, and so in every result. No power is
+above 1. A total lies between 1 and the row's length, or is NaN, so that its reciprocal is as good as the quotient to
+one rounding; it is one division for each row. Half precisions, which would round the reciprocal coarsely, divide.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, ModuleOp, UnitAttr
+from xdsl.dialects.utils import FastMathFlag
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects.linalg import GenericOp
+from ...dialects.math import BELOW_ONE
+from .softmax import Softmax, match_softmax
+
+_ANY = arith.FastMathFlagsAttr([FastMathFlag.NO_NANS, FastMathFlag.NO_SIGNED_ZEROS])
+
+
+@dataclass(frozen=True)
+class SimplifySoftmax(ModulePass):
+    """Cheaper maxima, powers and quotients in softmax."""
+
+    name = "linalg-simplify-softmax"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for generic in [inner for inner in op.walk() if isinstance(inner, GenericOp)]:
+            for result in generic.results:
+                found = match_softmax(result)
+                if found is not None:
+                    simplify(found)
+
+
+def simplify(softmax: Softmax) -> None:
+    """Rewrites the bodies of its parts."""
+    quotient, _, shifted, highest = softmax.ops
+    for op in highest.body.walk():
+        if isinstance(op, arith.MaximumfOp):
+            op.properties["fastmath"] = _ANY
+    for op in shifted.body.walk():
+        if isinstance(op, math.ExpOp):
+            op.attributes[BELOW_ONE] = UnitAttr()
+    for op in list(quotient.body.walk()):
+        if isinstance(op, arith.DivfOp) and isinstance(op.result.type, Float32Type | Float64Type):
+            one = arith.ConstantOp(FloatAttr(1.0, op.result.type))
+            reciprocal = arith.DivfOp(one.result, op.rhs)
+            product = arith.MulfOp(op.lhs, reciprocal.result)
+            for new in (one, reciprocal, product):
+                new.location = op.location
+            Rewriter.insert_op([one, reciprocal, product], InsertPoint.before(op))
+            op.result.replace_all_uses_with(product.result)
+            Rewriter.erase_op(op)
