@@ -60,6 +60,11 @@ class Machine:
         return self._x86
 
     @property
+    def streams_stores(self) -> bool:
+        """Whether vectors are stored past the caches by an instruction of its own, if they are aligned."""
+        return self._x86
+
+    @property
     def _x86(self) -> bool:
         return self.triple.startswith("x86_64")
 

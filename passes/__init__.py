@@ -67,6 +67,7 @@ PASSES: dict[str, dict[str, str]] = {
         "affine-scalrep": ".affine.scalar_replacement:ScalarReplacement",
     },
     "vectors": {
+        "affine-stream-stores": ".affine.stream_stores:StreamStores",
         "affine-vectorize": ".affine.vectorize:Vectorize",
         "math-expand": ".math.expand:ExpandMath",
     },

@@ -84,7 +84,7 @@ KERNEL_PHASES = (
     Phase(
         "vector",
         "innermost loops take vectors, math functions become polynomials",
-        ("affine-vectorize", "math-expand", "canonicalize", "cse"),
+        ("affine-vectorize", "affine-stream-stores", "math-expand", "canonicalize", "cse"),
     ),
     Phase(
         "llvm",

@@ -18,6 +18,8 @@ from .ops import (
     VectorStoreOp,
 )
 
+NONTEMPORAL = "nontemporal"  # an attribute of vector stores that pass the caches by: the bytes they are aligned to
+
 Affine = Dialect(
     "affine",
     [
@@ -37,6 +39,7 @@ Affine = Dialect(
 )
 
 __all__ = [
+    "NONTEMPORAL",
     "Affine",
     "ApplyOp",
     "ForOp",

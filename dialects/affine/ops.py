@@ -5,8 +5,8 @@ only the generic one, and access maps over dimensions instead of symbols.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Self, cast
+from collections.abc import Mapping, Sequence
+from typing import Self, TypeVar, cast
 
 from xdsl.dialects import affine
 from xdsl.dialects.builtin import (
@@ -39,6 +39,8 @@ from .syntax import (
     print_expression,
     print_map_of_ssa_names,
 )
+
+_Access = TypeVar("_Access", bound=Operation)
 
 
 class ForOp(affine.ForOp):
@@ -110,8 +112,8 @@ class LoadOp(affine.LoadOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        memref, map, operands, type = _parse_access(parser)
-        return cls(memref, operands, AffineMapAttr(map), type.element_type)
+        memref, map, operands, attributes, type = _parse_access(parser)
+        return _with(attributes, cls(memref, operands, map, type.element_type))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -127,8 +129,8 @@ class StoreOp(affine.StoreOp):
     def parse(cls, parser: Parser) -> Self:
         value = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
-        memref, map, operands, type = _parse_access(parser)
-        return cls(parser.resolve_operand(value, type.element_type), memref, operands, AffineMapAttr(map))
+        memref, map, operands, attributes, type = _parse_access(parser)
+        return _with(attributes, cls(parser.resolve_operand(value, type.element_type), memref, operands, map))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -144,9 +146,9 @@ class VectorLoadOp(affine.VectorLoadOp):
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
-        memref, map, operands, _ = _parse_access(parser)
+        memref, map, operands, attributes, _ = _parse_access(parser)
         parser.parse_punctuation(",")
-        return cls(memref, operands, AffineMapAttr(map), cast(VectorType, parser.parse_type()))
+        return _with(attributes, cls(memref, operands, map, cast(VectorType, parser.parse_type())))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -164,9 +166,9 @@ class VectorStoreOp(affine.VectorStoreOp):
     def parse(cls, parser: Parser) -> Self:
         value = parser.parse_unresolved_operand()
         parser.parse_punctuation(",")
-        memref, map, operands, _ = _parse_access(parser)
+        memref, map, operands, attributes, _ = _parse_access(parser)
         parser.parse_punctuation(",")
-        return cls(parser.resolve_operand(value, parser.parse_type()), memref, operands, AffineMapAttr(map))
+        return _with(attributes, cls(parser.resolve_operand(value, parser.parse_type()), memref, operands, map))
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -412,20 +414,29 @@ def _groups(sizes: Sequence[int]) -> DenseIntElementsAttr:
     return DenseIntElementsAttr.from_list(TensorType(i32, [len(sizes)]), list(sizes))
 
 
-def _parse_access(parser: Parser) -> tuple[SSAValue[MemRefType], AffineMap, list[SSAValue[IndexType]], MemRefType]:
+def _with(attributes: Mapping[str, Attribute], op: _Access) -> _Access:
+    op.attributes |= attributes
+    return op
+
+
+def _parse_access(
+    parser: Parser,
+) -> tuple[SSAValue[MemRefType], AffineMapAttr, list[SSAValue[IndexType]], Mapping[str, Attribute], MemRefType]:
     memref = parser.parse_unresolved_operand()
     map, operands = parse_map_of_ssa_names(parser)
+    attributes = parser.parse_optional_attr_dict()
     parser.parse_punctuation(":")
     start = parser.pos
     type = parser.parse_type()
     if not isinstance(type, MemRefType):
         parser.raise_error("expected a memref type", start)
-    return parser.resolve_operand(memref, type), map, operands, type
+    return parser.resolve_operand(memref, type), AffineMapAttr(map), operands, attributes, type
 
 
 def _print_access(printer: Printer, op: LoadOp | StoreOp | VectorLoadOp | VectorStoreOp) -> None:
     printer.print_ssa_value(op.memref)
     print_map_of_ssa_names(printer, op.map.data, op.indices)
+    printer.print_op_attributes(op.attributes)
     printer.print_string(" : ")
     printer.print_attribute(op.memref.type)
 

@@ -68,6 +68,8 @@ def print_module(module: ModuleOp, *, triple: str = "", data_layout: str = "") -
                 lines.append(_global(op))
             case _:
                 raise LaminaError("not an operation of the llvm dialect", where=op)
+    if any(isinstance(op, llvm.StoreOp) and op.nontemporal is not None for op in module.walk()):
+        lines.append(f"{_NONTEMPORAL} = !{{i32 1}}")
     return "\n".join(lines) + "\n"
 
 
@@ -272,6 +274,9 @@ def _ordering(op: Operation, name: str = "ordering") -> str:
     return ORDERING_BY_VALUE[number] if number else ""
 
 
+_NONTEMPORAL = "!0"
+
+
 def _load(f: _Function, op: llvm.LoadOp) -> str:
     order = _ordering(op)
     atomic, suffix = ("atomic ", f" {order}") if order else ("", "")
@@ -282,7 +287,8 @@ def _store(f: _Function, op: llvm.StoreOp) -> str:
     order = _ordering(op)
     atomic, suffix = ("atomic ", f" {order}") if order else ("", "")
     volatile = "volatile " if op.volatile_ is not None else ""
-    return f"store {atomic}{volatile}{f.typed(op.value)}, {f.typed(op.ptr)}{suffix}{_align(op)}"
+    hint = f", !nontemporal {_NONTEMPORAL}" if op.nontemporal is not None else ""
+    return f"store {atomic}{volatile}{f.typed(op.value)}, {f.typed(op.ptr)}{suffix}{_align(op)}{hint}"
 
 
 def _call(f: _Function, op: llvm.CallOp) -> str:

@@ -42,6 +42,12 @@ def prefetch(memref: Array, *indices: Array) -> tuple[()]:
     return ()
 
 
+@semantics("memref.extract_aligned_pointer_as_index")
+def pointer(source: Array) -> Array:
+    """The address of the first element."""
+    return np.asarray(source.ctypes.data, np.int64)
+
+
 @semantics("memref.copy")
 def copy(source: Array, destination: Array) -> tuple[()]:
     """All elements."""

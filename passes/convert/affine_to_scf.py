@@ -18,13 +18,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import affine, arith, memref, scf, vector
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import BoolAttr, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstraintKind, AffineMap
 from xdsl.passes import ModulePass
 
 from ...compiler.conversion import RuleBuilder, Rules, convert
-from ...dialects.affine import MaxOp
+from ...dialects.affine import NONTEMPORAL, MaxOp
 from ...dialects.scf import ParallelOp
 from .affine_expressions import apply_map, constant_index, expand
 
@@ -129,7 +129,11 @@ def lower_vector_load(op: affine.VectorLoadOp, operands: Sequence[SSAValue], b: 
 def lower_vector_store(op: affine.VectorStoreOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
     value, target, *rest = operands
     indices = apply_map(b, op.map.data, rest, op.indices)
-    b(vector.StoreOp.create(operands=[value, target, *indices]))
+    store = vector.StoreOp.create(operands=[value, target, *indices])
+    if NONTEMPORAL in op.attributes:
+        store.properties["nontemporal"] = BoolAttr.from_bool(True)
+        store.attributes["alignment"] = op.attributes[NONTEMPORAL]
+    b(store)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....compiler.context import LaminaContext
 from ....compiler.conversion import convert
@@ -50,6 +51,20 @@ class ConvertToLLVM(ModulePass):
         convert(op, RULES, illegal=_ILLEGAL)
         if isinstance(ctx, LaminaContext):
             _prefer_width(op, ctx.machine.vector_bytes * 8)
+            if ctx.machine.streams_stores:
+                _drain(op)
+
+
+def _drain(module: ModuleOp) -> None:
+    """Stores past the caches keep no order with others: a function that has some waits for them before it returns."""
+    for function in module.ops:
+        inner = list(function.walk()) if isinstance(function, llvm.FuncOp) else []
+        if any(isinstance(op, llvm.StoreOp) and op.nontemporal is not None for op in inner):
+            for op in inner:
+                if isinstance(op, llvm.ReturnOp):
+                    fence = llvm.CallIntrinsicOp("llvm.x86.sse.sfence", [], [])
+                    fence.location = op.location
+                    Rewriter.insert_op(fence, InsertPoint.before(op))
 
 
 def _prefer_width(module: ModuleOp, bits: int) -> None:

@@ -115,10 +115,10 @@ def to_memory(b: RuleBuilder, value: SSAValue) -> SSAValue:
     return cast(b, llvm.ZExtOp, value, like(value.type, i8)) if element_of(value.type) == i1 else value
 
 
-def store(b: RuleBuilder, value: SSAValue, pointer: SSAValue) -> None:
-    """Stores a scalar or vector."""
-    alignment = element_bytes(element_of(value.type))
-    b(llvm.StoreOp(to_memory(b, value), pointer, alignment=alignment))
+def store(b: RuleBuilder, value: SSAValue, pointer: SSAValue, *, past_caches: int = 0) -> None:
+    """Stores a scalar or vector; where it is aligned to `past_caches` bytes, without taking its lines into caches."""
+    alignment = past_caches or element_bytes(element_of(value.type))
+    b(llvm.StoreOp(to_memory(b, value), pointer, alignment=alignment, nontemporal=past_caches > 0))
 
 
 @RULES.lowers(memref.LoadOp)
@@ -215,6 +215,11 @@ def lower_reinterpret_cast(op: memref.ReinterpretCastOp, operands: Sequence[SSAV
 @RULES.lowers(memref.AssumeAlignmentOp)
 def lower_assume_alignment(op: Operation, operands: Sequence[SSAValue], b: RuleBuilder) -> Sequence[SSAValue]:
     return operands[: len(op.results)]
+
+
+@RULES.lowers(memref.ExtractAlignedPointerAsIndexOp)
+def lower_pointer(op: Operation, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    return cast(b, llvm.PtrToIntOp, operands[0], i64)
 
 
 @RULES.lowers(memref.DimOp)

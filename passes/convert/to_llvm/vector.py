@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FloatAttr,
+    IntegerAttr,
     MemRefType,
     VectorType,
     f32,
@@ -61,7 +62,14 @@ def lower_load(op: vector.LoadOp, operands: Sequence[SSAValue], b: RuleBuilder) 
 def lower_store(op: vector.StoreOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
     _check_rank(op.vector.type, b)
     value, pointer, *indices = operands
-    store(b, value, address(b, pointer, memref_type(op.base, b), indices))
+    store(b, value, address(b, pointer, memref_type(op.base, b), indices), past_caches=_alignment(op))
+
+
+def _alignment(op: vector.StoreOp) -> int:
+    """The bytes that a store past the caches is aligned to; 0 if it is none."""
+    alignment = op.attributes.get("alignment")
+    streams = bool(op.nontemporal.value.data) if op.nontemporal else False
+    return alignment.value.data if streams and isinstance(alignment, IntegerAttr) else 0
 
 
 @RULES.lowers(vector.MaskedLoadOp)

@@ -1,0 +1,68 @@
+// RUN: lamina-opt %s -p 'affine-stream-stores{bytes=4096 cores=1}' | filecheck %s
+// RUN: lamina-opt %s -p 'affine-stream-stores' | filecheck %s --check-prefix SMALL
+
+// Half of the last cache is more than any of these.
+// SMALL-NOT: nontemporal
+
+// CHECK-LABEL: func.func @copy
+// CHECK: affine.parallel (%[[T:.*]]) = (0) to (8) {
+// CHECK-NEXT: %[[P:.*]] = "memref.extract_aligned_pointer_as_index"(%y)
+// CHECK-NEXT: %[[START:.*]] = affine.apply affine_map<(d0, d1) -> {{.*}}> (%[[T]], %[[P]])
+// CHECK: %[[APART:.*]] = arith.andi %[[START]]
+// CHECK-NEXT: %[[WHOLE:.*]] = arith.cmpi eq, %[[APART]]
+// CHECK-NEXT: scf.if %[[WHOLE]] {
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 1024 step 32 {
+// CHECK: affine.vector_store %{{.*}}, %y[%[[T]] * 1024 + %{{.*}}] {nontemporal = {{(16|32|64)}} : i64} : memref<8192xf32>, vector<32xf32>
+// CHECK: } else {
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 1024 step 32 {
+// CHECK: affine.vector_store %{{.*}}, %y[%[[T]] * 1024 + %{{.*}}] : memref<8192xf32>, vector<32xf32>
+func.func @copy(%x: memref<8192xf32>, %y: memref<8192xf32>) {
+  affine.parallel (%t) = (0) to (8) {
+    affine.for %i = 0 to 1024 step 32 {
+      %v = affine.vector_load %x[%t * 1024 + %i] : memref<8192xf32>, vector<32xf32>
+      affine.vector_store %v, %y[%t * 1024 + %i] : memref<8192xf32>, vector<32xf32>
+    }
+  }
+  func.return
+}
+
+// Refused: a result that is read; functions; three arrays that one core reads; short runs; a small result; a place
+// that is written again and again.
+// CHECK-LABEL: func.func @refused
+// CHECK-NOT: nontemporal
+func.func @refused(%x: memref<8192xf32>, %y: memref<8192xf32>, %z: memref<8192xf32>, %u: memref<64x128xf32>, %v: memref<512xf32>, %w: memref<8192xf32>) {
+  affine.for %i = 0 to 8192 step 32 {
+    %a = affine.vector_load %y[%i] : memref<8192xf32>, vector<32xf32>
+    affine.vector_store %a, %y[%i] : memref<8192xf32>, vector<32xf32>
+  }
+  affine.for %i = 0 to 8192 step 32 {
+    %a = affine.vector_load %x[%i] : memref<8192xf32>, vector<32xf32>
+    %b = math.exp %a : vector<32xf32>
+    affine.vector_store %b, %z[%i] : memref<8192xf32>, vector<32xf32>
+  }
+  affine.for %i = 0 to 4096 step 32 {
+    %a = affine.vector_load %x[%i] : memref<8192xf32>, vector<32xf32>
+    %b = affine.vector_load %x[%i + 1024] : memref<8192xf32>, vector<32xf32>
+    %c = affine.vector_load %x[%i + 2048] : memref<8192xf32>, vector<32xf32>
+    %d = arith.addf %a, %b : vector<32xf32>
+    %e = arith.addf %c, %d : vector<32xf32>
+    affine.vector_store %e, %z[%i] : memref<8192xf32>, vector<32xf32>
+  }
+  affine.for %r = 0 to 64 {
+    affine.for %i = 0 to 128 step 32 {
+      %a = affine.vector_load %x[%r * 128 + %i] : memref<8192xf32>, vector<32xf32>
+      affine.vector_store %a, %u[%r, %i] : memref<64x128xf32>, vector<32xf32>
+    }
+  }
+  affine.for %i = 0 to 512 step 32 {
+    %a = affine.vector_load %x[%i] : memref<8192xf32>, vector<32xf32>
+    affine.vector_store %a, %v[%i] : memref<512xf32>, vector<32xf32>
+  }
+  affine.for %r = 0 to 4 {
+    affine.for %i = 0 to 8192 step 32 {
+      %a = affine.vector_load %x[%i] : memref<8192xf32>, vector<32xf32>
+      affine.vector_store %a, %w[%i] : memref<8192xf32>, vector<32xf32>
+    }
+  }
+  func.return
+}
