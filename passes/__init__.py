@@ -61,6 +61,7 @@ PASSES: dict[str, dict[str, str]] = {
         "affine-loop-fusion": ".affine.loop_fusion:LoopFusion",
         "affine-loop-interchange": ".affine.loop_interchange:LoopInterchange",
         "affine-loop-coalescing": ".affine.loop_coalescing:LoopCoalescing",
+        "affine-loop-strip": ".affine.loop_strip:LoopStrip",
         "affine-loop-tile": ".affine.loop_tile:LoopTile",
         "affine-loop-unroll-jam": ".affine.loop_unroll_jam:LoopUnrollJam",
         "affine-parallelize": ".affine.parallelize:Parallelize",

@@ -75,6 +75,7 @@ KERNEL_PHASES = (
             "affine-loop-fusion",
             "affine-loop-interchange",
             "affine-loop-coalescing",
+            "affine-loop-strip",
             "affine-loop-tile",
             "affine-loop-unroll-jam",  # rows times a vector
             "affine-parallelize",

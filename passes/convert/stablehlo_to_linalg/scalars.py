@@ -89,7 +89,10 @@ def _extreme(of_float: Any, of_signed: Any, of_unsigned: Any, of_bool: Any) -> S
 
     def lower(op: Operation, s: Scalars, args: Sequence[SSAValue]) -> SSAValue:
         reduces = isinstance(op.parent_op(), hlo.ReduceOp | hlo.ReduceWindowOp)
-        return s(of_float(*args, _ANY_ZERO)) if reduces and is_float(args[0]) else plain(op, s, args)
+        if not reduces or not is_float(args[0]):
+            return plain(op, s, args)
+        # the new one first: it is what LLVM asks whether it is NaN, and else it stores what is kept under a mask
+        return s(of_float(*reversed(args), _ANY_ZERO))
 
     return lower
 

@@ -113,6 +113,16 @@ def test_concatenation_between_elementwise_ops_and_padding(shape: tuple[int, ...
     np.testing.assert_array_equal(got, np.pad(want, ((0, 0), (0, 0), (1, 2))))
 
 
+@pytest.mark.parametrize("shape", [(6, 48, 300), (5, 32, 1700), (4, 37, 61)])
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin", "ReduceSum"])
+def test_reductions_of_the_first_dimension(shape: tuple[int, ...], op: str):
+    x = RNG.standard_normal(shape).astype(np.float32)
+    x[2, 1, 5], x[0, 3, 7], x[-1, -1, -1] = np.nan, np.inf, -np.inf
+    want = {"ReduceMax": np.max, "ReduceMin": np.min, "ReduceSum": np.sum}[op](x, 0)
+    got = run(op, x, {"axes": np.array([0])}, keepdims=0)
+    np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-5)
+
+
 @pytest.mark.parametrize("shape", [(5, 9), (3, 128), (2, 3, 77)])
 @pytest.mark.parametrize("special", [None, np.nan, np.inf, -np.inf])
 def test_softmax(shape: tuple[int, ...], special: float | None):
