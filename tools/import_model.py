@@ -8,19 +8,26 @@ from pathlib import Path
 
 from . import api
 from .run import parse_shapes
-from .sources import read_program, whole, with_shapes, write_program
+from .sources import read_program, unsupported, whole, with_shapes, write_program
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument("model", help="a .onnx file, program.lam::function, or onnx:NAME")
+    parser.add_argument("model", help="a .onnx or .pt2 file, program.lam::function, or onnx:NAME")
     parser.add_argument("-o", "--output", type=Path, help="where to write the IR (default: standard output)")
     parser.add_argument("--to", metavar="LEVEL", help="the level to stop at (default: as imported)")
+    parser.add_argument(
+        "--list-unsupported",
+        action="store_true",
+        help="name the operators that cannot be compiled; nothing is",
+    )
     parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
 
 
 def main(args: argparse.Namespace) -> int:
     """Runs the command."""
+    if args.list_unsupported:
+        return _list_unsupported(args.model)
     program = whole(with_shapes(read_program(args.model), parse_shapes(args.shape)))
     if args.to:
         program = api.lower(program, args.to)
@@ -30,3 +37,13 @@ def main(args: argparse.Namespace) -> int:
     else:
         print(program, end="")
     return 0
+
+
+def _list_unsupported(model: str) -> int:
+    """Prints a line for each operator without a lowering; 1 when there are any."""
+    lines = unsupported(model)
+    for line in lines:
+        print(line)
+    if not lines:
+        print("every operator has a lowering", file=sys.stderr)
+    return int(bool(lines))

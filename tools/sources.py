@@ -126,6 +126,25 @@ def _from_lam(source: Path | str, function: str) -> Program | Template:
     return Template(files, function or names[0]).with_sizes({})
 
 
+def unsupported(model: str | os.PathLike[str]) -> list[str]:
+    """The operators of a model file that have no lowering, each with why and where; nothing is compiled.
+
+    Raises LaminaError when the file cannot be read.
+    """
+    path = resolve(model)
+    if path.suffix == ".pt2":
+        from .pytorch import graph
+        from .pytorch.exported import load_exported
+
+        return [str(each) for each in graph.unsupported(load_exported(path).graph_module)]
+    program = read_program(model)
+    if isinstance(program, Program):
+        from ..passes.convert.onnx_to_stablehlo.driver import unsupported as without_lowering
+
+        return without_lowering(program.module)
+    return []
+
+
 def write_program(program: Program, path: Path) -> None:
     """Writes the IR as text, and the weights it refers to beside it."""
     keys = list(dict.fromkeys(resource_keys(program.module)))

@@ -208,6 +208,8 @@ class GraphImporter:
         if entry is None:
             check_supported(graph_module)
             raise LaminaError(f"{name} on sizes that depend on values", where=location_of(node))
+        if name.startswith("aten.as_strided") and not _is_plain(node.args[0].meta["val"]):
+            raise self.builder.fail("places in the memory of a tensor that is a view are not supported")
         try:
             result = entry.function(self.builder, *args, **self._keywords(entry, kwargs))
         except (VerifyException, TypeError, IndexError, AssertionError) as error:
@@ -319,6 +321,11 @@ def _mapped(argument: Any, values: Mapping[Node, Any]) -> Any:
     if isinstance(argument, torch_module().dtype):
         return element_from(argument)
     return argument
+
+
+def _is_plain(fake: Any) -> bool:
+    """Whether a tensor lies in memory as its shape says, from the start."""
+    return fake.is_contiguous() and fake.storage_offset() == 0
 
 
 def _has_values(argument: Any) -> bool:

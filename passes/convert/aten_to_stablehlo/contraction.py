@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from ..onnx_to_stablehlo.contraction import matmul as onnx_matmul
+from ..onnx_to_stablehlo.indexing import gather
 from .builder import AtenBuilder, Number, Value, element_of, is_float, rank_of, shape_of
 from .table import lowers
 
@@ -56,7 +59,20 @@ def baddbmm(b: AtenBuilder, x: Value, batch1: Value, batch2: Value, *, beta: Num
 def cdist(b: AtenBuilder, x1: Value, x2: Value, p: float, compute_mode: int | None) -> Value:
     """The distance between every row of one and every row of the other."""
     r1, r2 = rank_of(x1), rank_of(x2)
-    apart = b.abs(b.subtract(b.expand_dims(x1, [r1 - 1]), b.expand_dims(x2, [r2 - 2])))
+    return _length(b, b.subtract(b.expand_dims(x1, [r1 - 1]), b.expand_dims(x2, [r2 - 2])), p)
+
+
+@lowers("_pdist_forward")
+def pdist(b: AtenBuilder, x: Value, p: float = 2) -> Value:
+    """The distance between every two rows."""
+    first, second = np.triu_indices(shape_of(x)[0], 1)
+    one, other = (gather(b, x, b.constant(rows.astype(np.int64)), axis=0) for rows in (first, second))
+    return _length(b, b.subtract(one, other), p)
+
+
+def _length(b: AtenBuilder, x: Value, p: float) -> Value:
+    """The p-norm along the last dimension."""
+    apart = b.abs(x)
     last = [rank_of(apart) - 1]
     match p:
         case 0:

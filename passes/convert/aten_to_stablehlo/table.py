@@ -38,6 +38,7 @@ CHAPTERS = (
     "normalization",
     "sorting",
     "resizing",
+    "sampling",
 )
 
 IMMATERIAL = frozenset({"device", "layout", "memory_format", "pin_memory", "requires_grad", "non_blocking", "copy"})

@@ -13,7 +13,6 @@ what remains is named, all at once.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -69,23 +68,28 @@ class ConvertOnnxToStablehlo(ModulePass):
 
 def _check_supported(module: ModuleOp) -> None:
     """Raises LaminaError naming every operator, with its nodes, that there is no way to lower."""
+    lines = unsupported(module)
+    if lines:
+        many = "operators have" if len(lines) > 1 else "operator has"
+        raise LaminaError(
+            f"{len(lines)} {many} no lowering",
+            hint="a package can add them, see `lamina.lowerings`",
+            notes=tuple(lines),
+        )
+
+
+def unsupported(module: ModuleOp) -> list[str]:
+    """A line for every operator that there is no way to lower, with its nodes; the most frequent first."""
     missing: dict[str, list[OnnxOp]] = {}
     for op in module.walk():
         if isinstance(op, OnnxOp) and not find(op.domain, op.operator, op.opset) and not has_body(op):
             missing.setdefault(f"{op.domain}.{op.operator} (opset {op.opset})", []).append(op)
-    if missing:
-        counts = Counter({name: len(ops) for name, ops in missing.items()})
-        lines: list[str] = []
-        for name, count in counts.most_common():
-            places = [describe_location(op.location) or op.name for op in missing[name]]
-            shown = ", ".join(places[:5]) + (f" and {count - 5} more" if count > 5 else "")
-            lines.append(f"{name}: {count} node{'s' if count > 1 else ''}: {shown}")
-        many = "operators have" if len(missing) > 1 else "operator has"
-        raise LaminaError(
-            f"{len(missing)} {many} no lowering",
-            hint="a package can add them, see `lamina.lowerings`",
-            notes=tuple(lines),
-        )
+    lines: list[str] = []
+    for name, ops in sorted(missing.items(), key=lambda entry: -len(entry[1])):
+        places = [describe_location(op.location) or op.name for op in ops]
+        shown = ", ".join(places[:5]) + (f" and {len(ops) - 5} more" if len(ops) > 5 else "")
+        lines.append(f"{name}: {len(ops)} node{'s' if len(ops) > 1 else ''}: {shown}")
+    return lines
 
 
 def _convert(function: FuncOp, weights: WeightStore) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from .table import lowers
 
 def _slide(b: GraphBuilder, x: Value, view: Window, kind: str, start: float) -> Value:
     """Reduces each window over the spatial dimensions of `x`."""
+    x, view = _cut(b, x, view)
     return b(
         hlo.ReduceWindowOp(
             [x],
@@ -27,6 +29,17 @@ def _slide(b: GraphBuilder, x: Value, view: Window, kind: str, start: float) -> 
             body=kind,
         )
     )
+
+
+def _cut(b: GraphBuilder, x: Value, view: Window) -> tuple[Value, Window]:
+    """A window that stands alone along a dimension ends where the input does: what it reaches beyond is never made."""
+    kernel, low, high = list(view.kernel), list(view.low), list(view.high)
+    for i, size in enumerate(shape_of(x)[2:]):
+        if view.output[i] == 1 and view.dilations[i] == 1 and kernel[i] > max(size, low[i]):
+            kernel[i] = min(kernel[i] - low[i], size)
+            low[i] = high[i] = 0
+            x = b.slice_axis(x, 2 + i, 0, kernel[i])
+    return x, replace(view, kernel=kernel, low=low, high=high)
 
 
 @lowers("MaxPool")

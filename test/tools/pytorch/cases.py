@@ -314,6 +314,7 @@ case(
     ),
     IMAGE,
 )
+case("a window larger than the image", lambda x: F.avg_pool2d(x, 20, ceil_mode=True), IMAGE)
 case(
     "adaptive pool",
     lambda x: (F.adaptive_avg_pool2d(x, 1), F.adaptive_avg_pool2d(x, (3, 5)), F.adaptive_max_pool2d(x[:, :, :8], 4)),
@@ -349,6 +350,19 @@ case(
     PLANES,
 )
 case("linear upsampling", lambda x: F.interpolate(x[:, :, 0], scale_factor=2.0, mode="linear"), PLANES)
+case(
+    "grid_sample",
+    lambda x, g: tuple(
+        F.grid_sample(x, g, mode=m, padding_mode=p, align_corners=a)
+        for m, p, a in (("bilinear", "zeros", False), ("nearest", "border", True), ("bicubic", "reflection", False))
+    ),
+    PLANES,
+    rand(2, 4, 5, 2, low=-1.2, high=1.2),
+)
+case("columns", lambda x: F.unfold(x, (3, 2), dilation=(1, 2), padding=1, stride=2), PLANES)
+case("columns back", lambda x: F.fold(x, (6, 7), (3, 2), dilation=(1, 2), padding=1, stride=2), rand(2, 18, 12))
+case("as_strided", lambda x: torch.as_strided(x, (2, 3), (2, 4), 1), X)
+case("pdist", F.pdist, X)
 case("affine_grid", lambda t: F.affine_grid(t, (2, 3, 4, 5), align_corners=False), rand(2, 2, 3))
 
 case(

@@ -90,6 +90,9 @@ def test_what_is_missing_is_told_at_once(tmp_path, capsys):
     torch.export.save(program, tmp_path / "odd.pt2")
     assert main(["run", str(tmp_path / "odd.pt2")]) == 2
     assert "aten.nonzero.default" in capsys.readouterr().err
+    assert main(["import", str(tmp_path / "odd.pt2"), "--list-unsupported"]) == 1
+    listed = capsys.readouterr().out.splitlines()
+    assert {line.partition(":")[0] for line in listed} == {f"aten.{n}.default" for n in ("_fft_r2c", "rand", "nonzero")}
 
 
 def test_programs_that_change_their_buffers():
