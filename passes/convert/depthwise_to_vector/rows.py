@@ -96,7 +96,7 @@ class Rows:
             """The chunk that begins with column `step` * `phases` + `parity`."""
             first = D(0) + step * phases + parity
             parts = [self.code.load_vector(type_, image, first + i * lanes, source, chunks) for i in range(phases)]
-            for phase, value in enumerate(self._phases(parts, lanes)):
+            for phase, value in enumerate(self._phases(parts, type_, lanes)):
                 place = (D(0) + D(2)) * self.layout.pitch + self.layout.column(parity + phase + left)
                 self.code.store_vector(value, self.copy, place + step, row, chunks, slot.row)
 
@@ -105,13 +105,13 @@ class Rows:
             step, parity = divmod(width - chunk, phases)
             at(AffineExpr.constant(step), parity, None)
 
-    def _phases(self, parts: Sequence[SSAValue], lanes: int) -> Sequence[SSAValue]:
+    def _phases(self, parts: Sequence[SSAValue], type_: VectorType, lanes: int) -> Sequence[SSAValue]:
         """Consecutive columns as every first and every second of two."""
         if len(parts) == 1:
             return parts
         first, second = parts
         masks = [DenseArrayBase.from_list(i64, list(range(phase, 2 * lanes, 2))) for phase in range(2)]
-        return [self.code(vector.ShuffleOp(first, second, mask, result_type=first.type)).result for mask in masks]
+        return [self.code(vector.ShuffleOp(first, second, mask, result_type=type_)).result for mask in masks]
 
 
 def widest(most: int, columns: int) -> int:
