@@ -32,6 +32,7 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-propagate-layout": ".stablehlo.propagate_layout:PropagateLayout",
         "stablehlo-lower-precision": ".stablehlo.lower_precision:LowerPrecision",
         "stablehlo-widen-halves": ".stablehlo.widen_halves:WidenHalves",
+        "stablehlo-store-as-bytes": ".stablehlo.store_as_bytes:StoreAsBytes",
         "stablehlo-outline-repeats": ".stablehlo.outline_repeats:OutlineRepeats",
         "convert-stablehlo-to-linalg": ".convert.stablehlo_to_linalg:ConvertStablehloToLinalg",
     },

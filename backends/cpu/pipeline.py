@@ -39,6 +39,7 @@ MODULE_PHASES = (
         "linalg",
         "every computation is a structured op; ops that belong together become one kernel",
         (
+            "stablehlo-store-as-bytes",
             "convert-stablehlo-to-linalg",
             "canonicalize",
             "cse",

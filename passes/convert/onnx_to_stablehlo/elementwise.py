@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 import ml_dtypes
-from xdsl.dialects.builtin import IntegerType, i1
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, Signedness, f32, i1, i32
+from xdsl.ir import Attribute
 
 from ....compiler.dtypes import dtype_of
 from ....dialects import stablehlo as hlo
@@ -238,19 +240,39 @@ def cast(b: GraphBuilder, x: Value, *, to: int, saturate: int = 1, round_mode: s
     element = element_type(to)
     if element is None or element.name == "onnx.string":
         raise b.fail(f"cannot cast to data type {to}")
-    if isinstance(element, IntegerType) and element.width.data < 8 and element != i1:
-        raise b.fail(f"casts to {element} are not supported")
+    if isinstance(element, IntegerType) and 1 < element.width.data < 8 and is_float(x):
+        return b.convert(b.convert(x, i32), element)  # what is too large loses its upper bits
+    if "E8M0" in element.name:
+        return _to_powers(b, x, element, bool(saturate), round_mode)
     if element.name.startswith(("f8", "f4")) and saturate and is_float(x):
-        if "E8M0" in element.name:
-            raise b.fail(f"casts to {element} are not supported")
         largest = float(ml_dtypes.finfo(dtype_of(element)).max)
         x = b.minimum(b.maximum(x, -largest), largest)
     return b.convert(x, element)
 
 
+def _to_powers(b: GraphBuilder, x: Value, element: Attribute, saturate: bool, mode: str) -> Value:
+    """The exponents alone, rounded up, down, or to the nearest power; the sign is lost, infinities become NaN."""
+    bits = b(hlo.BitcastConvertOp(b.convert(x, f32), i32))
+    exponent = b.binary(hlo.AndOp, b.binary(hlo.ShiftRightLogicalOp, bits, 23), 255)
+    fraction = b.binary(hlo.AndOp, bits, (1 << 23) - 1)
+    match mode:
+        case "up":
+            more = b.compare(fraction, 0, "GT")
+        case "down":
+            more = b.constant(np.zeros((), np.bool_))
+        case "nearest":
+            half = b.select(b.compare(exponent, 0, "GT"), b.scalar((1 << 22) - 1, i32), 1 << 22)
+            more = b.compare(fraction, half, "GT")
+        case _:
+            raise b.fail(f"round_mode '{mode}' is none of up, down, nearest")
+    more = b.logical_and(more, b.compare(exponent, 254 if saturate else 255, "LT"))
+    code = b.convert(b.add(exponent, b.convert(more, i32)), IntegerType(8, Signedness.UNSIGNED))
+    return b(hlo.BitcastConvertOp(code, element))
+
+
 @lowers("CastLike")
 def cast_like(b: GraphBuilder, x: Value, like: Value, *, saturate: int = 1, round_mode: str = "up") -> Value:
-    return cast(b, x, to=element_code(element_of(like)), saturate=saturate)
+    return cast(b, x, to=element_code(element_of(like)), saturate=saturate, round_mode=round_mode)
 
 
 @lowers("IsNaN")

@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import SSAValue
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, TensorType, f32
+from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from ....compiler.conversion import RuleBuilder
 from ....dialects import stablehlo as hlo
 from .movement import padded
-from .rules import PARALLEL, REDUCTION, RULES, Scalars, d, empty, filled, generic, result_type, scalar_of, tensor_type
+from .rules import (
+    PARALLEL,
+    REDUCTION,
+    RULES,
+    Scalars,
+    d,
+    elementwise,
+    empty,
+    filled,
+    generic,
+    result_type,
+    scalar_of,
+    tensor_type,
+)
 from .scalars import scalar_region
 
 
@@ -25,8 +39,39 @@ def reduce(op: hlo.ReduceOp, operands: Sequence[SSAValue], b: RuleBuilder) -> Se
     kept = tuple(d(i) for i in range(rank) if i not in reduced)
     maps = [AffineMap.identity(rank)] * count + [AffineMap(rank, 0, kept)] * count
     iterators = [REDUCTION if i in reduced else PARALLEL for i in range(rank)]
-    outputs = [filled(b, scalar_of(b, init), result_type(op, i)) for i, init in enumerate(inits)]
-    return generic(b, inputs, outputs, maps, iterators, _combining(op, count))
+    types = [result_type(op, i) for i in range(count)]
+    scalars = [scalar_of(b, init) for init in inits]
+    if narrow := _sums_narrow(op, types):
+        inputs, scalars, types = _widened(b, inputs, scalars, types)
+    outputs = [filled(b, scalar, type_) for scalar, type_ in zip(scalars, types, strict=True)]
+    results = generic(b, inputs, outputs, maps, iterators, _combining(op, count))
+    return _rounded(b, results, result_type(op)) if narrow else results
+
+
+def _sums_narrow(op: hlo.ReduceOp | hlo.ReduceWindowOp, types: Sequence[TensorType[Attribute]]) -> bool:
+    """Whether floats of fewer than 32 bits are added or multiplied up: that is done in f32 and rounded once."""
+    first = op.regions[0].block.first_op
+    plain = first is not None and first.next_op is op.regions[0].block.last_op
+    sums = plain and isinstance(first, hlo.AddOp | hlo.MultiplyOp)
+    element = types[0].element_type
+    return sums and len(types) == 1 and isinstance(element, Float16Type | BFloat16Type)
+
+
+def _widened(
+    b: RuleBuilder, inputs: Sequence[SSAValue], inits: Sequence[SSAValue], types: Sequence[TensorType[Attribute]]
+) -> tuple[list[SSAValue], list[SSAValue], list[TensorType[Attribute]]]:
+    wide = [TensorType[Attribute](f32, tensor_type(v).get_shape()) for v in inputs]
+    values = [
+        elementwise(b, [v], type_, lambda s, args: [s(arith.ExtFOp(args[0], f32))])
+        for v, type_ in zip(inputs, wide, strict=True)
+    ]
+    starts: list[SSAValue] = [b(arith.ExtFOp(init, f32)).result for init in inits]
+    return values, starts, [TensorType(f32, type_.get_shape()) for type_ in types]
+
+
+def _rounded(b: RuleBuilder, values: Sequence[SSAValue], type_: TensorType[Attribute]) -> list[SSAValue]:
+    element = cast(Any, type_.element_type)
+    return [elementwise(b, [v], type_, lambda s, args: [s(arith.TruncFOp(args[0], element))]) for v in values]
 
 
 def _combining(op: hlo.ReduceOp | hlo.ReduceWindowOp, count: int) -> Any:
@@ -57,10 +102,14 @@ def reduce_window(op: hlo.ReduceWindowOp, operands: Sequence[SSAValue], b: RuleB
     pairs = [(0, 0)] * rank if op.padding is None else _pairs(op.padding)
     low, high = [p[0] for p in pairs], [p[1] for p in pairs]
     scalars = [scalar_of(b, init) for init in inits]
+    types = [result_type(op, i) for i in range(count)]
+    if _sums_narrow(op, types):
+        inputs, scalars, types = _widened(b, inputs, scalars, types)
     if max((*strides, *base, *dilations), default=1) == 1 and (along := _scanned(op, shape, sizes, pairs)) is not None:
-        return [_scan(op, inputs[0], scalars[0], along, b, backwards=pairs[along][0] == 0)]
+        found = _scan(op, inputs[0], scalars[0], types[0], along, b, backwards=pairs[along][0] == 0)
+        return [found] if types[0] == result_type(op) else _rounded(b, [found], result_type(op))
     inputs = [padded(b, v, scalar, low, high, [x - 1 for x in base]) for v, scalar in zip(inputs, scalars, strict=True)]
-    outputs = [filled(b, scalar, result_type(op, i)) for i, scalar in enumerate(scalars)]
+    outputs = [filled(b, scalar, type_) for scalar, type_ in zip(scalars, types, strict=True)]
     wide = [i for i in range(rank) if sizes[i] > 1]
     loops = rank + len(wide)
     exprs: list[AffineExpr] = []
@@ -79,7 +128,8 @@ def reduce_window(op: hlo.ReduceWindowOp, operands: Sequence[SSAValue], b: RuleB
     out_map = AffineMap(loops, 0, tuple(d(i) for i in range(rank)))
     maps = [AffineMap(loops, 0, tuple(exprs))] * count + window_maps + [out_map] * count
     iterators = [PARALLEL] * rank + [REDUCTION] * len(wide)
-    return generic(b, [*inputs, *window], outputs, maps, iterators, _combining(op, count))
+    results = generic(b, [*inputs, *window], outputs, maps, iterators, _combining(op, count))
+    return results if types[0] == result_type(op) else _rounded(b, results, result_type(op))
 
 
 def _ints(attr: Any, default: Sequence[int]) -> Sequence[int]:
@@ -118,7 +168,14 @@ def _starts_neutral(op: hlo.ReduceWindowOp) -> bool:
 
 
 def _scan(
-    op: hlo.ReduceWindowOp, value: SSAValue, init: SSAValue, along: int, b: RuleBuilder, *, backwards: bool
+    op: hlo.ReduceWindowOp,
+    value: SSAValue,
+    init: SSAValue,
+    to: TensorType[Attribute],
+    along: int,
+    b: RuleBuilder,
+    *,
+    backwards: bool,
 ) -> SSAValue:
     """A reduction that also writes down what it has come to at every step.
 
@@ -139,7 +196,7 @@ def _scan(
         [combined] = scalar_region(s, block, [args[2], args[0]])
         return [combined, combined]
 
-    outputs = [running, empty(b, result_type(op))]
+    outputs = [running, empty(b, to)]
     return generic(b, [value, extent], outputs, [here, AffineMap(rank, 0, (d(along),)), total, here], iterators, body)[
         1
     ]

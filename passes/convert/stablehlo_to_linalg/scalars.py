@@ -227,7 +227,7 @@ def remainder(op: hlo.RemainderOp, s: Scalars, args: Sequence[SSAValue]) -> SSAV
     """Has the sign of the dividend. Integers by zero give the dividend."""
     x, y = args
     if is_float(x):
-        return _in_f32(lambda t, wide: float_remainder(t, *wide))(op, s, args)
+        return float_remainder(s, x, y)
     one, zero = s.constant(1, x.type), s.constant(0, x.type)
     by_zero = s(arith.CmpiOp(y, zero, "eq"))
     if is_unsigned(op):

@@ -283,6 +283,10 @@ PROGRAMS = {
       %z = stablehlo.constant dense<0.0> : tensor<f32>
       %0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [0, 2] : (tensor<3x4x5xf32>, tensor<f32>) -> tensor<4xf32>
       func.return %0 : tensor<4xf32> }""",
+    "reduce_sum_halves": """func.func public @main(%x: tensor<3x400xf16>) -> tensor<3xf16> {
+      %z = stablehlo.constant dense<0.0> : tensor<f16>
+      %0 = stablehlo.reduce(%x init: %z) applies stablehlo.add across dimensions = [1] : (tensor<3x400xf16>, tensor<f16>) -> tensor<3xf16>
+      func.return %0 : tensor<3xf16> }""",
     "reduce_max_unsigned": """func.func public @main(%x: tensor<3x4xui8>, %z: tensor<ui8>) -> tensor<3xui8> {
       %0 = stablehlo.reduce(%x init: %z) applies stablehlo.maximum across dimensions = [1] : (tensor<3x4xui8>, tensor<ui8>) -> tensor<3xui8>
       func.return %0 : tensor<3xui8> }""",
