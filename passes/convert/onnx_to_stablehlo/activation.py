@@ -6,7 +6,7 @@ import math
 
 from ....dialects import stablehlo as hlo
 from ....dialects.stablehlo import chlo
-from .builder import GraphBuilder, Value, element_of
+from .builder import GraphBuilder, Value, element_of, shape_of
 from .table import lowers
 
 
@@ -22,6 +22,9 @@ def leaky_relu(b: GraphBuilder, x: Value, *, alpha: float = 0.01) -> Value:
 
 @lowers("PRelu")
 def prelu(b: GraphBuilder, x: Value, slope: Value) -> Value:
+    shape, own = shape_of(x), shape_of(slope)
+    if len(own) == 1 and len(shape) > 2 and own[0] == shape[1] and own[0] not in (1, shape[-1]):
+        slope = b.expand_dims(slope, [0, *range(2, len(shape))])  # one per channel, as before opset 7
     return b.select(b.compare(x, 0, "LT"), b.multiply(x, slope), x)
 
 

@@ -80,8 +80,9 @@ def einsum(b: GraphBuilder, *values: Value, equation: str) -> Value:
         output = ellipsis + "".join(c for c in letters if "".join(labels).count(c) == 1)
     result, names = values[0], labels[0]
     for i, (x, label) in enumerate(zip(values, labels, strict=True)):
-        if len(set(label)) != len(label):
-            raise b.fail(f"equation '{equation}' repeats a label within one term")
+        x, label = _diagonal(b, x, label)
+        if not i:
+            result, names = x, label
         if i:
             later = set(output) | {c for rest in labels[i + 1 :] for c in rest}
             result, names = _contract(b, result, names, x, label, later)
@@ -89,6 +90,21 @@ def einsum(b: GraphBuilder, *values: Value, equation: str) -> Value:
     result = b.reduce("add", result, spent)
     names = "".join(c for c in names if c in output)
     return b.transpose(result, [names.index(c) for c in output])
+
+
+def _diagonal(b: GraphBuilder, x: Value, label: str) -> tuple[Value, str]:
+    """Where a label stands twice, the elements with equal places there."""
+    for place, name in enumerate(label):
+        first = label.index(name)
+        if first < place:
+            n = shape_of(x)[place]
+            if shape_of(x)[first] != n:
+                raise b.fail(f"label '{name}' has sizes {shape_of(x)[first]} and {n}")
+            shape = [n if i in (first, place) else 1 for i in range(len(label))]
+            same = b.compare(b.iota(shape, first, i32), b.iota(shape, place, i32), "EQ")
+            kept = b.reduce("add", b.select(same, x, b.scalar(0, element_of(x))), [place])
+            return _diagonal(b, kept, label[:place] + label[place + 1 :])
+    return x, label
 
 
 def _expand_ellipsis(term: str, rank: int) -> str:

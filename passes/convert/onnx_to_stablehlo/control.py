@@ -90,6 +90,25 @@ def scan(
     ]
 
 
+@lowers("Scan", since=8)
+def scan_8(
+    b: GraphBuilder,
+    lengths: Value | None,
+    *values: Value,
+    body: int,
+    num_scan_inputs: int,
+    directions: Sequence[int] | None = None,
+) -> list[Value]:
+    """Every input has a batch in front, and each of the batch is scanned on its own."""
+    if lengths is not None:
+        raise b.fail("scans over sequences of different lengths are not supported")
+    outputs: list[list[Value]] = []
+    for i in range(shape_of(values[0])[0]):
+        one = [_row(b, value, 0, i) for value in values]
+        outputs.append(scan(b, *one, body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=directions))
+    return [_stack(b, list(column), 0, False) for column in zip(*outputs, strict=True)]
+
+
 def _row(b: GraphBuilder, x: Value, axis: int, index: int) -> Value:
     shape = shape_of(x)
     return b.reshape(b.slice_axis(x, axis, index, index + 1), [*shape[:axis], *shape[axis + 1 :]])

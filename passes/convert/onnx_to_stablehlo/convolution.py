@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+import numpy as np
 from xdsl.dialects.builtin import i32
 
 from ....dialects import stablehlo as hlo
-from .builder import GraphBuilder, Value, rank_of, shape_of
+from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .pads import window
 from .table import lowers
 
@@ -174,3 +176,45 @@ def conv_integer(
         pads=pads,
         strides=strides,
     )
+
+
+@lowers("Col2Im", since=18)
+def col2im(
+    b: GraphBuilder,
+    x: Value,
+    image_shape: Value,
+    block_shape: Value,
+    *,
+    dilations: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Value:
+    """Every element of a block is a whole column of the image; they are spread to their places and added up."""
+    image, block = b.ints(image_shape, "image_shape of Col2Im"), b.ints(block_shape, "block_shape of Col2Im")
+    count = len(image)
+    step, apart = list(strides or [1] * count), list(dilations or [1] * count)
+    low, high = list(pads or [0] * 2 * count)[:count], list(pads or [0] * 2 * count)[count:]
+    size = math.prod(block)
+    blocks = [(image[i] + low[i] + high[i] - apart[i] * (block[i] - 1) - 1) // step[i] + 1 for i in range(count)]
+    n, channels, places = shape_of(x)
+    if channels % size or math.prod(blocks) != places:
+        raise b.fail(f"shape {list(shape_of(x))} does not hold blocks {block} of an image {image}")
+    columns = b.reshape(x, [n, channels // size, size, *blocks])
+    zero = b.scalar(0, element_of(x))
+    total: Value | None = None
+    for number, at in enumerate(np.ndindex(*block)):
+        column = b.reshape(b.slice_axis(columns, 2, number, number + 1), [n, channels // size, *blocks])
+        before = [at[i] * apart[i] - low[i] for i in range(count)]
+        after = [image[i] - before[i] - (blocks[i] - 1) * step[i] - 1 for i in range(count)]
+        spread = b(
+            hlo.PadOp(
+                column,
+                zero,
+                edge_padding_low=[0, 0, *before],
+                edge_padding_high=[0, 0, *after],
+                interior_padding=[0, 0, *(s - 1 for s in step)],
+            )
+        )
+        total = spread if total is None else b.add(total, spread)
+    assert total is not None
+    return total

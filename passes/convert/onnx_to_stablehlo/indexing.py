@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, Region
 
 from ....dialects import stablehlo as hlo
@@ -155,3 +156,61 @@ def _update(b: GraphBuilder, reduction: str, element: Attribute) -> str | Region
     if reduction != "none":
         raise b.fail(f"reduction '{reduction}' is none of none, add, mul, max, min")
     return replace_region(element)
+
+
+def _along(b: GraphBuilder, x: Value, places: Value, batch: int, axis: int) -> Value:
+    """`x` with other elements along `axis`: for each of the `batch` axis those at `places` [batch, m]."""
+    shape = shape_of(x)
+    if batch > axis:
+        places = b.transpose(places, [1, 0])
+    return b(
+        hlo.GatherOp(
+            x,
+            places,
+            offset_dims=[i for i in range(len(shape)) if i not in (batch, axis)],
+            collapsed_slice_dims=[axis],
+            operand_batching_dims=[batch],
+            start_indices_batching_dims=[1 if batch > axis else 0],
+            start_index_map=[axis],
+            index_vector_dim=2,
+            slice_sizes=[1 if i in (batch, axis) else n for i, n in enumerate(shape)],
+        )
+    )
+
+
+@lowers("ReverseSequence", since=10)
+def reverse_sequence(
+    b: GraphBuilder, x: Value, sequence_lens: Value, *, batch_axis: int = 1, time_axis: int = 0
+) -> Value:
+    batch, time = b.axis(batch_axis, rank_of(x)), b.axis(time_axis, rank_of(x))
+    steps = b.iota([1, shape_of(x)[time]], 1, i64)
+    lengths = b.expand_dims(sequence_lens, [1])
+    places = b.select(b.compare(steps, lengths, "LT"), b.subtract(b.subtract(lengths, 1), steps), steps)
+    return _along(b, x, places, batch, time)
+
+
+@lowers("TensorScatter", since=24)
+def tensor_scatter(
+    b: GraphBuilder,
+    past: Value,
+    update: Value,
+    write_indices: Value | None = None,
+    *,
+    axis: int = -2,
+    mode: str = "linear",
+) -> Value:
+    """Each place of the cache asks which element of the update is written there, if any is."""
+    along = b.axis(axis, rank_of(past))
+    size, length = shape_of(past)[along], shape_of(update)[along]
+    if along == 0 or mode not in ("linear", "circular"):
+        raise b.fail(f"TensorScatter along axis {axis} in mode '{mode}'")
+    batch = shape_of(past)[0]
+    start = b.constant(np.zeros(batch, np.int64)) if write_indices is None else write_indices
+    which = b.subtract(b.iota([1, size], 1, i64), b.expand_dims(start, [1]))
+    if mode == "circular":
+        which = b(hlo.RemainderOp(*b.broadcast(which, size)))
+        which = b.select(b.compare(which, 0, "LT"), b.add(which, size), which)
+    written = b.logical_and(b.compare(which, 0, "GE"), b.compare(which, length, "LT"))
+    new = _along(b, update, b.minimum(b.maximum(which, 0), length - 1), 0, along)
+    shape = [n if i in (0, along) else 1 for i, n in enumerate(shape_of(past))]
+    return b.select(b.reshape(written, shape), new, past)

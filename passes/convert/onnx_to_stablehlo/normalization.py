@@ -69,15 +69,45 @@ def batch_normalization(
     epsilon: float = 1e-5,
     momentum: float = 0.9,
     training_mode: int = 0,
-) -> Value:
+) -> Value | list[Value]:
     if training_mode:
-        raise b.fail("batch normalisation in training mode", "export the model for inference")
+        return _batch_statistics(b, x, scale, bias, mean, variance, epsilon, momentum)
     parts = [b.convert(part, element_of(x)) for part in (scale, bias, mean, variance)]
     channels = shape_of(x)[1] if rank_of(x) > 1 else 1
     if any(shape_of(part) != (channels,) for part in parts):
         raise b.fail(f"scale, bias, mean and variance must have shape [{channels}]")
     axis = 1 if rank_of(x) > 1 else 0
     return b(hlo.BatchNormInferenceOp(x, *parts, epsilon=epsilon, feature_index=axis))
+
+
+def _batch_statistics(
+    b: GraphBuilder,
+    x: Value,
+    scale: Value,
+    bias: Value,
+    mean: Value,
+    variance: Value,
+    epsilon: float,
+    momentum: float,
+) -> list[Value]:
+    """Normalised by the batch's own mean and variance; and the running ones, moved towards them."""
+    wide = b.convert(x, f32) if element_of(x).name in ("f16", "bf16") else x
+    axes = [i for i in range(rank_of(x)) if i != 1]
+
+    def spread(part: Value) -> Value:
+        return b.expand_dims(b.convert(part, element_of(wide)), axes)
+
+    middle = b.mean(wide, axes, keepdims=True)
+    centred = b.subtract(wide, middle)
+    around = b.mean(b.multiply(centred, centred), axes, keepdims=True)
+    normal = b.multiply(centred, b.rsqrt(b.add(around, epsilon)))
+    result = b.add(b.multiply(normal, spread(scale)), spread(bias))
+
+    def moved(old: Value, new: Value) -> Value:
+        now = b.convert(b.reshape(new, shape_of(old)), element_of(old))
+        return b.add(b.multiply(old, momentum), b.multiply(now, 1 - momentum))
+
+    return [b.convert(result, element_of(x)), moved(mean, middle), moved(variance, around)]
 
 
 @lowers("BatchNormalization", since=7)
@@ -92,7 +122,7 @@ def batch_normalization_7(
     epsilon: float = 1e-5,
     momentum: float = 0.9,
     spatial: int = 1,
-) -> Value:
+) -> Value | list[Value]:
     if any(b.wanted[1:]) or not spatial:
         raise b.fail("batch normalisation for training, or not spatial", "export the model for inference")
     return batch_normalization(b, x, scale, bias, mean, variance, epsilon=epsilon)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from xdsl.dialects.builtin import i64
 
 from ....compiler.dtypes import dtype_of
 from ....compiler.weights import Array
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, extreme, rank_of, shape_of
 from .pads import Window, window
+from .regions import best_of_pairs, replace_region
 from .table import lowers
 
 
@@ -54,9 +57,7 @@ def max_pool(
     pads: Sequence[int] | None = None,
     storage_order: int = 0,
     strides: Sequence[int] | None = None,
-) -> Value:
-    if any(b.wanted[1:]):
-        raise b.fail("the indices of MaxPool are not supported")
+) -> Value | list[Value]:
     view = window(
         b,
         shape_of(x)[2:],
@@ -67,7 +68,83 @@ def max_pool(
         auto_pad=auto_pad,
         ceil_mode=ceil_mode,
     )
+    if any(b.wanted[1:]):
+        return _with_places(b, x, view, bool(storage_order))
     return _slide(b, x, view, "maximum", extreme(element_of(x), largest=False))
+
+
+def _with_places(b: GraphBuilder, x: Value, view: Window, columns: bool) -> list[Value]:
+    """The largest of each window, and where it stands among all elements of `x`, the first of equals."""
+    shape, element = shape_of(x), element_of(x)
+    places = b.reshape(b.iota([math.prod(shape)], 0, i64), shape)
+    starts = [b.scalar(extreme(element, largest=False), element), b.scalar(2**62, i64)]
+    largest, where = b.all(
+        hlo.ReduceWindowOp(
+            [x, places],
+            starts,
+            window_dimensions=[1, 1, *view.kernel],
+            window_strides=[1, 1, *view.strides],
+            window_dilations=[1, 1, *view.dilations],
+            padding=[[0, 0], [0, 0], *view.padding()],
+            body=best_of_pairs(element, i64, "GT"),
+        )
+    )
+    return [largest, _by_columns(b, where, shape[2:]) if columns else where]
+
+
+def _by_columns(b: GraphBuilder, places: Value, spatial: Sequence[int]) -> Value:
+    """Places counted with the first spatial dimension running fastest."""
+    area = math.prod(spatial)
+    image = b.divide(places, area)
+    rest = b.subtract(places, b.multiply(image, area))
+    result = b.multiply(image, area)
+    inner, outer = area, 1
+    for size in spatial:
+        inner //= size
+        step = b.divide(rest, inner)
+        rest = b.subtract(rest, b.multiply(step, inner))
+        result = b.add(result, b.multiply(step, outer))
+        outer *= size
+    return result
+
+
+@lowers("MaxUnpool", since=9)
+def max_unpool(
+    b: GraphBuilder,
+    x: Value,
+    indices: Value,
+    output_shape: Value | None = None,
+    *,
+    kernel_shape: Sequence[int],
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Value:
+    """Each element goes where MaxPool found it; between them are zeros."""
+    count = len(kernel_shape)
+    step, edges = list(strides or [1] * count), list(pads or [0] * 2 * count)
+    own = shape_of(x)
+    shape = [
+        *own[:2],
+        *((own[i + 2] - 1) * step[i] - edges[i] - edges[count + i] + kernel_shape[i] for i in range(count)),
+    ]
+    total = math.prod(own)
+    flat = b(
+        hlo.ScatterOp(
+            [b.broadcast_to(b.scalar(0, element_of(x)), [math.prod(shape)])],
+            b.reshape(indices, [total, 1]),
+            [b.reshape(x, [total])],
+            update_computation=replace_region(element_of(x)),
+            inserted_window_dims=[0],
+            scatter_dims_to_operand_dims=[0],
+            index_vector_dim=1,
+        )
+    )
+    result = b.reshape(flat, shape)
+    if output_shape is None:
+        return result
+    wanted = b.ints(output_shape, "output_shape of MaxUnpool")
+    extra = [m - n for n, m in zip(shape, wanted, strict=True)]
+    return b.pad(result, b.scalar(0, element_of(x)), [0] * len(extra), extra)
 
 
 @lowers("AveragePool")

@@ -60,8 +60,8 @@ def _run(
     if direction not in ("forward", "reverse", "bidirectional") or directions != 1 + (direction == "bidirectional"):
         raise b.fail(f"direction '{direction}' does not fit weights of shape {list(shape_of(w))}")
     known = None if lengths is None else b.constant_value(lengths)
-    if lengths is not None and (known is None or (known != time).any()):
-        raise b.fail("sequences of different lengths in one batch are not supported")
+    if known is not None and (known == time).all():
+        lengths = None
     assert hidden_size is not None
     zero = b.broadcast_to(b.scalar(0, element_of(x)), [batch, hidden_size])
     columns: list[list[Value]] = []
@@ -75,8 +75,14 @@ def _run(
         outputs: list[Value] = []
         for t in reversed(range(time)) if backwards else range(time):
             row = b.reshape(b.slice_axis(inputs, 0, t, t + 1), shape_of(inputs)[1:])
-            state = step(d, row, state)
-            outputs.append(b.expand_dims(state[0], [0]))
+            following = step(d, row, state)
+            visible = following[0]
+            if lengths is not None:  # what has ended keeps its state, and gives zeros
+                runs = b.expand_dims(b.compare(lengths, t, "GT"), [1])
+                visible = b.select(runs, visible, 0.0)
+                following = tuple(b.select(runs, new, old) for new, old in zip(following, state, strict=True))
+            state = following
+            outputs.append(b.expand_dims(visible, [0]))
         columns.append(outputs[::-1] if backwards else outputs)
         last.append(state)
     whole = [b.expand_dims(b.concatenate(column, 0), [1]) for column in columns]

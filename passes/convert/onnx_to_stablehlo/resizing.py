@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,8 +33,6 @@ def resize(
     mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
 ) -> Value:
-    if antialias or coordinate_transformation_mode == "tf_crop_and_resize":
-        raise b.fail("Resize with antialias or tf_crop_and_resize is not supported")
     own, rank = shape_of(x), rank_of(x)
     along = list(range(rank)) if axes is None else [b.axis(a, rank) for a in axes]
     wanted, factors = list(own), [1.0] * rank
@@ -51,17 +50,38 @@ def resize(
             wanted[axis], factors[axis] = math.floor(own[axis] * factor), factor
     else:
         raise b.fail("Resize has neither scales nor sizes")
+    crop = coordinate_transformation_mode == "tf_crop_and_resize"
+    starts, ends = [0.0] * rank, [1.0] * rank
+    if crop:
+        if roi is None:
+            raise b.fail("Resize in mode tf_crop_and_resize has no roi")
+        region = b.require_constant(roi, "roi of Resize").astype(np.float64).tolist()
+        for i, axis in enumerate(along):
+            starts[axis], ends[axis] = region[i], region[i + len(along)]
     for axis in range(rank):
         n, m, factor = own[axis], wanted[axis], factors[axis]
-        if n == m and factor == 1.0:
+        if n == m and factor == 1.0 and (starts[axis], ends[axis]) == (0.0, 1.0):
             continue
-        places = _source(np.arange(m), n, m, factor, coordinate_transformation_mode)
+        if crop:
+            places = _cropped(np.arange(m), n, factor * n, starts[axis], ends[axis])
+        else:
+            places = _source(np.arange(m), n, m, factor, coordinate_transformation_mode)
         if mode == "nearest":
             x = pick(b, x, np.clip(_round(places, nearest_mode), 0, n - 1), axis)
         else:
-            cubic = mode == "cubic"
-            x = _blend(b, x, weights(places, n, cubic, cubic_coeff_a, bool(exclude_outside)), axis)
+            kernel = Kernel(mode == "cubic", cubic_coeff_a, min(factor, 1.0) if antialias else 1.0)
+            x = _blend(b, x, weights(places, n, kernel, bool(exclude_outside)), axis)
+        if crop and ((places < 0) | (places > n - 1)).any():
+            outside = ((places < 0) | (places > n - 1)).reshape([m if i == axis else 1 for i in range(rank)])
+            x = b.select(b.constant(outside), b.scalar(extrapolation_value, element_of(x)), x)
     return x
+
+
+def _cropped(places: Array, n: int, width: float, start: float, end: float) -> Array:
+    """Where in the region between `start` and `end`, parts of the whole, each element of the output lies."""
+    if width == 1:
+        return np.full(len(places), (end - start) * (n - 1) / 2) + start * (n - 1)
+    return places * (end - start) * (n - 1) / (width - 1) + start * (n - 1)
 
 
 @lowers("Resize", since=10)
@@ -120,25 +140,40 @@ def pick(b: GraphBuilder, x: Value, positions: Array, axis: int) -> Value:
     return take(b, x, positions, axis)
 
 
-def weights(places: Array, n: int, cubic: bool, a: float, exclude_outside: bool) -> Array:
+@dataclass(frozen=True)
+class Kernel:
+    """How much an element counts by its distance: a tent, or Keys' cubic; wider by 1 / `scale` against aliasing."""
+
+    cubic: bool
+    a: float
+    scale: float
+
+    def __call__(self, distance: Array) -> Array:
+        d, a = np.abs(distance * self.scale), self.a
+        if not self.cubic:
+            return np.clip(1 - d, 0, 1)
+        near = ((a + 2) * d - (a + 3)) * d * d + 1
+        far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+        return np.where(d <= 1, near, np.where(d < 2, far, 0))
+
+    @property
+    def reach(self) -> int:
+        """The first element, seen from the one before a place."""
+        return math.floor(-(2 if self.cubic else 1) / self.scale) + 1
+
+
+def weights(places: Array, n: int, kernel: Kernel, exclude_outside: bool) -> Array:
     """A matrix of output by input elements: how much each input counts for each output."""
-    first = np.floor(places).astype(np.int64)
-    part = places - first
-    if cubic:
-        taps = [-1, 0, 1, 2]
-        t = [part + 1, part, 1 - part, 2 - part]
-        near = [((a + 2) * d - (a + 3)) * d * d + 1 for d in (t[1], t[2])]
-        far = [((a * d - 5 * a) * d + 8 * a) * d - 4 * a for d in (t[0], t[3])]
-        factors = [far[0], near[0], near[1], far[1]]
-    else:
-        taps, factors = [0, 1], [1 - part, part]
+    before = np.ceil(places).astype(np.int64) - 1
+    taps = np.arange(kernel.reach, 2 - kernel.reach)
+    positions = before[:, None] + taps
+    factors = kernel(positions - places[:, None])
+    if kernel.scale != 1:
+        factors = factors / factors.sum(axis=1, keepdims=True)
+    if exclude_outside:
+        factors = np.where((positions >= 0) & (positions < n), factors, 0)
     matrix = np.zeros((len(places), n))
-    rows = np.arange(len(places))
-    for tap, factor in zip(taps, factors, strict=True):
-        position = first + tap
-        inside = (position >= 0) & (position < n)
-        factor = np.where(inside, factor, 0) if exclude_outside else factor
-        np.add.at(matrix, (rows, np.clip(position, 0, n - 1)), factor)
+    np.add.at(matrix, (np.arange(len(places))[:, None], np.clip(positions, 0, n - 1)), factors)
     return matrix / matrix.sum(axis=1, keepdims=True) if exclude_outside else matrix
 
 

@@ -38,6 +38,7 @@ CHAPTERS = (
     "generator",
     "reduction",
     "contraction",
+    "attention",
     "convolution",
     "pooling",
     "normalization",

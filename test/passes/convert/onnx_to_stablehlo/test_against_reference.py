@@ -155,6 +155,78 @@ def test_sizes_follow_the_data() -> None:
         assert compiled(x.reshape(2, 3))[0].tolist() == [list(row) for row in np.nonzero(x.reshape(2, 3))]
 
 
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+def test_resize(mode: str) -> None:
+    x = floats(1, 2, 7, 6)
+    for sizes in ([4, 9], [3, 4], [14, 6]):
+        for antialias in {"nearest": (0,)}.get(mode, (0, 1)):
+            for exclude in (0, 1) if mode == "cubic" else (0,):
+                inputs = [x, None, None, np.array(sizes)]
+                options: dict[str, Any] = {"antialias": antialias, "exclude_outside": exclude, "axes": [2, 3]}
+                check("Resize", inputs, mode=mode, **options)
+    region = np.array([0.4, 0.1, 1.2, 0.7], np.float32)
+    options = {"coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 9.5, "axes": [3, 2]}
+    check("Resize", [x, region, None, np.array([3, 4])], mode=mode, **options)
+
+
+def test_indices() -> None:
+    x = floats(5, 3, 4)
+    check("ReverseSequence", [x, np.array([5, 1, 3])])
+    check("ReverseSequence", [x, np.array([1, 3, 2, 0, 3])], batch_axis=0, time_axis=1)
+    for mode, places in (("linear", [0, 4, 2]), ("circular", [7, 4, 2])):
+        inputs = [floats(3, 2, 8, 4), floats(3, 2, 4, 4), np.array(places)]
+        check("TensorScatter", inputs, opset=24, mode=mode)
+    for equation in ("ii->i", "iji->j", "bii"):
+        check("Einsum", [floats(3, 3) if len(equation) == 5 else floats(3, 3, 3)], equation=equation)
+
+
+def test_images_of_columns() -> None:
+    shapes = [np.array([6, 7]), np.array([3, 2])]
+    check("Col2Im", [floats(2, 12, 16), *shapes], dilations=[2, 1], pads=[1, 0, 1, 2], strides=[1, 2])
+    check("Col2Im", [floats(1, 4, 3), np.array([7]), np.array([2])], strides=[2], pads=[0, 0])
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_places_of_the_largest(order: int) -> None:
+    x = ints(0, 4, 2, 2, 5, 6).astype(np.float32)
+    options: dict[str, Any] = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1]}
+    check("MaxPool", [x], outputs=2, storage_order=order, **options)
+
+
+def test_unpooling() -> None:
+    x, places = floats(1, 2, 2, 2), np.array([0, 3, 9, 14, 17, 19, 24, 31]).reshape(1, 2, 2, 2)
+    check("MaxUnpool", [x, places], kernel_shape=[2, 2], strides=[2, 2])
+    check("MaxUnpool", [x, places, np.array([1, 2, 5, 6])], kernel_shape=[2, 2], strides=[2, 2])
+
+
+def test_batch_statistics() -> None:
+    inputs = [floats(3, 2, 4), floats(2), floats(2), floats(2), np.abs(floats(2))]
+    check("BatchNormalization", inputs, outputs=3, training_mode=1, momentum=0.8)
+
+
+@pytest.mark.parametrize(("operator", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_sequences_of_different_lengths(operator: str, gates: int, direction: str) -> None:
+    """Each sequence of the batch gives what it gives alone; the reference knows no lengths."""
+    count = 2 if direction == "bidirectional" else 1
+    x, lengths = floats(5, 3, 2), np.array([5, 2, 4], np.int32)
+    weights = [floats(count, 4 * gates, 2), floats(count, 4 * gates, 4), floats(count, 8 * gates)]
+    options: dict[str, Any] = {"hidden_size": 4, "direction": direction}
+
+    def run(x: Any, lengths: Any) -> list[Any]:
+        model = one_node(operator, [x, *weights, lengths], outputs=2, **options)
+        for info in model.graph.output:
+            info.type.tensor_type.elem_type = TensorProto.FLOAT
+        return lamina.compile(model, "interpret")(x, *weights, *([] if lengths is None else [lengths]))
+
+    y, last = run(x, lengths)
+    for i, n in enumerate(lengths):
+        alone, end = run(np.ascontiguousarray(x[:n, i : i + 1]), None)
+        np.testing.assert_allclose(y[:n, :, i], alone[:, :, 0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(last[:, i], end[:, 0], rtol=1e-5, atol=1e-6)
+        assert not y[n:, :, i].any()
+
+
 def test_optimisers() -> None:
     domain = "ai.onnx.preview.training"
     rate, step = np.array(0.1, np.float32), np.array(3)
