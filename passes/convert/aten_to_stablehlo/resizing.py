@@ -37,7 +37,7 @@ def _places(n: int, m: int, align_corners: bool, scale: float | None) -> Array:
 def linear_matrix(n: int, m: int, align_corners: bool, scale: float | None) -> Array:
     """How much each of `n` elements counts for each of `m`, between its two neighbours."""
     places = np.maximum(_places(n, m, align_corners, scale), 0.0)
-    return onnx.weights(places, n, False, 0.0, False)
+    return onnx.weights(places, n, onnx.Kernel(cubic=False), False)
 
 
 def nearest_places(n: int, m: int, scale: float | None, exact: bool = False) -> Array:
@@ -155,7 +155,9 @@ def _cubic(
     for i, (m, scale) in enumerate(zip(sizes, scales, strict=True)):
         n = shape_of(x)[2 + i]
         if n != m:
-            x = blended(b, x, onnx.weights(_places(n, m, align_corners, scale), n, True, -0.75, False), 2 + i)
+            x = blended(
+                b, x, onnx.weights(_places(n, m, align_corners, scale), n, onnx.Kernel(cubic=True), False), 2 + i
+            )
     return x
 
 

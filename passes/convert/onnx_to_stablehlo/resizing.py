@@ -145,8 +145,8 @@ class Kernel:
     """How much an element counts by its distance: a tent, or Keys' cubic; wider by 1 / `scale` against aliasing."""
 
     cubic: bool
-    a: float
-    scale: float
+    a: float = -0.75
+    scale: float = 1.0
 
     def __call__(self, distance: Array) -> Array:
         d, a = np.abs(distance * self.scale), self.a
