@@ -1,4 +1,4 @@
-"""ONNX's operators on signals. A discrete Fourier transform is a product with matrices of sines and cosines.
+"""ONNX's operators on signals. A discrete Fourier transform is products with matrices of sines and cosines.
 
 A length with factors is transformed in two steps (Cooley and Tukey 1965), so that no matrix is large.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from xdsl.dialects.builtin import f32, f64
+from xdsl.dialects.builtin import Float64Type, f32
 
 from ....compiler.dtypes import dtype_of
 from ....dialects import stablehlo as hlo
@@ -55,7 +55,7 @@ def _dft(b: GraphBuilder, x: Value, axis: int, length: int | None, inverse: bool
         length = 2 * (own - 1) if backwards else own
     if length < 1:
         raise b.fail(f"the length of DFT is {length}")
-    real, imaginary = _parts(b, b.convert(x, f64 if element_of(x) == f32 else element_of(x)))  # sums cancel
+    real, imaginary = _parts(b, x if isinstance(element_of(x), Float64Type) else b.convert(x, f32))
     order = [*(i for i in range(rank - 1) if i != along), along]  # the transformed axis last
     taken = length // 2 + 1 if backwards else length
     signal = tuple(None if part is None else _fitted(b, b.transpose(part, order), taken) for part in (real, imaginary))
@@ -114,8 +114,10 @@ def _transform(b: GraphBuilder, signal: Complex, n: int, sign: int) -> tuple[Val
     """sum over t of x[t] exp(sign 2 pi i f t / n), along the last axis."""
     factor = next((p for p in range(math.isqrt(n), 1, -1) if n % p == 0), 1)
     if n <= _DIRECT or factor == 1:
-        angles = sign * 2 * np.pi * (np.outer(np.arange(n), np.arange(n)) % n) / n
-        return _product(b, signal, np.exp(1j * angles))
+        real, imaginary = signal
+        if n % 2 or imaginary is None:
+            return _folded(b, signal, n, sign)
+        return _halved(b, real, imaginary, n, sign)
     # t = p a + b', f = q c + d with n = p q: over a, then a turn by the angle of (b', d), then over b'
     p, q = factor, n // factor
     lead = list(shape_of(signal[0])[:-1])
@@ -139,21 +141,61 @@ def _constants(
     return [b.constant(part.astype(dtype), name="fourier") for part in (array.real, array.imag)]
 
 
-def _product(
-    b: GraphBuilder, signal: Complex, matrix: np.ndarray[tuple[int, ...], np.dtype[np.complex128]]
-) -> tuple[Value, Value]:
+def _halved(b: GraphBuilder, real: Value, imaginary: Value, n: int, sign: int) -> tuple[Value, Value]:
+    """Sums of what is n / 2 apart give the even frequencies, differences, turned, the odd ones."""
+    half, last = n // 2, rank_of(real) - 1
+    lead = list(shape_of(real)[:-1])
+    halves = [[b.slice_axis(x, last, i * half, (i + 1) * half) for i in range(2)] for x in (real, imaginary)]
+    sums = [b.add(x, y) for x, y in halves]
+    turn = np.exp(sign * 2j * np.pi * np.arange(half) / n)
+    differences = [b.subtract(x, y) for x, y in halves]
+    turned = _turned(b, differences[0], differences[1], turn)
+    both = [b.concatenate([b.expand_dims(x, [0]) for x in pair], 0) for pair in zip(sums, turned, strict=True)]
+    found = _folded(b, (both[0], both[1]), half, sign)
+    order = [*range(1, last + 2), 0]
+    real, imaginary = (b.reshape(b.transpose(x, order), [*lead, n]) for x in found)
+    return real, imaginary
+
+
+def _folded(b: GraphBuilder, signal: Complex, n: int, sign: int) -> tuple[Value, Value]:
+    """By products with cosines of sums, and with sines of differences, of what is as far from both ends."""
+    pairs, last = (n - 1) // 2, rank_of(signal[0]) - 1
+    most = n // 2 + 1
+
+    def part(x: Value, start: int, stop: int, backwards: bool = False) -> Value:
+        piece = b.slice_axis(x, last, start, stop)
+        return b(hlo.ReverseOp(piece, dimensions=[last])) if backwards else piece
+
+    angles = 2 * np.pi * (np.outer(np.arange(most), np.arange(most)) % n) / n
+    dtype = dtype_of(element_of(signal[0]))
+    cosines = b.constant(np.cos(angles).astype(dtype), name="fourier")
+    sines = b.constant((sign * np.sin(angles[1 : pairs + 1])).astype(dtype), name="fourier")
+
+    def times(x: Value, matrix: Value) -> Value:
+        return b.dot(x, matrix, ([last], [0]))
+
+    def even(x: Value) -> Value:
+        middle = [part(x, n // 2, n // 2 + 1)] if n % 2 == 0 else []
+        sums = [b.add(part(x, 1, pairs + 1), part(x, n - pairs, n, True))] if pairs else []
+        return times(b.concatenate([part(x, 0, 1), *sums, *middle], last), cosines)
+
+    def odd(x: Value) -> Value | None:
+        return times(b.subtract(part(x, 1, pairs + 1), part(x, n - pairs, n, True)), sines) if pairs else None
+
+    def joined(x: Value, y: Value | None, above: bool) -> Value:
+        """x + y (or x - y) for the first frequencies, the other for those as far from the end."""
+        if y is None:
+            return x
+        first, mirrored = (b.add(x, y), b.subtract(x, y)) if above else (b.subtract(x, y), b.add(x, y))
+        return b.concatenate([first, part(mirrored, 1, pairs + 1, True)], last)
+
     real, imaginary = signal
-    cos, sin = _constants(b, real, matrix)
-
-    def times(x: Value, y: Value) -> Value:
-        return b.dot(x, y, ([rank_of(x) - 1], [0]))
-
+    zero = b.broadcast_to(b.scalar(0, element_of(real)), [*shape_of(real)[:-1], most])
     if imaginary is None:
-        return times(real, cos), times(real, sin)
-    return (
-        b.subtract(times(real, cos), times(imaginary, sin)),
-        b.add(times(real, sin), times(imaginary, cos)),
-    )
+        whole = even(real)
+        mirror = b.concatenate([whole, part(whole, 1, pairs + 1, True)], last) if pairs else whole
+        return mirror, joined(zero, odd(real), True)
+    return joined(even(real), odd(imaginary), False), joined(even(imaginary), odd(real), True)
 
 
 def _turned(
