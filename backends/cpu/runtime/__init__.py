@@ -14,7 +14,7 @@ _LINUX = {
     "aarch64": (98, "call void @llvm.aarch64.hint(i32 1)"),
     "riscv64": (98, "fence acquire"),
 }
-MOMENT = 64  # spin-wait hints: about two microseconds, in which a worker that spins has long claimed its part
+CHUNKS = 8  # of each thread's range: what a processor of half the speed leaves to another is a third of that range
 PATIENCE = 16 * 1024  # a few tenths of a millisecond: kernels that one thread does alone are shorter
 
 
@@ -26,7 +26,7 @@ def runtime_ir(machine: Machine) -> str:
         raise LaminaError(f"the thread pool has no version for {triple}", hint=f"Linux on {', '.join(_LINUX)}")
     futex, pause = _LINUX[architecture]
     text = _text("pool.ll").replace("{futex}", str(futex)).replace("{pause}", pause)
-    text = text.replace("{moment}", str(MOMENT)).replace("{patience}", str(PATIENCE))
+    text = text.replace("{chunks}", str(CHUNKS)).replace("{patience}", str(PATIENCE))
     return text if machine.converts_halves else text + _text("halves.ll")
 
 

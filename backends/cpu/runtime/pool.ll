@@ -6,20 +6,22 @@
 ;   void lamina_parallel_for(ptr ctx, ptr task, ptr closure, i64 n)
 ;        runs task(closure, begin, end) over parts of [0, n) and returns when all is done
 ;
-; Part t of T is [n*t/T, n*(t+1)/T), and part 0 is the caller's. Workers spin for a while on the generation number, then
-; sleep on it (futex). Worker t claims part t of generation g by changing its own claim from g-1 to g; a caller that has
-; waited for a moment claims what is left itself, since its worker still wakes up or has lost its processor.
+; [0, n) is cut into T ranges and each of them into K chunks. Thread t works through range t and then helps with the
+; others: a processor that is slower than the rest, or a worker that has yet to wake up, leaves its chunks to them, while
+; in the usual case a thread meets the data that it wrote in the loop before. A range's claim is its generation and how
+; many chunks are left; who lowers it has the chunk. Nobody can lower that of a loop which is over: none is left of it.
+; Workers spin for a while on the generation number, then sleep on it (futex).
 ; A call that finds the pool busy, from another thread or from inside a task, runs everything itself.
-; Marked words are filled in: {futex} the number of the system call, {pause} the spin-wait hint, {moment} and {patience}
-; after how many of them a caller helps and a worker sleeps.
+; Marked words are filled in: {futex} the number of the system call, {pause} the spin-wait hint, {patience} after how
+; many of them a worker sleeps, {chunks} the largest K.
 
 ; What is written by different threads lies on lines of its own:
 ;        0 threads, 1 stop, 16 busy, 32 generation, 48 pending, 64 sleepers (i32 each)
-;        byte 320: task, closure (ptr), n (i64)
-;        byte 384: per worker 64 bytes: pthread_t, context, number, claim (i32)
+;        byte 320: task, closure (ptr), n, K (i64)
+;        byte 384: per thread 64 bytes: pthread_t, context, number, claim (generation in the upper half)
 %Words = type [96 x i32]
-%Job = type { ptr, ptr, i64 }
-%Worker = type { i64, ptr, i64, i32, [36 x i8] }
+%Job = type { ptr, ptr, i64, i64 }
+%Worker = type { i64, ptr, i64, i64, [32 x i8] }
 
 declare i32 @pthread_create(ptr, ptr, ptr, ptr)
 declare i32 @pthread_join(i64, ptr)
@@ -131,18 +133,40 @@ acquire:
   %free = extractvalue { i32, i1 } %taken, 1
   br i1 %free, label %fork, label %serial
 fork:
+  %parts = zext i32 %threads to i64
+  %up = add i64 %n, %parts
+  %below = sub i64 %up, 1
+  %each = udiv i64 %below, %parts
+  %chunks = call i64 @llvm.umin.i64(i64 %each, i64 {chunks})
   %job = getelementptr i8, ptr %ctx, i64 320
   store ptr %task, ptr %job
   %job_closure = getelementptr %Job, ptr %job, i32 0, i32 1
   store ptr %closure, ptr %job_closure
   %job_n = getelementptr %Job, ptr %job, i32 0, i32 2
   store i64 %n, ptr %job_n
+  %job_chunks = getelementptr %Job, ptr %job, i32 0, i32 3
+  store i64 %chunks, ptr %job_chunks
   %pending = getelementptr %Words, ptr %ctx, i32 0, i32 48
-  %workers = sub i32 %threads, 1
-  store atomic i32 %workers, ptr %pending monotonic, align 4
+  %all = mul i64 %chunks, %parts
+  %all_chunks = trunc i64 %all to i32
+  store atomic i32 %all_chunks, ptr %pending monotonic, align 4
   %generation = getelementptr %Words, ptr %ctx, i32 0, i32 32
-  %old = atomicrmw add ptr %generation, i32 1 seq_cst
+  %old = load atomic i32, ptr %generation monotonic, align 4
   %this = add i32 %old, 1
+  %wide = zext i32 %this to i64
+  %tag = shl i64 %wide, 32
+  %claims = or i64 %tag, %chunks
+  br label %offer
+offer:
+  %t = phi i64 [ 0, %fork ], [ %t_next, %offer ]
+  %records = getelementptr i8, ptr %ctx, i64 384
+  %claim = getelementptr %Worker, ptr %records, i64 %t, i32 3
+  store atomic i64 %claims, ptr %claim monotonic, align 8
+  %t_next = add i64 %t, 1
+  %more = icmp ult i64 %t_next, %parts
+  br i1 %more, label %offer, label %publish
+publish:
+  store atomic i32 %this, ptr %generation seq_cst, align 4
   %sleepers = getelementptr %Words, ptr %ctx, i32 0, i32 64
   %asleep = load atomic i32, ptr %sleepers seq_cst, align 4
   %some = icmp sgt i32 %asleep, 0
@@ -151,62 +175,21 @@ wake:
   %woken = call i64 (i64, ...) @syscall(i64 {futex}, ptr %generation, i32 129, i32 2147483647)
   br label %own
 own:
-  %parts = zext i32 %threads to i64
-  %part = udiv i64 %n, %parts
-  %some_own = icmp ugt i64 %part, 0
-  br i1 %some_own, label %work, label %wait
-work:
-  call void %task(ptr %closure, i64 0, i64 %part)
+  call void @lamina_share(ptr %ctx, i32 %this, i64 0)
   br label %wait
 wait:
-  %turn = phi i32 [ 0, %own ], [ 0, %work ], [ %turns, %again ]
+  %turn = phi i32 [ 0, %own ], [ %turns, %spin ], [ %turns, %yield ]
   %left = load atomic i32, ptr %pending acquire, align 4
   %finished = icmp eq i32 %left, 0
   br i1 %finished, label %join, label %spin
 spin:
   {pause}
   %turns = add i32 %turn, 1
-  %moment = icmp eq i32 %turns, {moment}
-  br i1 %moment, label %help, label %patient
-help:
-  %other = phi i64 [ 1, %spin ], [ %following, %helped ]
-  %exists = icmp ult i64 %other, %parts
-  br i1 %exists, label %look, label %again
-look:
-  %records = getelementptr i8, ptr %ctx, i64 384
-  %claim = getelementptr %Worker, ptr %records, i64 %other, i32 3
-  %claimed = load atomic i32, ptr %claim monotonic, align 4
-  %unclaimed = icmp eq i32 %claimed, %old
-  br i1 %unclaimed, label %try, label %helped
-try:
-  %exchanged = cmpxchg ptr %claim, i32 %old, i32 %this acq_rel monotonic
-  %mine = extractvalue { i32, i1 } %exchanged, 1
-  br i1 %mine, label %take, label %helped
-take:
-  %scaled = mul i64 %n, %other
-  %begin = udiv i64 %scaled, %parts
-  %after = add i64 %other, 1
-  %scaled_next = mul i64 %n, %after
-  %end_ = udiv i64 %scaled_next, %parts
-  %some_taken = icmp ult i64 %begin, %end_
-  br i1 %some_taken, label %run, label %count
-run:
-  call void %task(ptr %closure, i64 %begin, i64 %end_)
-  br label %count
-count:
-  %remaining = atomicrmw sub ptr %pending, i32 1 acq_rel
-  br label %helped
-helped:
-  %following = add i64 %other, 1
-  br label %help
-patient:
   %low = and i32 %turns, 255
   %long = icmp eq i32 %low, 0
-  br i1 %long, label %yield, label %again
+  br i1 %long, label %yield, label %wait
 yield:                                            ; perhaps a worker waits for this very processor
   %yielded = call i32 @sched_yield()
-  br label %again
-again:
   br label %wait
 join:
   store atomic i32 0, ptr %busy release, align 4
@@ -218,23 +201,92 @@ end:
   ret void
 }
 
+; Runs chunks of the loop of that generation until none is unclaimed, those of range %first first.
+define internal void @lamina_share(ptr %ctx, i32 %generation, i64 %first) {
+entry:
+  %threads = load i32, ptr %ctx
+  %parts = zext i32 %threads to i64
+  %records = getelementptr i8, ptr %ctx, i64 384
+  %job = getelementptr i8, ptr %ctx, i64 320
+  br label %range
+range:
+  %helped = phi i64 [ 0, %entry ], [ %helped_next, %exhausted ]
+  %done = phi i32 [ 0, %entry ], [ %done_here, %exhausted ]
+  %exists = icmp ult i64 %helped, %parts
+  br i1 %exists, label %pick, label %finish
+pick:
+  %sum = add i64 %first, %helped
+  %over = icmp uge i64 %sum, %parts
+  %wrapped = sub i64 %sum, %parts
+  %t = select i1 %over, i64 %wrapped, i64 %sum
+  %claim = getelementptr %Worker, ptr %records, i64 %t, i32 3
+  br label %try
+try:
+  %done_here = phi i32 [ %done, %pick ], [ %done_here, %lower ], [ %done_more, %ran ]
+  %seen = load atomic i64, ptr %claim acquire, align 8
+  %upper = lshr i64 %seen, 32
+  %of = trunc i64 %upper to i32
+  %left = and i64 %seen, 4294967295
+  %this = icmp eq i32 %of, %generation
+  %some = icmp ne i64 %left, 0
+  %open = and i1 %this, %some
+  br i1 %open, label %lower, label %exhausted
+lower:
+  %fewer = sub i64 %seen, 1
+  %exchanged = cmpxchg ptr %claim, i64 %seen, i64 %fewer acq_rel monotonic
+  %mine = extractvalue { i64, i1 } %exchanged, 1
+  br i1 %mine, label %take, label %try
+take:                                             ; only now is it sure which loop the job is
+  %task = load ptr, ptr %job
+  %job_closure = getelementptr %Job, ptr %job, i32 0, i32 1
+  %closure = load ptr, ptr %job_closure
+  %job_n = getelementptr %Job, ptr %job, i32 0, i32 2
+  %n = load i64, ptr %job_n
+  %job_chunks = getelementptr %Job, ptr %job, i32 0, i32 3
+  %chunks = load i64, ptr %job_chunks
+  %all = mul i64 %chunks, %parts
+  %before = mul i64 %t, %chunks
+  %up_to = add i64 %before, %chunks
+  %chunk = sub i64 %up_to, %left
+  %after = add i64 %chunk, 1
+  %scaled = mul i64 %n, %chunk
+  %begin = udiv i64 %scaled, %all
+  %scaled_after = mul i64 %n, %after
+  %end_ = udiv i64 %scaled_after, %all
+  %any = icmp ult i64 %begin, %end_
+  br i1 %any, label %run, label %ran
+run:
+  call void %task(ptr %closure, i64 %begin, i64 %end_)
+  br label %ran
+ran:
+  %done_more = add i32 %done_here, 1
+  br label %try
+exhausted:
+  %helped_next = add i64 %helped, 1
+  br label %range
+finish:
+  %idle = icmp eq i32 %done, 0
+  br i1 %idle, label %end, label %tell
+tell:
+  %pending = getelementptr %Words, ptr %ctx, i32 0, i32 48
+  %remaining = atomicrmw sub ptr %pending, i32 %done acq_rel
+  br label %end
+end:
+  ret void
+}
+
 define internal ptr @lamina_worker(ptr %self) {
 entry:
   %context = getelementptr %Worker, ptr %self, i32 0, i32 1
   %ctx = load ptr, ptr %context
   %number = getelementptr %Worker, ptr %self, i32 0, i32 2
   %index = load i64, ptr %number
-  %claim = getelementptr %Worker, ptr %self, i32 0, i32 3
   %stop = getelementptr %Words, ptr %ctx, i32 0, i32 1
   %generation = getelementptr %Words, ptr %ctx, i32 0, i32 32
-  %pending = getelementptr %Words, ptr %ctx, i32 0, i32 48
   %sleepers = getelementptr %Words, ptr %ctx, i32 0, i32 64
-  %job = getelementptr i8, ptr %ctx, i64 320
-  %job_closure = getelementptr %Job, ptr %job, i32 0, i32 1
-  %job_n = getelementptr %Job, ptr %job, i32 0, i32 2
   br label %listen
 listen:
-  %seen = phi i32 [ 0, %entry ], [ %seen, %slept ], [ %now, %done ], [ %now, %claiming ]
+  %seen = phi i32 [ 0, %entry ], [ %seen, %slept ], [ %now, %work ]
   br label %spin
 spin:
   %turn = phi i32 [ 0, %listen ], [ %turns, %pause ], [ %turns, %yield ]
@@ -267,30 +319,9 @@ slept:
 wake:
   %ending = load i32, ptr %stop
   %ends = icmp ne i32 %ending, 0
-  br i1 %ends, label %end, label %claiming
-claiming:
-  %before_now = sub i32 %now, 1
-  %exchanged = cmpxchg ptr %claim, i32 %before_now, i32 %now acq_rel monotonic
-  %mine = extractvalue { i32, i1 } %exchanged, 1
-  br i1 %mine, label %work, label %listen
+  br i1 %ends, label %end, label %work
 work:
-  %task = load ptr, ptr %job
-  %closure = load ptr, ptr %job_closure
-  %n = load i64, ptr %job_n
-  %threads = load i32, ptr %ctx
-  %parts = zext i32 %threads to i64
-  %scaled = mul i64 %n, %index
-  %begin = udiv i64 %scaled, %parts
-  %next = add i64 %index, 1
-  %scaled_next = mul i64 %n, %next
-  %end_ = udiv i64 %scaled_next, %parts
-  %some = icmp ult i64 %begin, %end_
-  br i1 %some, label %run, label %done
-run:
-  call void %task(ptr %closure, i64 %begin, i64 %end_)
-  br label %done
-done:
-  %left = atomicrmw sub ptr %pending, i32 1 acq_rel
+  call void @lamina_share(ptr %ctx, i32 %now, i64 %index)
   br label %listen
 end:
   ret ptr null
