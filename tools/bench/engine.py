@@ -10,7 +10,6 @@ import argparse
 import math
 import statistics
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
@@ -207,17 +206,18 @@ def _rounds(
     tops: list[float] = []
     expected = sum(max(ROUND_S, prepared[worker.system].run_s) for worker in running)
     count = min(rounds, max(LEAST_ROUNDS, int(CASE_S / expected)))
+    everybody = (*running, ceilings)
     for _ in range(count):
         for worker in running:
-            if row.threads > 1:
-                time.sleep(0.005)  # threads of the one before may still spin
             if worker.system in times:
                 try:
-                    times[worker.system].append(worker.ask("time", ROUND_S))
+                    with worker.alone(everybody):
+                        times[worker.system].append(worker.ask("time", ROUND_S))
                 except Failed as failure:
                     del times[worker.system]
                     _say(row, worker.system, str(failure))
-        tops.append(ceilings.ask("ceiling", case.bound, prepared[OURS].moved))
+        with ceilings.alone(everybody):
+            tops.append(ceilings.ask("ceiling", case.bound, prepared[OURS].moved))
     return times, tops
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import gc
 import multiprocessing as mp
 import os
+import signal
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -83,6 +84,18 @@ class Worker:
         if not good:
             raise Failed(answer)
         return answer
+
+    @contextmanager
+    def alone(self, others: Iterable[Worker]) -> Generator[None]:
+        """Meanwhile the processes of the others stand still: threads that wait by spinning would take our cores."""
+        still = [worker for worker in others if worker is not self and worker._process is not None]
+        for worker in still:
+            os.kill(worker._process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for worker in still:
+                os.kill(worker._process.pid, signal.SIGCONT)
 
     def stop(self) -> None:
         """Ends the process."""
