@@ -79,14 +79,16 @@ def _width(loop: ForOp, child: ForOp) -> int:
     if len(nest) != 2 or nest[1].inits or (child.trip_count or 0) < AGAIN:
         return 0
     width = nest[1].trip_count or 0
+    distant = False
     for op in nest[1].body.block.ops:
         if op.regions:
             return 0
         if isinstance(op, LoadOp | StoreOp):
             along, down, away = (stride_along(op, each.variable) for each in (nest[1], loop, child))
-            if along == 1 and down == width and away is not None and away > RUN:
-                return width
-    return 0
+            if along not in (0, 1):  # a transpose reads every line it touches to the end sooner as it is
+                return 0
+            distant |= isinstance(op, LoadOp) and along == 1 and down == width and away is not None and away > RUN
+    return width if distant else 0
 
 
 def strip(loop: ForOp, rows: int) -> None:

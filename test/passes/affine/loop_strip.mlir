@@ -69,3 +69,20 @@ func.func @refused(%x: memref<64x256x512xf32>, %y: memref<64x512xf32>, %z: memre
   }
   func.return
 }
+
+// Refused: what takes the rows apart, as a transpose does.
+// CHECK-LABEL: func.func @transpose
+// CHECK: affine.for %{{.*}} = 0 to 256 {
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 64 {
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 512 {
+func.func @transpose(%x: memref<256x512x64xf32>, %y: memref<64x256x512xf32>) {
+  affine.for %i = 0 to 256 {
+    affine.for %k = 0 to 64 {
+      affine.for %j = 0 to 512 {
+        %a = affine.load %x[%i, %j, %k] : memref<256x512x64xf32>
+        affine.store %a, %y[%k, %i, %j] : memref<64x256x512xf32>
+      }
+    }
+  }
+  func.return
+}
