@@ -15,10 +15,11 @@ _PUBLIC = {
     "lower": ".tools.api",
     "interpret": ".tools.api",
     "dsl": ".tools.dsl",
+    "jax": ".tools.jax_programs",
     "onnx_backend": ".tools.onnx_backend",
     "LaminaError": ".compiler.diagnostics",
 }
-__all__ = ["LaminaError", "compile", "dsl", "import_onnx", "interpret", "load", "lower", "onnx_backend"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["LaminaError", "compile", "dsl", "import_onnx", "interpret", "jax", "load", "lower", "onnx_backend"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

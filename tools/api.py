@@ -124,7 +124,8 @@ def compile(
     """Compiles a model for a target.
 
     `model`: a path (`.onnx`, `.pt2`, `.mlir`, `program.lam::function`), the text of a program with one function, an
-    `onnx.ModelProto`, a `torch.export.ExportedProgram`, or a `Program`. `shapes` fixes
+    `onnx.ModelProto`, a `torch.export.ExportedProgram`, a `jax.export.Exported`, a
+    `jax.stages.Lowered`, or a `Program`. `shapes` fixes
     symbolic dimensions ahead of time; `threads` defaults to all cores; `cache=False` neither reads nor writes the
     on-disk cache; `precision="bf16"` rounds the operands of f32 contractions to bfloat16 (docs/precision.md).
     Raises LaminaError for a model that cannot be read or an operator that cannot be lowered.

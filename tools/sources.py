@@ -31,11 +31,12 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from .dsl.templates import Template
+    from .jax_programs import ExportedFunction
     from .pytorch.exported import ExportedModel
 
 WEIGHTS_SUFFIX = ".weights"
 
-Unsized: TypeAlias = "Template | ExportedModel"
+Unsized: TypeAlias = "Template | ExportedModel | ExportedFunction"
 """A source of programs, one for each choice of sizes."""
 
 
@@ -56,6 +57,10 @@ def read_program(model: str | os.PathLike[str] | Program | Unsized | ModelProto 
     if not isinstance(model, str | os.PathLike):
         if (exported := _from_exported(model)) is not None:
             return exported
+        if type(model).__module__.startswith(("jax.", "jaxlib.")):
+            from .jax_programs import read_jax
+
+            return read_jax(model)
         return _from_onnx(model)  # pyright: ignore[reportArgumentType]
     if is_text(model):
         return _from_lam(str(model), "")

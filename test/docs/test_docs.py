@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 PAGES = sorted((Path(__file__).parents[2] / "docs").glob("*.md"))
-NEEDS = {"pytorch": "torch"}  # pages on what is optional
+NEEDS = {"pytorch": "torch", "jax": "jax"}  # pages on what is optional
 COMMANDS = {"lamina": "lamina.tools.main", "lamina-opt": "lamina.tools.opt"}
 
 

@@ -1,0 +1,178 @@
+"""JAX as a source of programs: exported functions, lowered ones, and `lamina.jax`, which compiles on the first call.
+
+    fast = lamina.jax(jax.grad(loss))
+    gradients = fast(parameters, batch)  # pytrees of arrays in and out
+
+JAX writes StableHLO, the hub's own language; its text is parsed as any other. Derivatives and batching are JAX's, and
+are in the program by then. JAX is the extra `jax`, imported when it is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.ir import Attribute
+
+from ..backends import Executable, Options
+from ..backends import target as find_target
+from ..compiler.diagnostics import LaminaError
+from ..compiler.parsing import parse_module
+from ..compiler.program import Program, main_function
+from ..compiler.signature import Signature, TensorSpec
+from ..compiler.verifier import verify
+from .sources import new_context
+
+CACHED_SHAPES = 64
+_NAME = "lamina.name"
+_ARGUMENT_PLACE = re.compile(
+    r' loc\((?:#loc\d*|"(?:[^"\\]|\\.)*"(?:\(#loc\d*\))?)\)(?=[,)])'
+)  # of arguments; ops keep theirs
+_RANGE = re.compile(r'(":\d+:\d+) to \d*:\d+')  # where a place ends
+
+
+def kind_of(model: Any) -> str:
+    """`exported`, `lowered`, `jitted`, or nothing for what is not JAX's; does not import JAX."""
+    cls = type(model)
+    if not cls.__module__.startswith(("jax.", "jaxlib.")):
+        return ""
+    return {"Exported": "exported", "Lowered": "lowered", "PjitFunction": "jitted"}.get(cls.__name__, "")
+
+
+def read_jax(model: Any) -> Program | ExportedFunction:
+    """A `jax.export.Exported` or a `jax.stages.Lowered` as a program.
+
+    Raises LaminaError for a jitted function, whose shapes come with its calls.
+    """
+    match kind_of(model):
+        case "exported":
+            return ExportedFunction(model).with_sizes({})
+        case "lowered":
+            return _program(model.as_text(debug_info=True), "lowered")
+        case _:
+            raise LaminaError(
+                "a jitted function has no shapes before it is called",
+                hint="lamina.jax(function) compiles on the first call; or give jax.jit(function).lower(...)",
+            )
+
+
+def _program(text: str, name: str, inputs: list[str] | None = None, outputs: list[str] | None = None) -> Program:
+    """The text of a module as a program; names are written on its function where they are given."""
+    context = new_context()
+    text = _RANGE.sub(r"\1", _ARGUMENT_PLACE.sub("", text))
+    program = Program(parse_module(text, name, context), context)
+    verify(program.module)
+    main = main_function(program.module)
+    for key, names in (("arg_attrs", inputs), ("res_attrs", outputs)):
+        if names is not None:
+            entries: list[Attribute] = [DictionaryAttr({_NAME: StringAttr(each)}) for each in names]
+            main.properties[key] = ArrayAttr(entries)
+    return program
+
+
+class ExportedFunction:
+    """A function of `jax.export`, some of its dimensions still symbols."""
+
+    def __init__(self, exported: Any, sizes: Mapping[str, int] | None = None):
+        self._exported = exported
+        self.sizes = dict(sizes or {})
+        kept = set(exported.module_kept_var_idx)
+        self._taken = [i for i in range(len(exported.in_avals)) if i in kept]
+        names = _leaf_names(exported.in_tree, "input")
+        inputs = tuple(self._spec(names[i], exported.in_avals[i]) for i in self._taken)
+        results = _leaf_names(exported.out_tree, "output")
+        outputs = tuple(self._spec(name, aval) for name, aval in zip(results, exported.out_avals, strict=True))
+        self.signature = Signature(inputs, outputs)
+
+    def with_sizes(self, sizes: Mapping[str, int]) -> ExportedFunction | Program:
+        """The function with more sizes known; the program, if that is all of them. Raises LaminaError."""
+        symbols = self.signature.symbols
+        for name, size in sizes.items():
+            if name not in symbols:
+                known = ", ".join(symbols) or "none"
+                raise LaminaError(f"the function has no dimension '{name}'", hint=f"its symbolic dimensions: {known}")
+            if size < 0:
+                raise LaminaError(f"dimension '{name}' cannot be {size}")
+        bound = ExportedFunction(self._exported, self.sizes | dict(sizes))
+        return bound if bound.signature.symbols else bound.program()
+
+    def program(self) -> Program:
+        """The program on the hub; every size must be known."""
+        text = str(self._refined() if self.sizes else self._exported.mlir_module())
+        names = [[spec.name for spec in side] for side in (self.signature.inputs, self.signature.outputs)]
+        return _program(text, self._exported.fun_name, *names)
+
+    def _refined(self) -> Any:
+        """The module with the sizes put in, by JAX itself."""
+        jax, mlir = import_module("jax"), import_module("jax._src.interpreters.mlir")
+        shapes = [tuple(self._size(n) for n in aval.shape) for aval in self._exported.in_avals]
+        specs = [
+            jax.ShapeDtypeStruct(shape, aval.dtype) for shape, aval in zip(shapes, self._exported.in_avals, strict=True)
+        ]
+        arguments, named = jax.tree.unflatten(self._exported.in_tree, specs)
+        try:
+            lowered = jax.jit(self._exported.call).lower(*arguments, **named)
+            return mlir.refine_polymorphic_shapes(lowered.compiler_ir("stablehlo"))
+        except ValueError as error:
+            lines = str(error).strip().splitlines()
+            raise LaminaError(f"JAX refuses these sizes: {lines[0]}") from error
+
+    def _spec(self, name: str, aval: Any) -> TensorSpec:
+        return TensorSpec(name, tuple(self._size(n) for n in aval.shape), np.dtype(aval.dtype).name)
+
+    def _size(self, size: Any) -> Any:
+        return size if isinstance(size, int) else self.sizes.get(str(size), str(size))
+
+
+def _leaf_names(tree: Any, word: str) -> list[str]:
+    return [f"{word}{i}" for i in range(tree.num_leaves)]
+
+
+def jax(function: Callable[..., Any], target: str = "cpu", options: Options | None = None) -> JaxFunction:
+    """`function` of JAX arrays, compiled for each shape and dtype it is called with.
+
+    Takes what `jax.jit` takes, or its result. Raises LaminaError when JAX is not installed.
+    """
+    return JaxFunction(function, target, options)
+
+
+class JaxFunction:
+    """A function of pytrees of arrays that Lamina compiles; the last `CACHED_SHAPES` shapes are kept."""
+
+    def __init__(self, function: Callable[..., Any], target: str, options: Options | None):
+        try:
+            self._jax = import_module("jax")
+            self._export = import_module("jax.export")
+        except ImportError as error:
+            raise LaminaError("JAX is not installed", hint="pip install 'lamina[jax]'") from error
+        self._function = function if kind_of(function) == "jitted" else self._jax.jit(function)
+        self._target = find_target(target)
+        self._options = options or Options()
+        self._compiled: dict[Any, tuple[Executable, list[int], Any]] = {}
+        self._lock = Lock()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The result as NumPy arrays in the function's own pytree."""
+        leaves, tree = self._jax.tree.flatten((args, kwargs))
+        arrays = [np.asarray(x) for x in leaves]
+        arrays = [a.astype(self._jax.dtypes.canonicalize_dtype(a.dtype), copy=False) for a in arrays]
+        key = (tree, tuple((a.shape, a.dtype) for a in arrays))
+        with self._lock:
+            found = self._compiled.pop(key, None) or self._compile(tree, arrays)
+            self._compiled[key] = found
+            while len(self._compiled) > CACHED_SHAPES:
+                del self._compiled[next(iter(self._compiled))]
+        executable, taken, out_tree = found
+        return self._jax.tree.unflatten(out_tree, executable.run([arrays[i] for i in taken]))
+
+    def _compile(self, tree: Any, arrays: list[Any]) -> tuple[Executable, list[int], Any]:
+        specs = [self._jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays]
+        args, kwargs = self._jax.tree.unflatten(tree, specs)
+        exported = self._export.export(self._function)(*args, **kwargs)
+        program = ExportedFunction(exported).program()
+        return self._target.compile(program, self._options), list(exported.module_kept_var_idx), exported.out_tree
