@@ -134,10 +134,15 @@ def compile(
     source = source_of(model, shapes or {})
     if source is not None and (known := recall(target, source, settings)) and known.artefact:
         return Model(known.artefact.signature.told, lambda *_: known)
-    from .sources import read_program, whole, with_shapes, with_values
+    from .sources import holds_only_tensors, read_program, whole, with_shapes, with_values
 
     chosen = find_target(target)
-    program = with_shapes(read_program(model), shapes or {})
+    read = read_program(model)
+    if not holds_only_tensors(read):
+        from .host_graph import HostModel, read_whole  # few models need it
+
+        return HostModel(read_whole(model), lambda piece: compile(piece, target, options=settings))
+    program = with_shapes(read, shapes or {})
     if not program.signature.symbols:
         settings = replace(settings, source=source)
 

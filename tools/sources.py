@@ -190,6 +190,20 @@ def with_shapes(program: Program | Unsized, shapes: Mapping[str, int]) -> Progra
     return bound
 
 
+def holds_only_tensors(program: object) -> bool:
+    """Whether all that is computed are tensors of numbers: no strings, sequences or optionals of ONNX."""
+    if not isinstance(program, Program):
+        return True
+    others = ("!onnx.string", "!onnx.seq", "!onnx.optional", "!onnx.map")
+    for op in program.module.walk():
+        if op.name.startswith(("onnx.Sequence", "onnx.Optional", "onnx.SplitToSequence", "onnx.String")):
+            return False
+        arguments = [arg for region in op.regions for block in region.blocks for arg in block.args]
+        if any(name in str(value.type) for value in (*op.results, *arguments) for name in others):
+            return False
+    return True
+
+
 def with_values(program: Program, values: Mapping[int, Array]) -> Program:
     """A copy of a program of the onnx level whose inputs at these places are constants and no inputs any more."""
     bound = program.clone()

@@ -1,0 +1,237 @@
+"""Models with strings, sequences or optionals: what holds these runs here, between compiled pieces.
+
+    split -> SequenceAt -> Conv, Relu -> SequenceInsert
+
+Nodes that only know tensors are compiled, neighbours together, for the shapes that come; the others are a few lines of
+Python each (`host_operators.py`). If, Loop and SequenceMap run here where what they carry is no tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TypeProto, helper
+
+from ..compiler.diagnostics import LaminaError
+from ..compiler.signature import Signature, TensorSpec, as_array
+from ..dialects.onnx.inference import infer_value_types
+from .api import Model
+from .host_operators import HOST_OPERATORS
+from .model_files import resolve
+
+Compile = Callable[[ModelProto], Model]
+Values = dict[str, Any]
+_REGIONS = ("If", "Loop", "Scan", "SequenceMap")
+_STRING = 8
+
+
+class HostModel(Model):
+    """Called like any other model; sequences are lists, an optional without a value is None, strings are objects."""
+
+    def __init__(self, model: ModelProto, compile_piece: Compile):
+        self.model = model
+        self._compile_piece = compile_piece
+        self._pieces: dict[tuple[int, tuple[Any, ...]], tuple[Model, list[str]]] = {}
+        self._plans: dict[int, list[list[NodeProto]]] = {}
+        self._types = infer_value_types(model, model.graph.name or "model")
+        constants = {tensor.name for tensor in model.graph.initializer}
+        self._inputs = [info.name for info in model.graph.input if info.name not in constants]
+        inputs, outputs = (
+            tuple(TensorSpec(name, ("...",), _kind(self._types.get(name))) for name in names)
+            for names in (self._inputs, [info.name for info in model.graph.output])
+        )
+        self.signature = Signature(inputs, outputs)
+        self._check(model.graph)
+
+    def __call__(self, *inputs: Any, **named: Any) -> list[Any]:
+        """One inference. Raises LaminaError naming the node for what cannot be."""
+        if len(inputs) > len(self._inputs):
+            raise LaminaError(f"{len(inputs)} inputs given, {len(self._inputs)} expected")
+        values: Values = {**dict(zip(self._inputs, inputs, strict=False)), **named}
+        if missing := [name for name in self._inputs if name not in values]:
+            raise LaminaError(f"missing input {', '.join(map(repr, missing))}")
+        return self._run(self.model.graph, {name: _plain(value) for name, value in values.items()})
+
+    @property
+    def artefact(self) -> Any:
+        """Always a LaminaError: there is no single piece of code."""
+        raise LaminaError("a model with strings, sequences or optionals cannot be saved")
+
+    def _check(self, graph: GraphProto) -> None:
+        """Raises LaminaError naming every node that nothing here runs."""
+        missing = [
+            f"{node.op_type} at '{next(iter(node.output), '')}'"
+            for node in _all_nodes(graph)
+            if self._is_host(node) and node.op_type not in HOST_OPERATORS and node.op_type not in _REGIONS
+        ]
+        if missing:
+            raise LaminaError(
+                f"{len(missing)} nodes work on strings, sequences or optionals and are not supported",
+                where=graph.name,
+                notes=tuple(missing),
+            )
+
+    def _is_host(self, node: NodeProto) -> bool:
+        names = [*node.input, *node.output]
+        inner = [info for g in _graphs(node) for n in _all_nodes(g) for info in (*n.input, *n.output)]
+        typed = any(_kind(self._types.get(name)) != "tensor" for name in (*names, *inner) if name)
+        return typed or node.op_type.startswith(("Sequence", "Optional", "String", "Regex", "SplitToSequence"))
+
+    def _run(self, graph: GraphProto, values: Values) -> list[Any]:
+        from onnx import numpy_helper
+
+        for tensor in graph.initializer:
+            if tensor.name not in values:
+                values[tensor.name] = numpy_helper.to_array(tensor)
+        for piece in self._plan(graph):
+            if self._is_host(piece[0]):
+                self._host(piece[0], values)
+            else:
+                self._compiled(piece, graph, values)
+        return [self._read(values, info.name) for info in graph.output]
+
+    def _plan(self, graph: GraphProto) -> list[list[NodeProto]]:
+        """The nodes in order, neighbours that are compiled together."""
+        plan = self._plans.get(id(graph))
+        if plan is None:
+            plan = []
+            for node in graph.node:
+                host = self._is_host(node)
+                if plan and not host and not self._is_host(plan[-1][0]):
+                    plan[-1].append(node)
+                else:
+                    plan.append([node])
+            self._plans[id(graph)] = plan
+        return plan
+
+    @staticmethod
+    def _read(values: Values, name: str) -> Any:
+        if name and name not in values:
+            raise LaminaError(f"'{name}' is not defined")
+        return values[name] if name else None
+
+    def _host(self, node: NodeProto, values: Values) -> None:
+        attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        inputs = [self._read(values, name) for name in node.input]
+        try:
+            if node.op_type in _REGIONS:
+                results = getattr(self, f"_{node.op_type.lower()}")(node, inputs, attributes, values)
+            else:
+                results = HOST_OPERATORS[node.op_type](*inputs, **attributes)
+        except (TypeError, ValueError, IndexError, AttributeError) as error:
+            where = f"{node.op_type} at '{next(iter(node.output), '')}'"
+            raise LaminaError(f"cannot be computed: {error}", where=where) from error
+        values.update((name, result) for name, result in zip(node.output, results, strict=False) if name)
+
+    def _compiled(self, nodes: Sequence[NodeProto], graph: GraphProto, values: Values) -> None:
+        made = {name for node in nodes for name in node.output}
+        read = dict.fromkeys(name for node in nodes for name in _names_read(node) if name and name not in made)
+        arrays = {name: values[name] for name in read if name in values}
+        key = (id(nodes[0]), tuple((name, str(x.dtype), x.shape) for name, x in arrays.items()))
+        found = self._pieces.get(key)
+        if found is None:
+            later = {info.name for info in graph.output}
+            later |= {name for node in graph.node if made.isdisjoint(node.output) for name in _names_read(node)}
+            wanted = [name for name in dict.fromkeys(n for node in nodes for n in node.output) if name in later]
+            outputs = [helper.make_empty_tensor_value_info(name) for name in wanted]
+            for info in outputs:
+                if info.name in self._types:
+                    info.type.CopyFrom(self._types[info.name])
+                    info.type.tensor_type.ClearField("shape")
+            inputs = [
+                helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+                for name, x in arrays.items()
+            ]
+            piece = helper.make_model(
+                helper.make_graph(nodes, graph.name or "piece", inputs, outputs),
+                opset_imports=self.model.opset_import,
+                ir_version=self.model.ir_version,
+                functions=self.model.functions,
+            )
+            found = self._pieces[key] = self._compile_piece(piece), wanted
+        values.update(zip(found[1], found[0](*arrays.values()), strict=True))
+
+    # control flow
+
+    def _if(self, node: NodeProto, inputs: list[Any], attributes: Mapping[str, Any], values: Values) -> list[Any]:
+        branch = attributes["then_branch" if bool(as_array(inputs[0]).reshape(-1)[0]) else "else_branch"]
+        return self._run(branch, dict(values))
+
+    def _loop(self, node: NodeProto, inputs: list[Any], attributes: Mapping[str, Any], values: Values) -> list[Any]:
+        import numpy as np
+
+        body: GraphProto = attributes["body"]
+        trips, condition, *state = inputs
+        limit = None if trips is None else int(as_array(trips).reshape(-1)[0])
+        goes_on = condition is None or bool(as_array(condition).reshape(-1)[0])
+        rows: list[list[Any]] = []
+        while goes_on and (limit is None or len(rows) < limit):
+            given = [np.array(len(rows), np.int64), np.array(True), *state]
+            names = [info.name for info in body.input]
+            following, *results = self._run(body, {**values, **dict(zip(names, given, strict=True))})
+            goes_on = bool(as_array(following).reshape(-1)[0])
+            state = results[: len(state)]
+            rows.append(results[len(state) :])
+        stacked = [np.stack(column) for column in zip(*rows, strict=True)]
+        return [*state, *stacked]
+
+    def _sequencemap(
+        self, node: NodeProto, inputs: list[Any], attributes: Mapping[str, Any], values: Values
+    ) -> list[Any]:
+        body: GraphProto = attributes["body"]
+        names = [info.name for info in body.input]
+        rows: list[list[Any]] = []
+        for i in range(len(inputs[0])):
+            given = [x[i] if isinstance(x, list) else x for x in inputs]
+            rows.append(self._run(body, {**values, **dict(zip(names, given, strict=True))}))
+        return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in body.output]
+
+    def _scan(self, node: NodeProto, inputs: list[Any], attributes: Mapping[str, Any], values: Values) -> list[Any]:
+        raise ValueError("scans over strings, sequences or optionals are not supported")
+
+
+def read_whole(model: Any) -> ModelProto:
+    """The model of a path, with its weights, or the one given."""
+    if isinstance(model, ModelProto):
+        return model
+    import onnx
+
+    return onnx.load(resolve(model))
+
+
+def _kind(kind: TypeProto | None) -> str:
+    """tensor, string, or what else a type is; what nothing is known about is a tensor."""
+    which = kind.WhichOneof("value") if kind is not None else None
+    if kind is None or which is None:
+        return "tensor"
+    if which == "tensor_type":
+        return "string" if kind.tensor_type.elem_type == _STRING else "tensor"
+    return which.removesuffix("_type")
+
+
+def _graphs(node: NodeProto) -> list[GraphProto]:
+    return [a.g for a in node.attribute if a.type == AttributeProto.GRAPH]
+
+
+def _all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    for node in graph.node:
+        yield node
+        for inner in _graphs(node):
+            yield from _all_nodes(inner)
+
+
+def _names_read(node: NodeProto) -> Iterator[str]:
+    """What a node reads, and what the graphs inside it read from outside."""
+    yield from node.input
+    for graph in _graphs(node):
+        made = {info.name for info in graph.input} | {t.name for t in graph.initializer}
+        made |= {name for inner in graph.node for name in inner.output}
+        yield from (name for inner in graph.node for name in _names_read(inner) if name not in made)
+        yield from (info.name for info in graph.output if info.name not in made)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_plain(x) for x in value]  # pyright: ignore[reportUnknownVariableType]
+    return None if value is None else as_array(value)
