@@ -12,6 +12,7 @@ _PUBLIC = {
     "compile": ".tools.api",
     "load": ".tools.api",
     "import_onnx": ".tools.api",
+    "export_onnx": ".tools.export",
     "lower": ".tools.api",
     "interpret": ".tools.api",
     "dsl": ".tools.dsl",
@@ -19,7 +20,18 @@ _PUBLIC = {
     "onnx_backend": ".tools.onnx_backend",
     "LaminaError": ".compiler.diagnostics",
 }
-__all__ = ["LaminaError", "compile", "dsl", "import_onnx", "interpret", "jax", "load", "lower", "onnx_backend"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    "LaminaError",
+    "compile",
+    "dsl",
+    "export_onnx",
+    "import_onnx",
+    "interpret",
+    "jax",
+    "load",
+    "lower",
+    "onnx_backend",
+]
 
 
 def __getattr__(name: str) -> Any:

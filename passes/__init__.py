@@ -34,6 +34,7 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-widen-halves": ".stablehlo.widen_halves:WidenHalves",
         "stablehlo-store-as-bytes": ".stablehlo.store_as_bytes:StoreAsBytes",
         "stablehlo-outline-repeats": ".stablehlo.outline_repeats:OutlineRepeats",
+        "convert-stablehlo-to-onnx": ".convert.stablehlo_to_onnx:ConvertStablehloToOnnx",
         "convert-stablehlo-to-linalg": ".convert.stablehlo_to_linalg:ConvertStablehloToLinalg",
     },
     "linalg: structured ops on tensors": {

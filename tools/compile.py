@@ -34,9 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         required=True,
-        help="model.lamx, .o (with .h and .weights), .so, .s, .ll, .mlir, or .schedules",
+        help="model.lamx, .o (with .h and .weights), .so, .s, .ll, .mlir, .onnx, or .schedules",
     )
-    parser.add_argument("--emit", metavar="LEVEL", help="with .mlir: the level to stop at (default: llvm)")
+    parser.add_argument(
+        "--emit",
+        metavar="LEVEL",
+        help="the level to stop at: of .mlir (default: llvm), of .onnx (default: as it is; stablehlo: rewritten)",
+    )
     parser.add_argument(
         "--target", default="cpu", help="cpu (default), cpu:NAME (see lamina targets) or cpu:<triple>[,features]"
     )
@@ -85,6 +89,10 @@ def main(args: argparse.Namespace) -> int:
             write_program(api.lower(program, args.emit or "llvm", target=args.target, options=options), output)
         case ".schedules":
             _write_schedules(program, args, options)
+        case ".onnx":
+            from .export import export_onnx
+
+            export_onnx(api.lower(program, args.emit) if args.emit else program, output)
         case ".lamx":
             api.compile(program, args.target, options=options).save(output)
         case suffix if suffix in NATIVE:
@@ -95,7 +103,8 @@ def main(args: argparse.Namespace) -> int:
             write_native(program, output, args.target.partition(":")[2], options)
         case suffix:
             raise LaminaError(
-                f"cannot write files of kind '{suffix}'", hint="expected .lamx, .o, .so, .s, .ll, .mlir or .schedules"
+                f"cannot write files of kind '{suffix}'",
+                hint="expected .lamx, .o, .so, .s, .ll, .mlir, .onnx or .schedules",
             )
     seconds = time.perf_counter() - start
     if args.timing:

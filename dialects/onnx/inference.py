@@ -91,7 +91,8 @@ def without_weights(model: ModelProto) -> ModelProto:
 
 def _collect(graph: GraphProto, types: dict[str, TypeProto]) -> None:
     for info in (*graph.input, *graph.output, *graph.value_info):
-        if info.type.WhichOneof("value"):
+        # an output that is an input, too, is often declared without its shape
+        if info.type.WhichOneof("value") and (info.name not in types or info.type.tensor_type.HasField("shape")):
             types[info.name] = info.type
     for node in graph.node:
         for attribute in node.attribute:

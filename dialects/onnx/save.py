@@ -41,13 +41,14 @@ def save_skeleton(
     """
     from onnx import helper
 
-    writer = _Writer(weights)
+    writer = GraphWriter(weights)
     graph = writer.graph(function.body.block, function.sym_name.data)
-    model = helper.make_model(graph, opset_imports=_opsets(module))
+    model = helper.make_model(graph, opset_imports=opset_imports(module))
     return model, writer.names
 
 
-def _opsets(module: ModuleOp) -> list[object]:
+def opset_imports(module: ModuleOp) -> list[object]:
+    """The version of each domain that the module says it is written in."""
     from onnx import helper
 
     opsets = module.attributes.get(OPSETS)
@@ -60,7 +61,9 @@ def _opsets(module: ModuleOp) -> list[object]:
     ]
 
 
-class _Writer:
+class GraphWriter:
+    """Writes blocks as graphs; large tensors keep type and shape only."""
+
     def __init__(self, weights: WeightStore):
         self.weights = weights
         self.names: dict[SSAValue, str] = {}
@@ -74,28 +77,40 @@ class _Writer:
             self.names[value] = f"v{next(self.fresh)}"
         return self.names[value]
 
+    def node_name(self, op: OnnxOp) -> str:
+        """What the node that stands for `op` is called."""
+        return ""
+
+    def output_type(self, kind: Attribute) -> TypeProto:
+        """The type of an output, its symbolic dimensions left to inference."""
+        if isinstance(kind, TensorType) and not kind.has_static_shape():
+            return type_proto(UnrankedTensorType(kind.element_type))
+        return type_proto(kind)
+
     def graph(self, block: Block, name: str) -> GraphProto:
+        """The ops of `block`, its arguments and what it returns. Raises LaminaError for ops of other dialects."""
         from onnx import GraphProto
 
         graph = GraphProto(name=name)
         for arg in block.args:
-            graph.input.add(name=self.name(arg)).type.CopyFrom(_type_proto(arg.type))
+            graph.input.add(name=self.name(arg)).type.CopyFrom(type_proto(arg.type))
         for op in block.ops:
             if isinstance(op, OnnxOp):
                 self._op(op, graph)
             elif isinstance(op, ReturnOp | YieldOp):
                 for operand in op.operands:
-                    graph.output.add(name=self.name(operand)).type.CopyFrom(_open(operand.type))
+                    graph.output.add(name=self.name(operand)).type.CopyFrom(self.output_type(operand.type))
             elif not isinstance(op, NoValueOp):
                 raise LaminaError(f"'{op.name}' is no ONNX operator", where=op)
         return graph
 
     def _op(self, op: OnnxOp, graph: GraphProto) -> None:
         if op.name == "onnx.Constant" and "value" in op.attributes:
-            self._constant(op, graph)
+            self.constant(op, graph)
             return
         node: NodeProto = graph.node.add(op_type=op.operator)
         node.domain = "" if op.domain == DEFAULT_DOMAIN else op.domain
+        node.name = self.node_name(op)
         node.input.extend(self.name(operand) for operand in op.operands)
         node.output.extend(self.name(result) for result in op.results)
         for name, attribute in op.attributes.items():
@@ -105,7 +120,8 @@ class _Writer:
             entry = node.attribute.add(name=name, type=5)  # GRAPH
             entry.g.CopyFrom(self.graph(region.block, name))
 
-    def _constant(self, op: OnnxOp, graph: GraphProto) -> None:
+    def constant(self, op: OnnxOp, graph: GraphProto) -> None:
+        """Writes the tensor of an `onnx.Constant` as an initialiser."""
         from onnx import TensorProto, numpy_helper
 
         array = python_value(op.attributes["value"], self.weights)
@@ -127,12 +143,13 @@ class _Writer:
         if isinstance(value, np.ndarray):
             value = numpy_helper.from_array(np.ascontiguousarray(value))
         elif isinstance(value, Attribute):
-            value = _type_proto(value)
+            value = type_proto(value)
         if not (isinstance(value, list) and not value):
             node.attribute.append(helper.make_attribute(name, value))
 
 
-def _type_proto(kind: Attribute) -> TypeProto:
+def type_proto(kind: Attribute) -> TypeProto:
+    """The type as ONNX writes it; symbolic dimensions are left open."""
     from onnx import TypeProto
 
     proto = TypeProto()
@@ -147,18 +164,11 @@ def _type_proto(kind: Attribute) -> TypeProto:
         case UnrankedTensorType():
             proto.tensor_type.elem_type = element_code(kind.element_type)
         case SequenceType():
-            proto.sequence_type.elem_type.CopyFrom(_type_proto(kind.element_type))
+            proto.sequence_type.elem_type.CopyFrom(type_proto(kind.element_type))
         case OptionalType():
-            proto.optional_type.elem_type.CopyFrom(_type_proto(kind.element_type))
+            proto.optional_type.elem_type.CopyFrom(type_proto(kind.element_type))
         case UnknownType():
             pass
         case _:
             raise LaminaError(f"type {kind} cannot be written to a model")
     return proto
-
-
-def _open(kind: Attribute) -> TypeProto:
-    """The type of an output, its symbolic dimensions left to inference."""
-    if isinstance(kind, TensorType) and not kind.has_static_shape():
-        return _type_proto(UnrankedTensorType(kind.element_type))
-    return _type_proto(kind)
