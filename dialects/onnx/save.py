@@ -99,7 +99,10 @@ class GraphWriter:
                 self._op(op, graph)
             elif isinstance(op, ReturnOp | YieldOp):
                 for operand in op.operands:
-                    graph.output.add(name=self.name(operand)).type.CopyFrom(self.output_type(operand.type))
+                    graph.output.add(name=self.name(operand)).type.CopyFrom(
+                        # what is also an input keeps its type: inference would take the open one for both
+                        type_proto(operand.type) if operand in block.args else self.output_type(operand.type)
+                    )
             elif not isinstance(op, NoValueOp):
                 raise LaminaError(f"'{op.name}' is no ONNX operator", where=op)
         return graph

@@ -21,6 +21,9 @@ from lamina.tools.random_programs import Generator, random_choices
 assert random_ops and random_regions  # they register the makers
 
 
+OUTPUTS = {"y": ["batch", 512], "x": ["batch", 4], "w": [4, 512]}
+
+
 def two_layers() -> ModelProto:
     """relu(x w) and x itself, with a loop beside: names, a symbolic dimension, an output that is an input."""
     weight = np.random.default_rng(0).standard_normal((4, 512)).astype(np.float32)
@@ -31,7 +34,7 @@ def two_layers() -> ModelProto:
         ],
         "two_layers",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 4])],
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("y", "x", "w")],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in OUTPUTS.items()],
         [numpy_helper.from_array(weight, "w")],
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
