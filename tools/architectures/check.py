@@ -118,9 +118,11 @@ def table(outcomes: Sequence[Outcome], routes: Sequence[str]) -> str:
     names = list(dict.fromkeys(o.name for o in outcomes))
     lines = [f"| architecture | {' | '.join(routes)} |", "|---" * (len(routes) + 1) + "|"]
     for name in names:
-        cells = [found[name, route] for route in routes]
-        lines.append(f"| {name} | " + " | ".join("fails" if c.reason else f"{c.error:.0e}" for c in cells) + " |")
-    counts = (f"{route} {sum(not o.reason for o in outcomes if o.route == route)} of {len(names)}" for route in routes)
+        cells = [found.get((name, route)) for route in routes]
+        texts = ("not run" if c is None else "fails" if c.reason else f"{c.error:.0e}" for c in cells)
+        lines.append(f"| {name} | {' | '.join(texts)} |")
+    run = {route: [o for o in outcomes if o.route == route] for route in routes}
+    counts = (f"{route} {sum(not o.reason for o in found)} of {len(found)}" for route, found in run.items())
     lines += ["", f"Matching PyTorch: {', '.join(counts)}."]
     failing = [f"- {o.name}, {o.route}: {o.reason}" for o in outcomes if o.reason]
     return "\n".join([*lines, *(["", "What fails:", "", *failing] if failing else [])]) + "\n"
