@@ -7,7 +7,7 @@ from math import inf
 from typing import Any, cast
 
 from xdsl.dialects import arith, math, scf
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, f32
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, IndexType, IntegerType, f32
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Block, Operation, Region, SSAValue
 
@@ -35,7 +35,7 @@ def scalar_region(s: Scalars, block: Block, args: Sequence[SSAValue]) -> Sequenc
     """Inlines a block of ops on tensors without dimensions as scalar ops; the values it returns."""
     values: dict[SSAValue, SSAValue] = dict(zip(block.args, args, strict=True))
     for op in block.ops:
-        operands = [values[v] if v in values else _captured(op) for v in op.operands]
+        operands = [values[v] if v in values else _captured(s, op, v) for v in op.operands]
         if op.next_op is None:
             return operands
         rule = SCALARS.get(type(op))
@@ -45,7 +45,11 @@ def scalar_region(s: Scalars, block: Block, args: Sequence[SSAValue]) -> Sequenc
     raise LaminaError("the body has no terminator", where=block.parent_op())
 
 
-def _captured(op: Operation) -> SSAValue:
+def _captured(s: Scalars, op: Operation, value: SSAValue) -> SSAValue:
+    """A constant that was moved out of the body, made anew in it."""
+    owner = value.owner
+    if isinstance(owner, hlo.ConstantOp | arith.ConstantOp) and isinstance(owner.value, DenseIntOrFPElementsAttr):
+        return s.constant(cast(Any, owner.value).get_values()[0], signless(owner.value.get_element_type()))
     raise LaminaError("the body of a reduction may not use values from outside", where=op)
 
 

@@ -67,3 +67,21 @@ func.func @cumulative_from_one(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
   }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3x5xf32>
   func.return %y : tensor<3x5xf32>
 }
+
+// A constant that was moved out of a body is made anew in it.
+// CHECK-LABEL: func.func @constant_from_outside
+// CHECK: linalg.generic
+// CHECK: arith.constant 2.000000e+00 : f32
+// CHECK: arith.mulf
+// CHECK: linalg.yield
+func.func @constant_from_outside(%x: tensor<3x5xf32>) -> tensor<3xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %two = stablehlo.constant dense<2.0> : tensor<f32>
+  %y = "stablehlo.reduce"(%x, %zero) <{dimensions = array<i64: 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %t = stablehlo.multiply %b, %two : tensor<f32>
+    %s = stablehlo.add %a, %t : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
