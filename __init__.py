@@ -1,3 +1,4 @@
+# pyright: reportUnsupportedDunderAll=false
 """Lamina: a multi-level IR compiler for machine learning.
 
 The public names live here and load on first use, so that `import lamina` stays cheap.
@@ -20,7 +21,7 @@ _PUBLIC = {
     "onnx_backend": ".tools.onnx_backend",
     "LaminaError": ".compiler.diagnostics",
 }
-__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [
     "LaminaError",
     "compile",
     "dsl",

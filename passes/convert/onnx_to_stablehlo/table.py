@@ -52,6 +52,7 @@ CHAPTERS = (
     "training",
     "ml",
     "quantization",
+    "contrib",
 )
 
 
