@@ -6,13 +6,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 
 from xdsl.context import Context
-from xdsl.ir import Dialect, Operation
+from xdsl.dialects.builtin import UnregisteredAttr
+from xdsl.ir import Attribute, Dialect, Operation
 from xdsl.passes import ModulePass
 
 from .diagnostics import DiagnosticEngine, LaminaError
 from .machine import Machine
 from .schedules import Schedules
 from .weights import WeightStore
+
+FOREIGN_ATTRIBUTES = frozenset({"mhlo", "sdy"})
+"""Dialects whose attributes come with programs of JAX and say where these run, not what they compute: kept as text."""
 
 
 class OpenDialect(Dialect, ABC):
@@ -53,6 +57,14 @@ class LaminaContext(Context):
             if isinstance(dialect, OpenDialect) and (op := dialect.find_operation(name)) is not None:
                 self._loaded_ops[name] = op
         return op
+
+    def get_optional_attr(self, name: str) -> type[Attribute] | None:
+        """xDSL's; attributes of `FOREIGN_ATTRIBUTES` are known by name only."""
+        found = super().get_optional_attr(name)
+        if found is None and name.partition(".")[0] in FOREIGN_ATTRIBUTES:
+            found = UnregisteredAttr.with_name_and_type(name, False)
+            self._loaded_attrs[name] = found
+        return found
 
     def find_pass(self, name: str) -> type[ModulePass]:
         """The pass called `name`. Raises LaminaError in a context that was made without passes."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import (
@@ -225,6 +225,13 @@ class LaminaParser(LiteralParser):
             self._types[match[0]] = type_
         return type_
 
+    def parse_optional_argument(self, expect_type: bool = True) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """xDSL's, with the place that the text may state; an argument keeps its own."""
+        argument = super().parse_optional_argument(expect_type)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        if argument is not None and self._current_token.text == "loc":
+            self.parse_optional_location()
+        return argument
+
     # Location aliases that are defined after their use
 
     def _parse_location(self) -> LocationAttr:
@@ -238,7 +245,13 @@ class LaminaParser(LiteralParser):
                 location = inner.parse_optional_location()
                 assert location is not None, definition
                 self.attribute_aliases[token.text] = location
-        return super()._parse_location()
+        location = super()._parse_location()
+        # of a range of lines and columns the start stays
+        if isinstance(location, FileLineColLoc) and self.parse_optional_keyword("to"):
+            self.parse_optional_integer()
+            self.parse_punctuation(":")
+            self.parse_integer()
+        return location
 
     def _parse_alias_def(self) -> None:
         if self._current_token.text in self._later_aliases:

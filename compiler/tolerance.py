@@ -127,7 +127,7 @@ class _Noise:
             return None
         sizes, ulps = [np.abs(_wide(r)) for r in results], ULPS[kind]
         if kind == "sum":
-            absolute = [np.abs(a) if ulp_of(a.dtype) else a for a in args]
+            absolute = [np.abs(a).astype(a.dtype) if ulp_of(a.dtype) else a for a in args]
             if (at := SUBTRACTED.get(op.name)) is not None:
                 absolute[at] = -absolute[at]
             magnitudes = self.plain.evaluate(op, absolute)

@@ -8,7 +8,11 @@ func.func @f(%a: i32) -> i32 {
   %c = arith.muli %b, %b : i32 loc(#loc1)
   // CHECK: arith.muli %c, %b : i32 loc(unknown)
   %d = arith.muli %c, %b : i32 loc(unknown)
-  // CHECK: return %d : i32 loc("{{.*}}locations.mlir":12:3)
+  // CHECK: arith.addi %d, %d : i32 loc("model.py":3:1)
+  %e = arith.addi %d, %d : i32 loc("model.py":3:1 to :35)
+  // CHECK: arith.addi %d, %e : i32 loc("model.py":3:7)
+  %f = arith.addi %d, %e : i32 loc("model.py":3:7 to 5:2)
+  // CHECK: return %d : i32 loc("{{.*}}locations.mlir":16:3)
   return %d : i32
 } loc(#loc)
 // CHECK: } loc("model.onnx":7:1)

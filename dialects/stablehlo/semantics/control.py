@@ -11,6 +11,7 @@ from ....compiler.diagnostics import LaminaError
 from ....compiler.semantics import Call, Region, Spec, semantics
 from ....compiler.weights import Array
 from .checks import CUSTOM_CHECKS
+from .library_calls import LIBRARY_CALLS
 from .regions import is_elementwise
 
 
@@ -72,6 +73,9 @@ def composite(*args: Array, decomposition: str, call: Call) -> list[Array]:
 
 @semantics("stablehlo.custom_call")
 def custom_call(*args: Array, call_target_name: str, call: Call) -> list[Array]:
+    routine = LIBRARY_CALLS.get(call_target_name)
+    if routine is not None:
+        return routine(*args, call=call)
     check = CUSTOM_CHECKS.get(call_target_name)
     if check is None:
         raise LaminaError(f"custom call target '{call_target_name}' is unknown", where=call.op)

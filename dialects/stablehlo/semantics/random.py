@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -51,30 +52,53 @@ def _halves(value: int) -> tuple[int, int]:
     return value & 0xFFFFFFFF, value >> 32
 
 
+def _pairs_interleaved(pair: tuple[Array, Array], half: Sequence[int], axis: int, shape: Sequence[int]) -> Array:
+    """Words of `shape`: along `axis` those of the first array at even places, of the second at odd ones."""
+    both = np.stack([words.reshape(half) for words in pair], axis + 1)
+    whole = both.reshape([*half[:axis], 2 * half[axis], *half[axis + 1 :]])
+    return whole[(slice(None),) * axis + (slice(shape[axis]),)]
+
+
+def _split_axis(shape: Sequence[int]) -> int:
+    """The first axis of even size, else the first of the largest ones."""
+    even = [axis for axis, size in enumerate(shape) if size % 2 == 0]
+    return even[0] if even else max(range(len(shape)), key=lambda axis: shape[axis])
+
+
 @semantics("stablehlo.rng_bit_generator")
 def rng_bit_generator(state: Array, *, rng_algorithm: str, results: list[Spec]) -> list[Array]:
-    """The counter (state[1]) moves on by the number of blocks used; state[0] is the key."""
+    """The counter (state[1]) moves on by the number of blocks used; state[0] is the key.
+
+    Elements narrower than 32 bits are the low bits of a word each. As in XLA, whose bits users compare with, the two
+    words of a Threefry block are neighbours along an axis that is cut in two.
+    """
     shape, dtype = results[1]
     assert shape is not None and dtype is not None
-    needed = prod(shape) * dtype.itemsize
+    word, unsigned = np.dtype(f"u{max(dtype.itemsize, 4)}"), np.dtype(f"u{dtype.itemsize}")
+    needed = prod(shape) * word.itemsize
     words = [int(word) for word in np.ascontiguousarray(state).view(np.uint64).reshape(-1)]
+    counter = words[1]
     if rng_algorithm == "PHILOX":
         blocks = -(-needed // 16)
-        counter = words[1] | (words[2] << 64 if len(words) > 2 else 0)
+        counter |= words[2 if len(words) > 2 else 0] << 64  # of a short state the key, as in XLA
         low = np.uint64(words[1]) + np.arange(blocks, dtype=np.uint64)
         carried = np.uint64(counter >> 64) + (low < np.uint64(words[1])).astype(np.uint64)
         counters = np.stack([low, carried], 1).view(np.uint32).reshape(-1, 4)
-        bits = philox4x32(_halves(words[0]), counters)
+        bits = philox4x32(_halves(words[0]), counters).reshape(-1).view(np.uint8)[:needed].view(word)
     else:
-        blocks = -(-needed // 8)
-        counter = words[1]
+        full = shape or (1,)
+        axis = _split_axis(full)
+        half = [*full[:axis], -(-full[axis] // 2), *full[axis + 1 :]]
+        blocks = prod(full) if word.itemsize == 8 else prod(half)
         counters = np.uint64(counter) + np.arange(blocks, dtype=np.uint64)
         low, high = counters.astype(np.uint32), (counters >> np.uint64(32)).astype(np.uint32)
-        bits = np.stack(threefry2x32(_halves(words[0]), low, high), 1)
+        pair = threefry2x32(_halves(words[0]), low, high)
+        wide = word.itemsize == 8
+        bits = np.stack(pair, 1).view(word) if wide else _pairs_interleaved(pair, half, axis, full)
     counter += blocks
     moved = [words[0], *(counter >> (64 * i) & (2**64 - 1) for i in range(len(words) - 1))]
     new_state = np.array(moved, np.uint64).view(state.dtype).reshape(state.shape)
-    return [new_state, bits.reshape(-1).view(np.uint8)[:needed].view(dtype).reshape(shape)]
+    return [new_state, np.ascontiguousarray(bits.astype(unsigned)).view(dtype).reshape(shape)]
 
 
 @semantics("stablehlo.rng")

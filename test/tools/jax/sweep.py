@@ -1,0 +1,115 @@
+"""Runs generated programs of JAX on the reference and on native code, and says which agree with JAX.
+
+    python test/tools/jax/sweep.py [--only PART] [--every N] [--jobs 2] [--target cpu]
+
+Needs the extra `jax`. Exit code 1 when any program disagrees or cannot be compiled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+sys.path.insert(0, str(Path(__file__).parent))
+
+import jax
+import numpy as np
+from jax_programs import contraction, control, elementwise, movement
+from jax_programs.programs import Program, programs
+
+import lamina
+from lamina.backends import Options
+from lamina.compiler.tolerance import Bounded, bounded_reference
+from lamina.tools.sources import read_program
+
+assert contraction and control and elementwise and movement  # they register their families
+
+
+def expected_by_jax(program: Program, arguments: list[Any]) -> list[Any]:
+    """The leaves of what JAX itself computes."""
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(jax.jit(program.function)(*arguments))]
+
+
+def difference(bounded: list[Bounded], actual: list[Any], what: str) -> str:
+    """Where outputs are further from the reference than the table of tolerances allows; empty where they are not."""
+    if len(bounded) != len(actual):
+        return f"{what}: {len(actual)} results, expected {len(bounded)}"
+    for i, (right, value) in enumerate(zip(bounded, actual, strict=True)):
+        if value.shape != right.value.shape or value.dtype != right.value.dtype:
+            sides = [f"{array.dtype}{list(array.shape)}" for array in (value, right.value)]
+            return f"{what}: result {i} is {sides[0]}, expected {sides[1]}"
+        wrong = right.wrong(value)
+        if wrong.any():
+            at = tuple(int(n) for n in np.argwhere(wrong)[0])
+            return f"{what}: result {i} at {at}: {value[at]}, reference {right.value[at]} within {right.bound[at]:.3g}"
+    return ""
+
+
+def outcome(program: Program, target: str = "cpu") -> str:
+    """Empty where JAX, the reference and the target agree; else what went wrong."""
+    with warnings.catch_warnings(), jax.enable_x64(program.wide):
+        warnings.simplefilter("ignore")
+        arguments = program.arguments()
+        wanted = expected_by_jax(program, arguments)
+        anything = jax.export.DisabledSafetyCheck.custom_call("ALL")  # what we do not know is said when it is compiled
+        exported = jax.export.export(jax.jit(program.function), platforms=["cpu"], disabled_checks=[anything])(
+            *arguments
+        )
+        arguments = [arguments[i] for i in sorted(exported.module_kept_var_idx)]
+    try:
+        read = read_program(exported)
+    except lamina.LaminaError as error:
+        return f"cannot be read: {error}"
+    try:
+        bounded = bounded_reference(read.module, arguments, read.context)
+    except lamina.LaminaError as error:
+        return f"reference: {error}"
+    if found := difference(bounded, wanted, "jax"):
+        return found
+    if target == "interpret":
+        return ""
+    try:
+        actual = lamina.compile(read, target, options=Options(threads=1, cache=False))(*arguments)
+    except lamina.LaminaError as error:
+        return f"{target} cannot: {error}"
+    return difference(bounded, actual, target)
+
+
+def _checked(name: str, target: str) -> tuple[str, str]:
+    program = _BY_NAME[name]
+    try:
+        return name, outcome(program, target)
+    except Exception as error:
+        return name, f"crash: {type(error).__name__}: {error}"
+
+
+_BY_NAME = {program.name: program for program in programs()}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="", help="programs with this in their name")
+    parser.add_argument("--every", type=int, default=1, help="each Nth program")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--target", default="cpu", help="cpu or interpret")
+    given = parser.parse_args()
+    names = [name for name in _BY_NAME if given.only in name][:: given.every]
+    reasons: Counter[str] = Counter()
+    with ProcessPoolExecutor(given.jobs) as pool:
+        for name, found in pool.map(_checked, names, [given.target] * len(names), chunksize=8):
+            reasons[found.partition(":")[0] or "agree"] += 1
+            if found:
+                print(f"{name}: {' '.join(found.split())}", flush=True)
+    print(f"{len(names)} programs: {', '.join(f'{count} {reason}' for reason, count in reasons.most_common())}")
+    return 0 if set(reasons) <= {"agree"} else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
