@@ -19,6 +19,8 @@ def conditional(b: GraphBuilder, condition: Value, *, then_branch: int, else_bra
     if known is not None:
         return b.region(then_branch if known.reshape(-1)[0] else else_branch, [])
     yes, no = b.region(then_branch, []), b.region(else_branch, [])
+    if len(yes) != len(no):
+        raise b.fail(f"one branch gives {len(yes)} values, the other {len(no)}")
     if any(x.type != y.type for x, y in zip(yes, no, strict=True)):
         raise b.fail("the branches give results of different types, and the condition depends on the inputs")
     chosen = b.reshape(condition, [])
