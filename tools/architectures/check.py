@@ -46,6 +46,7 @@ def by_onnx(module: Any, inputs: Sequence[Any], target: str) -> list[Array]:
     import onnx
 
     torch = torch_module()
+    module.inner.set_attn_implementation("eager")  # PyTorch's exporter refuses attention with a bias otherwise
     buffer = io.BytesIO()
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         exported = torch.onnx.export(module, tuple(inputs), dynamo=True, opset_version=OPSET, verbose=False)
