@@ -78,13 +78,17 @@ def signature_of(module: ModuleOp) -> Signature:
 def _extents(attrs: Attribute | None) -> tuple[tuple[int, int, int], ...]:
     """Which results tell the size of a dimension of others: `lamina.extents = [array<i64: output, dimension>, ...]`."""
     found: list[tuple[int, int, int]] = []
-    for place, entry in enumerate(attrs if isinstance(attrs, ArrayAttr) else ()):
+    for place, entry in enumerate(_entries(attrs)):
         told = entry.data.get(EXTENTS) if isinstance(entry, DictionaryAttr) else None
-        for pair in told if isinstance(told, ArrayAttr) else ():
+        for pair in _entries(told):
             assert isinstance(pair, DenseArrayBase)
             output, dimension = (int(value) for value in pair.get_values())
             found.append((output, dimension, place))
     return tuple(found)
+
+
+def _entries(array: Attribute | None) -> tuple[Attribute, ...]:
+    return array.data if isinstance(array, ArrayAttr) else ()
 
 
 def _specs(attrs: Attribute | None, types: tuple[Attribute, ...], word: str) -> tuple[TensorSpec, ...]:

@@ -61,7 +61,7 @@ fours(DotGeneralOp, ConvolutionOp)(eight_bits)
 @few_bits(DotGeneralOp, ConvolutionOp)
 def small_weights(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
     """On bytes, where the weights are such that two products always fit in 16 bits."""
-    weights = known_elements(op.rhs, b)
+    weights = known_elements(op.rhs, b) if element_type(op.rhs) == i32 else None
     if weights is None:
         return None
     if isinstance(op, DotGeneralOp):

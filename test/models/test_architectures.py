@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
-from lamina.tools.architectures.check import check  # noqa: E402
-from lamina.tools.architectures.table import ARCHITECTURES  # noqa: E402
+from lamina.tools.architectures.check import check
+from lamina.tools.architectures.table import ARCHITECTURES
 
 TOLERANCE = 1e-5  # of the largest value
 

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from xdsl.dialects.builtin import BFloat16Type, ComplexType, Float16Type, Float32Type, IntegerType, f32, f64, i1, i64
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    ComplexType,
+    Float16Type,
+    Float32Type,
+    IntegerType,
+    LocationAttr,
+    f32,
+    f64,
+    i1,
+    i64,
+)
 from xdsl.ir import Attribute, Block, SSAValue
 
 from ....compiler.diagnostics import LaminaError
@@ -50,11 +61,11 @@ class AtenBuilder(GraphBuilder):
     def __init__(self, block: Block, weights: WeightStore):
         super().__init__(block, weights, _no_onnx)
         self.operator = ""
-        self.place: Attribute | None = None
+        self.place: LocationAttr | None = None
         self.result: str | None = None
 
     @property
-    def location(self) -> Attribute | None:
+    def location(self) -> LocationAttr | None:
         return self.place
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, i1
+from xdsl.dialects.builtin import IntegerType, LocationAttr, Signedness, TensorType, i1
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -76,7 +76,7 @@ class GraphBuilder:
         return evaluate(op, arrays) if max(sizes) <= _FOLDED_ELEMENTS else None
 
     @property
-    def location(self) -> Attribute | None:
+    def location(self) -> LocationAttr | None:
         """Where the operator at hand comes from; every op made is given it."""
         return None if self.node is None else self.node.location
 
