@@ -1,0 +1,69 @@
+"""ONNX's own backend tests: `python test/tools/onnx_suite.py [--device CPU] [--only TEXT]`.
+
+Every case of `onnx.backend.test` goes through `lamina.onnx_backend`; what fails is told, and 1 is the exit code unless
+all of it was refused with a reason. An hour on one core; `--only` takes the cases whose names contain a text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import unittest
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import onnx.backend.test
+
+import lamina
+from lamina.tools.onnx_backend import UnsupportedError
+
+
+class Outcomes(unittest.TestResult):
+    """Counts passes, refusals and failures, and prints the last two."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+
+    def addSuccess(self, test: unittest.TestCase) -> None:
+        self.counts["pass"] += 1
+
+    def addError(self, test: unittest.TestCase, err) -> None:
+        self._tell("unsupported" if isinstance(err[1], UnsupportedError) else "error", test, err[1])
+
+    def addFailure(self, test: unittest.TestCase, err) -> None:
+        self._tell("wrong", test, err[1])
+
+    def _tell(self, what: str, test: unittest.TestCase, error: BaseException | None) -> None:
+        self.counts[what] += 1
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        print(f"{what}: {test.id().rpartition('.')[2]}: {reason}", flush=True)
+
+
+def cases(suite: unittest.TestSuite, device: str, only: str) -> Iterator[unittest.TestCase]:
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from cases(test, device, only)
+        elif test.id().endswith(f"_{device.lower()}") and only in test.id():
+            yield test
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="CPU", help="CPU (default) or another that the backend supports")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose names contain this")
+    arguments = parser.parse_args()
+    np.random.seed(0)
+    warnings.simplefilter("ignore")
+    outcomes = Outcomes()
+    tests = onnx.backend.test.BackendTest(lamina.onnx_backend, __name__).test_suite
+    for test in cases(tests, arguments.device, arguments.only):
+        test.run(outcomes)
+    print(", ".join(f"{count} {what}" for what, count in outcomes.counts.items()))
+    return 0 if set(outcomes.counts) <= {"pass", "unsupported"} else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
