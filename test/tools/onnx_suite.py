@@ -12,6 +12,7 @@ import unittest
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import onnx.backend.test
@@ -30,10 +31,10 @@ class Outcomes(unittest.TestResult):
     def addSuccess(self, test: unittest.TestCase) -> None:
         self.counts["pass"] += 1
 
-    def addError(self, test: unittest.TestCase, err) -> None:
+    def addError(self, test: unittest.TestCase, err: Any) -> None:
         self._tell("unsupported" if isinstance(err[1], UnsupportedError) else "error", test, err[1])
 
-    def addFailure(self, test: unittest.TestCase, err) -> None:
+    def addFailure(self, test: unittest.TestCase, err: Any) -> None:
         self._tell("wrong", test, err[1])
 
     def _tell(self, what: str, test: unittest.TestCase, error: BaseException | None) -> None:
