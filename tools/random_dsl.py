@@ -14,7 +14,20 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .random_dsl_operators import ATOM, DTYPES, FLOATS, NUMBERS, Dim, Env, Expression, TooLarge, each, fill, small
+from .random_dsl_operators import (
+    ATOM,
+    DTYPES,
+    FLOATS,
+    NUMBERS,
+    ROUNDED,
+    Dim,
+    Env,
+    Expression,
+    TooLarge,
+    each,
+    fill,
+    small,
+)
 from .random_dsl_tensors import Tensors
 
 Run: TypeAlias = Callable[[Env], None]
@@ -33,24 +46,23 @@ fn swapped[T: any, U: any, ..S, ..R](x: T[..S], y: U[..R]) -> (U[..R], T[..S]) =
 
 @dataclass
 class Program:
-    """A file with a function `main`, its inputs, and the outputs by NumPy; the ones not `exact` were rounded."""
+    """A file with a function `main`, its inputs, and the outputs by NumPy, each with how far `within` it is asked."""
 
     text: str
     inputs: list[np.ndarray[Any, Any]]
     outputs: list[np.ndarray[Any, Any]]
-    exact: list[bool]
+    within: list[float]
 
     def check(self, outputs: Any) -> None:
         """The outputs of the compiled program are NumPy's."""
         got = outputs if isinstance(outputs, tuple | list) else (outputs,)
-        for each_one, expected, exact in zip(got, self.outputs, self.exact, strict=True):
+        for each_one, expected, within in zip(got, self.outputs, self.within, strict=True):
             actual = np.asarray(each_one)
             assert actual.dtype == expected.dtype and actual.shape == expected.shape, (actual, expected)
-            if exact:
-                np.testing.assert_array_equal(actual, expected)
-            else:
-                within = 1e-3 if "f32" in self.text else 1e-9  # an f64 may have been an f32 before
+            if within:
                 np.testing.assert_allclose(actual, expected, within, within)
+            else:
+                np.testing.assert_array_equal(actual, expected)
 
 
 @dataclass
@@ -73,12 +85,12 @@ class Generator(Tensors):
             except TooLarge:
                 self.scope, self.env, self.lines = before
         results = [name for name in self.scope if name[0] != "p"][-3:] or list(self.scope)[-1:]
-        exact = [self.scope[name].exact for name in results]
+        within = [self.scope[name].within for name in results]
         types = [self.type(self.scope[name]) for name in results]
         declared = types[0] if len(types) == 1 else f"({', '.join(types)})"
         head = f"fn main{generics}({', '.join(parameters)})" + (f" -> {declared}" if self.chance(2) else "")
         lines = [head + " {", *self.lines, f"  return {', '.join(results)}", "}"]
-        return Program(HELPERS + "\n".join(lines) + "\n", inputs, [self.env[name] for name in results], exact)
+        return Program(HELPERS + "\n".join(lines) + "\n", inputs, [self.env[name] for name in results], within)
 
     # Names and types ---------------------------------------------------------------------------------------------
 
@@ -103,9 +115,9 @@ class Generator(Tensors):
         """Its type as it is written."""
         return x.dtype + (f"[{', '.join(d.text for d in x.shape)}]" if x.shape else "")
 
-    def introduce(self, name: str, dtype: str, shape: tuple[Dim, ...], value: Any = None, exact: bool = True) -> None:
+    def introduce(self, name: str, dtype: str, shape: tuple[Dim, ...], value: Any = None, within: float = 0.0) -> None:
         """A name of the scope from here on."""
-        self.scope[name] = Expression(name, ATOM, dtype, shape, lambda env: env[name], exact)
+        self.scope[name] = Expression(name, ATOM, dtype, shape, lambda env: env[name], within)
         if value is not None:
             self.env[name] = value
 
@@ -113,7 +125,7 @@ class Generator(Tensors):
         """What `name = x` does."""
 
         def run(env: Env) -> None:
-            env[name] = small(np.asarray(x.value(env)), x.exact)
+            env[name] = small(np.asarray(x.value(env)), x.within)
 
         return run
 
@@ -127,7 +139,7 @@ class Generator(Tensors):
         name, x = self.fresh("v"), self.whole(self.pick(1, depth))
         annotation = f": {self.type(x)}" if self.chance(4) else ""
         self.lines.append(f"{indent}let {name}{annotation} = {x.text}")
-        self.introduce(name, x.dtype, x.shape, exact=x.exact)
+        self.introduce(name, x.dtype, x.shape, within=x.within)
         return self.assigned(name, x)
 
     def define(self, indent: str) -> Run:
@@ -136,7 +148,7 @@ class Generator(Tensors):
         indices, body = self.comprehension(dims)
         keyword = "let " if self.chance(2) else ""
         self.lines.append(f"{indent}{keyword}{name}[{self.written(indices, dims, body)}] = {body.text}")
-        self.introduce(name, body.dtype, dims, exact=body.exact)
+        self.introduce(name, body.dtype, dims, within=body.within)
         axes = [(index, range(d.size)) for index, d in zip(indices, dims, strict=True)]
 
         def run(env: Env) -> None:
@@ -145,21 +157,23 @@ class Generator(Tensors):
         return run
 
     def carried(self, indent: str) -> tuple[str, Expression, Run]:
-        """`var a = …`; where it is not `exact`, anything may be assigned to it."""
+        """`var a = …`; some floats that were not rounded may be assigned ones that were."""
         x = self.whole(1) if self.chance(2) else self.tensor(self.shape(2), self.choose(DTYPES))
-        name, exact = self.fresh("a"), x.exact and (x.dtype not in FLOATS or self.chance(2))
+        name, within = self.fresh("a"), x.within
+        if x.dtype in FLOATS and (within or self.chance(2)):
+            within = max(within, ROUNDED[x.dtype])
         self.lines.append(f"{indent}var {name} = {x.text}")
-        self.introduce(name, x.dtype, x.shape, exact=exact)
+        self.introduce(name, x.dtype, x.shape, within=within)
         return name, self.scope[name], self.assigned(name, x)
 
     def assign(self, indent: str, name: str) -> Run:
         """`a = …`, with the type that a has."""
         a = self.scope[name]
         x = self.tensor(a.shape, a.dtype) if a.shape else self.scalar(2, a.dtype)
-        if a.exact and not x.exact:
+        if x.within > a.within:
             x = a
         self.lines.append(f"{indent}{name} = {x.text}")
-        return self.assigned(name, replace(x, exact=a.exact))
+        return self.assigned(name, replace(x, within=a.within))
 
     def loop(self, indent: str) -> Run:
         """`for` or `while`, with a carried value."""
@@ -226,7 +240,7 @@ class Generator(Tensors):
             at = [int(env[index]) - (i == along) for i, index in enumerate(indices)]
             return env[name][tuple(at)] if at[along] >= 0 else first.value(env)
 
-        past = Expression(f"{name}[{before} ? {first.text}]", ATOM, x.dtype, (), earlier, x.exact)
+        past = Expression(f"{name}[{before} ? {first.text}]", ATOM, x.dtype, (), earlier, x.within)
         body = self.numeric(past, lambda dtype: self.cast(x, dtype), self.choose((3, 5, 9)))
         self.indices = {}
         written = ", ".join(f"{index}: {d.text}" for index, d in zip(indices, dims, strict=True))
@@ -234,7 +248,7 @@ class Generator(Tensors):
             f": {x.dtype}[{', '.join(d.text for d in dims)}]" if x.text not in body.text or self.chance(3) else ""
         )
         self.lines.append(f"{indent}let {name}[{written}]{declared} = {body.text}")
-        self.introduce(name, x.dtype, dims, exact=body.exact)
+        self.introduce(name, x.dtype, dims, within=body.within)
         axes = [(index, range(d.size)) for index, d in zip(indices, dims, strict=True)]
 
         def run(env: Env) -> None:
@@ -257,7 +271,7 @@ class Generator(Tensors):
             f"{indent}var {name} = zeros({dtype}[{', '.join(d.text for d in dims)}])",
             f"{indent}{name}[{', '.join([f'{where.text}[{indices[0]}]', *indices[1:]])}] {operator} {body.text}",
         ]
-        self.introduce(name, dtype, dims, exact=body.exact)
+        self.introduce(name, dtype, dims, within=body.within)
         axes = [(i, range(d.size)) for i, d in zip(indices, (where.shape[0], *dims[1:]), strict=True)]
 
         def run(env: Env) -> None:
@@ -265,7 +279,7 @@ class Generator(Tensors):
             for position, inner in each(axes, env):
                 at = (int(where.value(env)[position[0]]), *position[1:])
                 if 0 <= at[0] < dims[0].size:
-                    result[at] = small(np.asarray(function(result[at], body.value(inner))), body.exact)
+                    result[at] = small(np.asarray(function(result[at], body.value(inner))), body.within)
             env[name] = result
 
         return run
@@ -276,7 +290,7 @@ class Generator(Tensors):
         names = self.fresh("v"), self.fresh("v")
         self.lines.append(f"{indent}let {names[0]}, {names[1]} = swapped({x.text}, {y.text})")
         for name, value in zip(names, (y, x), strict=True):
-            self.introduce(name, value.dtype, value.shape, exact=value.exact)
+            self.introduce(name, value.dtype, value.shape, within=value.within)
 
         def run(env: Env) -> None:
             self.assigned(names[1], x)(env)

@@ -22,6 +22,7 @@ DTYPES: dict[str, Any] = {
 }  # fmt: skip
 FLOATS, NUMBERS = ("f32", "f64"), ("f32", "f64", "i32", "i64", "i8")
 LARGEST, FINEST = 2.0**12, 2.0**-8
+ROUNDED = {"f32": 1e-3, "f64": 1e-9}  # how far from NumPy's, absolutely or relatively, what was rounded may be
 
 # How tightly the parts of an expression hold together, loosest first.
 ARM, OR, AND, NOT, COMPARISON, PIPE, CARET, AMPERSAND, SUM, REDUCTION, PRODUCT, UNARY, ATOM = range(13)
@@ -57,8 +58,10 @@ ONE = Dim("1", 1)
 
 @dataclass(frozen=True)
 class Expression:
-    """A text, how tightly it holds together, its type, and its value; `exact` unless it was rounded.
+    """A text, how tightly it holds together, its type, its value, and how far `within` NumPy's it has to be.
 
+    `within` is 0 where nothing was rounded, else that of the coarsest dtype on the way: f64(tanh(x)) of an f32 is no
+    better than f32.
     `plain` has the indices that stand alone in a subscript, from which ranges are inferred.
     """
 
@@ -67,21 +70,26 @@ class Expression:
     dtype: str
     shape: tuple[Dim, ...]
     value: Callable[[Env], Any]
-    exact: bool = True
+    within: float = 0.0
     plain: frozenset[str] = frozenset()
+
+    @property
+    def exact(self) -> bool:
+        """Nothing was rounded on the way."""
+        return self.within == 0.0
 
     def at(self, level: int) -> str:
         """The text where at least this level is wanted."""
         return self.text if self.level >= level else f"({self.text})"
 
 
-def small(value: Any, exact: bool) -> Any:
+def small(value: Any, within: float) -> Any:
     """The value, if it is one that is kept; 8-bit numbers wrap around and are always small."""
     if value.dtype.kind in "fi" and value.dtype != np.int8 and value.size:
         with np.errstate(all="ignore"):
             if not (np.abs(value) <= LARGEST).all():
                 raise TooLarge
-            if exact and value.dtype.kind == "f" and (value % FINEST != 0).any():
+            if within == 0.0 and value.dtype.kind == "f" and (value % FINEST != 0).any():
                 raise TooLarge
     return value
 
@@ -140,7 +148,7 @@ class Terms:
     def binary(self, operator: str, level: int, a: Expression, b: Expression, function: Any, dtype: str) -> Expression:
         shape = broadcast(a.shape, b.shape)
         assert shape is not None
-        exact = a.exact and b.exact
+        within = max(a.within, b.within)
         left = a.at(level + 1) if level == COMPARISON else a.at(level)
         last = level == PRODUCT and b.level == REDUCTION
         text = f"{left} {operator} {b.text if last else b.at(level + 1)}"
@@ -149,25 +157,29 @@ class Terms:
             REDUCTION if last else level,
             dtype,
             shape,
-            lambda env: small(function(a.value(env), b.value(env)), exact),
-            exact,
+            lambda env: small(function(a.value(env), b.value(env)), within),
+            within,
             a.plain | b.plain,
         )
 
-    def call(self, name: str, dtype: str, arguments: list[Expression], function: Any, exact: bool = True) -> Expression:
-        """A function of tensors that broadcast."""
+    def call(
+        self, name: str, dtype: str, arguments: list[Expression], function: Any, rounds: bool = False
+    ) -> Expression:
+        """A function of tensors that broadcast; one of rounded ones rounds."""
         shape: tuple[Dim, ...] | None = ()
         for each_one in arguments:
             shape = None if shape is None else broadcast(shape, each_one.shape)
         assert shape is not None
-        exact = exact and all(a.exact for a in arguments)
+        within = max(a.within for a in arguments)
+        if rounds or within:
+            within = max(within, ROUNDED.get(dtype, 0.0))
         return Expression(
             f"{name}({', '.join(a.text for a in arguments)})",
             ATOM,
             dtype,
             shape,
-            lambda env: small(np.asarray(function(*(a.value(env) for a in arguments))).astype(DTYPES[dtype]), exact),
-            exact,
+            lambda env: small(np.asarray(function(*(a.value(env) for a in arguments))).astype(DTYPES[dtype]), within),
+            within,
             frozenset[str]().union(*(a.plain for a in arguments)),
         )
 
@@ -229,7 +241,13 @@ class Terms:
             operator = self.choose((*LOGIC, *BITS, "not"))
             if operator == "not":
                 return Expression(
-                    f"not {x.at(NOT)}", NOT, "bool", x.shape, lambda env: np.logical_not(x.value(env)), x.exact, x.plain
+                    f"not {x.at(NOT)}",
+                    NOT,
+                    "bool",
+                    x.shape,
+                    lambda env: np.logical_not(x.value(env)),
+                    x.within,
+                    x.plain,
                 )
             level, function = (LOGIC | BITS)[operator]
             return self.binary(operator, level, x, y, function, "bool")
@@ -239,7 +257,7 @@ class Terms:
         """An operator on numbers."""
         if kind == 3:
             return Expression(
-                f"-{x.at(UNARY)}", UNARY, x.dtype, x.shape, lambda env: np.negative(x.value(env)), x.exact, x.plain
+                f"-{x.at(UNARY)}", UNARY, x.dtype, x.shape, lambda env: np.negative(x.value(env)), x.within, x.plain
             )
         if kind == 4 and x.dtype != "i8":
             return self.call("abs", x.dtype, [x], np.abs)
@@ -250,7 +268,7 @@ class Terms:
         if kind == 6 and x.dtype in FLOATS:
             name = self.choose(SMOOTH)
             inside = self.call("abs", x.dtype, [x], np.abs) if name == "log1p" else x
-            return self.call(name, x.dtype, [inside], SMOOTH[name], exact=False)
+            return self.call(name, x.dtype, [inside], SMOOTH[name], rounds=True)
         if kind == 6:
             y = self.partner(x, other)
             operator = self.choose(BITS)

@@ -65,9 +65,9 @@ class Tensors(Terms):
 
         def value(env: Env) -> Any:
             result = REDUCERS[name](x.value(env), axis=axis, keepdims=keep)
-            return small(np.asarray(result).astype(DTYPES[dtype]), x.exact)
+            return small(np.asarray(result).astype(DTYPES[dtype]), x.within)
 
-        return Expression(f"{name}({x.text}, {options})", ATOM, dtype, shape, value, x.exact)
+        return Expression(f"{name}({x.text}, {options})", ATOM, dtype, shape, value, x.within)
 
     def reducers(self, x: Expression) -> tuple[str, str] | None:
         """A reducer for x, and the dtype of its result."""
@@ -105,7 +105,7 @@ class Tensors(Terms):
             x.dtype,
             tuple(shape),
             lambda env: x.value(env)[tuple(taken)],
-            x.exact,
+            x.within,
         )
 
     def transposed(self, x: Expression) -> Expression | None:
@@ -119,7 +119,7 @@ class Tensors(Terms):
             x.dtype,
             shape,
             lambda env: np.transpose(x.value(env), order),
-            x.exact,
+            x.within,
         )
 
     def matmul(self, x: Expression) -> Expression | None:
@@ -131,14 +131,14 @@ class Tensors(Terms):
         if not fitting or x.dtype == "bool":
             return None
         y = self.choose(fitting)
-        exact = x.exact and y.exact
+        within = max(x.within, y.within)
         return Expression(
             f"{x.at(PRODUCT)} @ {y.text}",
             PRODUCT,
             x.dtype,
             (*x.shape[:-1], y.shape[1]),
-            lambda env: small(np.asarray(np.matmul(x.value(env), y.value(env))), exact),
-            exact,
+            lambda env: small(np.asarray(np.matmul(x.value(env), y.value(env))), within),
+            within,
         )
 
     def joined(self, x: Expression) -> Expression | None:
@@ -153,7 +153,7 @@ class Tensors(Terms):
                 x.dtype,
                 x.shape,
                 lambda env: np.flip(x.value(env), axis),
-                x.exact,
+                x.within,
             )
         y = self.elementwise(x, lambda wanted: self.cast(x, wanted))
         if y.dtype != x.dtype or y.shape != x.shape:
@@ -166,7 +166,7 @@ class Tensors(Terms):
             x.dtype,
             shape,
             lambda env: np.concatenate([x.value(env), y.value(env)], axis),
-            x.exact and y.exact,
+            max(x.within, y.within),
         )
 
     def helped(self, x: Expression) -> Expression | None:
@@ -183,7 +183,7 @@ class Tensors(Terms):
                 x.dtype,
                 x.shape[::-1],
                 lambda env: np.roll(x.value(env), -by, 0)[:, ::-1].T,
-                x.exact,
+                x.within,
             )
         if x.shape and x.dtype in NUMBERS:
             return Expression(
@@ -191,8 +191,8 @@ class Tensors(Terms):
                 ATOM,
                 x.dtype,
                 x.shape[:-1],
-                lambda env: small(np.asarray(x.value(env).sum(-1, dtype=DTYPES[x.dtype])), x.exact),
-                x.exact,
+                lambda env: small(np.asarray(x.value(env).sum(-1, dtype=DTYPES[x.dtype])), x.within),
+                x.within,
             )
         return None
 
@@ -211,7 +211,7 @@ class Tensors(Terms):
             x.dtype,
             x.shape,
             lambda env: x.value(env) if condition.value(env) else y.value(env),
-            x.exact and y.exact,
+            max(x.within, y.within),
             condition.plain | x.plain | y.plain,
         )
 
@@ -248,10 +248,11 @@ class Tensors(Terms):
 
     def access(self, x: Expression) -> Expression:
         """`x[i, 2*j - 1 ? 0, (k + 1) % N]`."""
-        subscripts = [self.subscript(d) for d in x.shape]
+        chosen = [self.subscript(d) for d in x.shape]
+        subscripts = [s for s, _ in chosen]
         text = ", ".join(s.text for s in subscripts)
         outside: Expression | None = None
-        if any(not s.exact for s in subscripts):
+        if not all(inside for _, inside in chosen):
             outside = self.literal(x.dtype)
             text += f" ? {outside.text}"
 
@@ -263,35 +264,35 @@ class Tensors(Terms):
             return x.value(env)[clamped]
 
         plain = frozenset[str]().union(*(s.plain for s in subscripts))
-        return Expression(f"{x.text}[{text}]", ATOM, x.dtype, (), value, x.exact, plain)
+        return Expression(f"{x.text}[{text}]", ATOM, x.dtype, (), value, x.within, plain)
 
-    def subscript(self, d: Dim) -> Expression:
-        """A subscript of an axis; not `exact` means that it can be outside."""
+    def subscript(self, d: Dim) -> tuple[Expression, bool]:
+        """A subscript of an axis, and whether it is sure to be inside."""
         fitting = [name for name, extent in self.indices.items() if extent.text == d.text]
         kind = self.pick(0, 7)
         if self.indices and kind == 0:
             name, by = self.choose(self.indices), self.pick(-2, 2)
             factor = self.choose((1, 2, -1))
             written = {1: name, 2: f"2*{name}", -1: f"-{name}"}[factor] + (f" + {by}" if by > 0 else f" - {-by}")
-            return Expression(written, ATOM, "i64", (), lambda env: factor * env[name] + by, exact=False)
+            return Expression(written, ATOM, "i64", (), lambda env: factor * env[name] + by), False
         if self.indices and kind == 1:
             name, by = self.choose(self.indices), self.pick(-2, 2)
             written = f"({name} + {by}) % {d.text}" if by > 0 else f"({name} - {-by}) % {d.text}"
-            return Expression(written, ATOM, "i64", (), lambda env: (env[name] + by) % d.size)
+            return Expression(written, ATOM, "i64", (), lambda env: (env[name] + by) % d.size), True
         if kind == 2 and (numbers := [v for v in self.scope.values() if v.dtype == "i64" and not v.shape]):
             number = self.choose(numbers)
             if number.text.startswith("p"):
-                return number  # from outside: clamped by itself
+                return number, True  # from outside: clamped by itself
             last = d.size - 1
             text = f"clamp(0, {number.text}, {d.text} - 1)"
-            return Expression(text, ATOM, "i64", (), lambda env: min(max(int(number.value(env)), 0), last))
+            return Expression(text, ATOM, "i64", (), lambda env: min(max(int(number.value(env)), 0), last)), True
         if fitting and kind > 2:
             name = self.choose(fitting)
-            return Expression(name, ATOM, "i64", (), lambda env: env[name], plain=frozenset((name,)))
+            return Expression(name, ATOM, "i64", (), lambda env: env[name], plain=frozenset((name,))), True
         if fitting:
             name = self.choose(fitting)
-            return Expression(f"{d.text} - 1 - {name}", ATOM, "i64", (), lambda env: d.size - 1 - env[name])
-        return Expression("0", ATOM, "i64", (), lambda env: 0)
+            return Expression(f"{d.text} - 1 - {name}", ATOM, "i64", (), lambda env: d.size - 1 - env[name]), True
+        return Expression("0", ATOM, "i64", (), lambda env: 0), True
 
     def binders(self, dims: tuple[Dim, ...]) -> list[str]:
         """New indices for the dimensions."""
@@ -329,11 +330,11 @@ class Tensors(Terms):
             if not seen and name in ("max", "min", "argmax", "argmin"):
                 raise TooLarge
             values = np.array([body.value(inner) for inner in seen], DTYPES[body.dtype])
-            return small(np.asarray(REDUCERS[name](values)).astype(DTYPES[dtype]), body.exact)
+            return small(np.asarray(REDUCERS[name](values)).astype(DTYPES[dtype]), body.within)
 
         where = "" if guard is None else f" where {guard.text}"
         text = f"{name}[{self.written(names, dims, body, where)}{where}] {body.at(REDUCTION)}"
-        return Expression(text, REDUCTION, dtype, (), value, body.exact, body.plain - frozenset(names))
+        return Expression(text, REDUCTION, dtype, (), value, body.within, body.plain - frozenset(names))
 
     def comprehension(self, dims: tuple[Dim, ...], dtype: str | None = None) -> tuple[list[str], Expression]:
         """The indices and the body of a definition over these dimensions."""
@@ -348,4 +349,4 @@ class Tensors(Terms):
         names, body = self.comprehension(dims, dtype)
         axes = [(name, range(d.size)) for name, d in zip(names, dims, strict=True)]
         text = f"[{self.written(names, dims, body)}] => {body.text}"
-        return Expression(text, ARM, dtype, dims, lambda env: fill(axes, body, env), body.exact)
+        return Expression(text, ARM, dtype, dims, lambda env: fill(axes, body, env), body.within)
