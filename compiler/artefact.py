@@ -10,25 +10,29 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import struct
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 
 from .diagnostics import LaminaError
-from .signature import Array, Signature
+from .signature import Array, Signature, dtype_named
 from .weights import Section
 
-MAGIC = b"LAMX0003"
+MAGIC = b"LAMX0004"
 PAGE = 4096
 LARGE_PAGE = 2 << 20
 _WHERE = struct.Struct("<8sQQ")  # magic, offset and length of the header
+
+ArrayPlace: TypeAlias = tuple[str, tuple[int, ...], int]
+"""Dtype, shape and offset in bytes of an array among the constants."""
 
 
 @dataclass
@@ -38,7 +42,8 @@ class Artefact:
     `image` is the code of `objects` linked, with a runtime whose digest is `runtime`; empty where there is none.
     `constants` are the bytes that the code addresses: a flat uint8 array (often a memory map), or weights yet to be
     laid out; `arena_bytes` the scratch that each call needs; `manifest` facts for people: target, compiler version,
-    kernels with their origins.
+    kernels with their origins. An open artefact has `arrays`, its constants by name, and as its only object the text of
+    the program that names them: shapes that come with the inputs are compiled for where it is loaded.
     """
 
     target: str
@@ -53,6 +58,18 @@ class Artefact:
     image: bytes = b""
     runtime: str = ""
     manifest: dict[str, Any] = field(default_factory=dict[str, Any])
+    arrays: Mapping[str, ArrayPlace] | None = None
+
+    def mapped_arrays(self) -> dict[str, Array]:
+        """The constants of a loaded open artefact by name, as memory maps of its file."""
+        found: dict[str, Array] = {}
+        for key, (dtype, shape, offset) in (self.arrays or {}).items():
+            file = self.constants.filename if isinstance(self.constants, np.memmap) else None
+            if file is not None and 0 not in shape:
+                found[key] = np.memmap(file, dtype_named(dtype), "r", PAGE + offset, shape)
+            else:
+                found[key] = np.zeros(shape, dtype_named(dtype))
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the artefact; the file appears whole or not at all. Raises LaminaError when it cannot be written."""
@@ -74,6 +91,7 @@ class Artefact:
             "runtime": self.runtime,
             "sizes": [self.constants.nbytes, *map(len, self.objects), len(self.image)],
             "digest": _digest([*self.objects, self.image]),
+            "arrays": self.arrays,
         }
         text = json.dumps(header).encode()
         offset = PAGE + self.constants.nbytes
@@ -115,6 +133,7 @@ class Artefact:
                     offset += code_bytes
             if _digest(code) != header["digest"]:
                 raise LaminaError("damaged artefact: the code is not what was written", where=name)
+            arrays = None if header["arrays"] is None else dict(_places(header["arrays"], nbytes))
             constants: Array = np.memmap(path, np.uint8, "r", PAGE, (nbytes,)) if nbytes else np.zeros(0, np.uint8)
             return Artefact(
                 target=header["target"],
@@ -129,11 +148,21 @@ class Artefact:
                 image=code[-1],
                 runtime=header["runtime"],
                 manifest=header["manifest"],
+                arrays=arrays,
             )
         except OSError as error:
             raise LaminaError(f"cannot read: {error.strerror}", where=name) from error
-        except (ValueError, KeyError, IndexError, struct.error) as error:
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, struct.error) as error:
             raise LaminaError(f"damaged artefact: {error}", where=name) from error
+
+
+def _places(told: Mapping[str, Any], nbytes: int) -> Iterator[tuple[str, ArrayPlace]]:
+    """The places of arrays in a file. Raises ValueError for one that reaches beyond the `nbytes` of constants."""
+    for key, (dtype, shape, offset) in told.items():
+        size = dtype_named(dtype).itemsize * math.prod(shape)
+        if offset < 0 or min(shape, default=1) < 0 or offset + size > nbytes:
+            raise ValueError(f"array '{key}' lies outside the file")
+        yield key, (dtype, tuple(shape), offset)
 
 
 def make_room(file: BinaryIO, nbytes: int) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..backends import Executable, Options, recall
+from ..backends import Source as File
 from ..backends import target as find_target
 from ..compiler.artefact import Artefact
 from ..compiler.diagnostics import LaminaError, ValuesNeeded
@@ -32,17 +33,22 @@ class Model:
     """A compiled model. Call it with NumPy arrays, or anything with `__dlpack__`, by position or by name.
 
     A model with symbolic dimensions, or with inputs whose values decide shapes (axes, sizes, a count), is compiled for
-    each concrete shape and value on first use; the last `CACHED_SHAPES` are kept.
+    each concrete shape and value on first use; the last `CACHED_SHAPES` are kept. `open_artefact` makes what is saved
+    of such a model.
     """
 
     CACHED_SHAPES = 16
     LARGEST_VALUE = 4096  # elements of an input that a model is compiled for the value of
 
     def __init__(
-        self, signature: Signature, compile_for: Callable[[Mapping[str, int], Mapping[int, Array]], Executable]
+        self,
+        signature: Signature,
+        compile_for: Callable[[Mapping[str, int], Mapping[int, Array]], Executable],
+        open_artefact: Callable[[], Artefact] | None = None,
     ):
         self.signature = signature
         self._compile_for = compile_for
+        self._open_artefact = open_artefact
         self._executables: dict[Any, tuple[Executable, list[int]]] = {}  # with the inputs it takes
         self._by_value: set[int] = set()  # inputs that are compiled in
         self._needed: ValuesNeeded | None = None
@@ -95,12 +101,17 @@ class Model:
 
     @property
     def artefact(self) -> Artefact:
-        """The compiled code and constants. Raises LaminaError for symbolic shapes and targets without code."""
-        if self.signature.symbols:
+        """The compiled code and constants; of a model that is compiled when inputs come, the program with its weights.
+
+        Raises LaminaError for targets without code, and for symbolic shapes of a program that another framework holds.
+        """
+        if self.signature.symbols or self._needed is not None:
+            if self._open_artefact is not None:
+                return self._open_artefact()
             symbols = ", ".join(self.signature.symbols)
-            raise LaminaError(f"the model has symbolic dimensions ({symbols})", hint="fix them with shapes={...}")
-        if self._needed is not None:
-            raise self._needed
+            raise self._needed or LaminaError(
+                f"the model has symbolic dimensions ({symbols})", hint="fix them with shapes={...}"
+            )
         artefact = self._executable({}, [])[0].artefact
         if artefact is None:
             raise LaminaError("this target produces no code to save")
@@ -134,30 +145,69 @@ def compile(
     source = source_of(model, shapes or {})
     if source is not None and (known := recall(target, source, settings)) and known.artefact:
         return Model(known.artefact.signature.told, lambda *_: known)
-    from .sources import holds_only_tensors, read_program, whole, with_shapes, with_values
+    from .sources import holds_only_tensors, read_program, with_shapes
 
-    chosen = find_target(target)
     read = read_program(model)
     if not holds_only_tensors(read):
         from .host_graph import HostModel, read_whole  # few models need it
 
         return HostModel(read_whole(model), lambda piece: compile(piece, target, options=settings))
-    program = with_shapes(read, shapes or {})
-    if not program.signature.symbols:
-        settings = replace(settings, source=source)
-
-    def compile_for(bindings: Mapping[str, int], values: Mapping[int, Array]) -> Executable:
-        concrete = whole(with_shapes(program, bindings))
-        if values:
-            return chosen.compile(with_values(concrete, values), replace(settings, source=None))
-        return chosen.compile(concrete, settings)
-
-    return Model(program.signature.told, compile_for)
+    return _specialised(with_shapes(read, shapes or {}), target, settings, source)
 
 
-def load(path: str | os.PathLike[str], *, threads: int | None = None) -> Model:
-    """Loads a saved artefact. Raises LaminaError for a damaged file or one made for another machine."""
+def _specialised(program: Program | Unsized, target: str, options: Options, source: File | None) -> Model:
+    """A model that is compiled for each choice of sizes and values on first use."""
+    from ..compiler.program import Program
+
+    specialise = _Specialise(program, target, options, source)
+    can_save = isinstance(program, Program)
+    return Model(program.signature.told, specialise, specialise.open_artefact if can_save else None)
+
+
+@dataclass(frozen=True)
+class _Specialise:
+    """Compiles a program for sizes of its symbolic dimensions, and values of some inputs."""
+
+    program: Program | Unsized
+    target: str
+    options: Options
+    source: File | None
+
+    def __call__(self, bindings: Mapping[str, int], values: Mapping[int, Array]) -> Executable:
+        """Machine code that was kept from before, or made now."""
+        from .sources import whole, with_shapes, with_values
+
+        options = self.options
+        if self.source is not None and not values:
+            source = replace(self.source, shapes={**self.source.shapes, **bindings})
+            options = replace(options, source=source)
+            if bindings and (known := recall(self.target, source, options)):
+                return known
+        concrete = whole(with_shapes(self.program, bindings))
+        return find_target(self.target).compile(with_values(concrete, values) if values else concrete, options)
+
+    def open_artefact(self) -> Artefact:
+        """The program with its weights, to be compiled where it is loaded."""
+        from .open_artefact import open_artefact
+        from .sources import whole
+
+        return open_artefact(whole(self.program), self.target, self.options)
+
+
+def load(path: str | os.PathLike[str], *, shapes: Mapping[str, int] | None = None, threads: int | None = None) -> Model:
+    """Loads a saved artefact; `shapes` fixes symbolic dimensions that it has.
+
+    Raises LaminaError for a damaged file or one made for another machine.
+    """
     artefact = Artefact.load(path)
+    if artefact.arrays is not None:
+        from .open_artefact import options_of, program_of
+        from .sources import with_shapes
+
+        program = with_shapes(program_of(artefact, os.fspath(path)), shapes or {})
+        return _specialised(program, artefact.target, options_of(artefact, threads), File(Path(path), shapes or {}))
+    if shapes:
+        raise LaminaError("the artefact has no symbolic dimensions", where=os.fspath(path))
     executable = find_target(artefact.target).load(artefact, threads)
     return Model(artefact.signature.told, lambda *_: executable)
 

@@ -69,7 +69,7 @@ def main(args: argparse.Namespace) -> int:
     program: Any = None  # Program, Template, or None for an artefact
     start = time.perf_counter()
     if api.is_artefact(args.model):
-        model = api.load(args.model, threads=args.threads)
+        model = api.load(args.model, shapes=parse_shapes(args.shape), threads=args.threads)
     else:
         program = with_shapes(read_program(args.model), parse_shapes(args.shape))
         if isinstance(program, Program):

@@ -1,10 +1,15 @@
 """The Python interface: symbolic shapes, saving and loading, ONNX's backend interface."""
 
+import json
+import struct
+
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper
 
 import lamina
+from lamina.backends.cpu.target import CpuTarget
 from lamina.compiler.diagnostics import LaminaError
 
 
@@ -24,13 +29,62 @@ def softmax(x):
     return e / e.sum(1, keepdims=True)
 
 
+def product(weights):
+    m = model()
+    m.graph.node[0].op_type, m.graph.node[0].input[:] = "MatMul", ["x", "w"]
+    m.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
+    m.graph.output[0].type.tensor_type.shape.dim[1].dim_value = weights.shape[1]
+    return m
+
+
 def test_each_shape_is_compiled_on_first_use():
     compiled = lamina.compile(model())
     assert compiled.signature.symbols == ("N",)
     for n in (1, 3, 1, 0):
         x = np.random.default_rng(n).standard_normal((n, 5)).astype(np.float32)
         np.testing.assert_allclose(compiled(x)[0], softmax(x), rtol=1e-5)
-    with pytest.raises(lamina.LaminaError, match="symbolic dimensions"):
+
+
+def test_a_saved_model_is_compiled_for_each_shape_where_it_is_loaded(tmp_path, monkeypatch):
+    weights = np.random.default_rng(0).standard_normal((5, 600)).astype(np.float32)
+    compiled = lamina.compile(product(weights), precision="bf16")
+    compiled.save(tmp_path / "m.lamx")
+    assert str(lamina.load(tmp_path / "m.lamx", shapes={"N": 2}).signature).startswith("(x: float32[2, 5])")
+    for _ in range(2):
+        loaded = lamina.load(tmp_path / "m.lamx")
+        for n in (2, 7):
+            x = np.random.default_rng(n).standard_normal((n, 5)).astype(np.float32)
+            np.testing.assert_allclose(loaded(x)[0], x @ weights, rtol=2e-2, atol=5e-2)
+            assert np.array_equal(loaded(x)[0], compiled(x)[0])
+        monkeypatch.setattr(CpuTarget, "compile", None)  # what was compiled before is known
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ({"arrays": {"w": ["float32", [5, 600], 4096]}}, "array 'w' lies outside the file"),
+        ({"arrays": {"w": ["float32", [-5, -3], 0]}}, "array 'w' lies outside the file"),
+        ({"arrays": {"w": ["float33", [5, 3], 0]}}, "float33"),
+        ({"arrays": {}}, "weight 'w' is not there"),
+        ({"arrays": [1]}, "damaged artefact"),
+        ({"target": "toaster"}, "unknown target 'toaster'"),
+        ({"manifest": {}}, "damaged artefact"),
+    ],
+)
+def test_a_damaged_open_artefact_is_told(tmp_path, damage, told):
+    path = tmp_path / "m.lamx"
+    lamina.compile(product(np.ones((5, 600), np.float32))).save(path)
+    data = path.read_bytes()
+    magic, where, length = struct.unpack_from("<8sQQ", data)
+    header = json.dumps(json.loads(data[where : where + length]) | damage).encode()
+    path.write_bytes(struct.pack("<8sQQ", magic, where, len(header)) + data[24:where] + header)
+    with pytest.raises(LaminaError, match=told):
+        lamina.load(path)(np.ones((2, 5), np.float32))
+
+
+def test_a_program_of_functions_is_saved_with_its_sizes_only():
+    compiled = lamina.compile("fn f[N](x: f32[N]) = x + 1\n")
+    with pytest.raises(LaminaError, match="symbolic dimensions"):
         compiled.save("never.lamx")
 
 
@@ -50,8 +104,6 @@ def test_onnx_backend():
 
 
 def test_a_file_compiled_before_is_not_read_again(tmp_path, monkeypatch):
-    import onnx
-
     path = tmp_path / "m.onnx"
     fixed = model()
     fixed.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 2
@@ -118,7 +170,10 @@ def test_inputs_that_decide_shapes_are_compiled_in_for_each_value(target):
         compiled(x, np.array([5, 5], np.int64), np.array([0], np.int64))
 
 
-def test_a_model_compiled_for_values_is_not_saved():
-    compiled = lamina.compile(reshaping(), "interpret", shapes={"N": 2})
-    with pytest.raises(LaminaError, match="shape of Reshape must be known at compile time"):
-        compiled.save("never.lamx")
+def test_a_model_compiled_for_values_is_saved_without(tmp_path):
+    lamina.compile(reshaping(), "interpret", shapes={"N": 2}).save(tmp_path / "m.lamx")
+    loaded = lamina.load(tmp_path / "m.lamx")
+    x = np.arange(12, dtype=np.float32).reshape(2, 6)
+    for axis in (0, 1):
+        [y] = loaded(x, np.array([3, 4], np.int64), np.array([axis], np.int64))
+        assert np.array_equal(y, x.reshape(3, 4).sum(axis, keepdims=True))

@@ -109,6 +109,9 @@ def test_textual_ir(fails, tmp_path):
     assert "m.mlir:1:" in fails(path)
     path.write_text("func.func @main(%x: tensor<2xf32>) -> tensor<3xf32> {\n  func.return %x : tensor<2xf32>\n}\n")
     assert "m.mlir" in fails(path)
+    constant = "%w = stablehlo.constant dense_resource<w> : tensor<2xf32>"
+    path.write_text(f"func.func @main() -> tensor<2xf32> {{\n  {constant}\n  func.return %w : tensor<2xf32>\n}}\n")
+    assert "weight 'w' is not there" in fails(path)
 
 
 def test_inputs(fails, tmp_path):
