@@ -192,12 +192,18 @@ ATTRIBUTE_KINDS: dict[str, Callable[[Attribute], bool]] = {
 }
 
 
+# what ONNX Runtime's optimiser writes as if ONNX had it
+_STRAYS = {"SimplifiedLayerNormalization": "com.microsoft"}
+
+
 def op_name(domain: str, operator: str) -> str:
     """The name at this level.
 
     >>> op_name("", "Conv"), op_name("ai.onnx.ml", "Scaler")
     ('onnx.Conv', 'onnx.ai.onnx.ml.Scaler')
     """
+    if operator in _STRAYS and domain in ("", DEFAULT_DOMAIN):
+        domain = _STRAYS[operator]
     return f"onnx.{operator}" if domain in ("", DEFAULT_DOMAIN) else f"onnx.{domain}.{operator}"
 
 

@@ -7,13 +7,11 @@ fails is listed with the reason; `-o FILE` writes the table as Markdown. Needs t
 from __future__ import annotations
 
 import argparse
-import io
 import logging
 import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +23,8 @@ from ...compiler.signature import Array
 from .. import api
 from ..compare import compare
 from ..pytorch.tensors import array_of, torch_module
+from .export import exported
 from .table import ARCHITECTURES
-
-OPSET = 20
 
 
 @dataclass(frozen=True)
@@ -43,22 +40,13 @@ class Outcome:
 
 def by_onnx(module: Any, inputs: Sequence[Any], target: str) -> list[Array]:
     """The outputs by way of an ONNX file."""
-    import onnx
-
-    torch = torch_module()
-    module.inner.set_attn_implementation("eager")  # PyTorch's exporter refuses attention with a bias otherwise
-    buffer = io.BytesIO()
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        exported = torch.onnx.export(module, tuple(inputs), dynamo=True, opset_version=OPSET, verbose=False)
-        exported.save(buffer)
-    model = api.compile(onnx.load_from_string(buffer.getvalue()), target)
-    return model(*map(array_of, inputs))
+    return api.compile(exported(module, inputs), target)(*map(array_of, inputs))
 
 
 def by_export(module: Any, inputs: Sequence[Any], target: str) -> list[Array]:
     """The outputs by way of `torch.export`."""
-    exported = torch_module().export.export(module, tuple(inputs))
-    return api.compile(exported, target)(*map(array_of, inputs))
+    program = torch_module().export.export(module, tuple(inputs))
+    return api.compile(program, target)(*map(array_of, inputs))
 
 
 def by_compile(module: Any, inputs: Sequence[Any], target: str) -> list[Array]:

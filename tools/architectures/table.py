@@ -9,9 +9,26 @@ from typing import Any
 from ..pytorch.tensors import torch_module
 
 SEED = 20
-WORDS, LENGTH, BATCH = 99, 9, 2
+WORDS = 99
 
-Inputs = Callable[[Any], dict[str, Any]]
+Inputs = Callable[[Any, "Size"], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large the inputs are, and what the configurations of the table become: `options(name, given)`."""
+
+    words: int = WORDS
+    length: int = 9
+    decoded: int = 5
+    batch: int = 2
+    image: Callable[[int], int] = lambda given: given
+    samples: int = 800
+    features: tuple[int, int] = (8, 40)
+    options: Callable[[str, Mapping[str, Any]], Mapping[str, Any]] = lambda name, given: given
+
+
+TEST = Size()
 
 
 @dataclass(frozen=True)
@@ -28,19 +45,19 @@ class Architecture:
     output: str = "last_hidden_state"
     call: Mapping[str, Any] = field(default_factory=dict[str, Any])  # further arguments, no tensors
 
-    def build(self) -> tuple[Any, dict[str, Any]]:
+    def build(self, size: Size = TEST) -> tuple[Any, dict[str, Any]]:
         """The module, in evaluation mode, and its inputs by name; the same at every call."""
         torch = torch_module()
         transformers = __import__("transformers")
         torch.manual_seed(SEED)
-        config = getattr(transformers, self.config)(**self.options)
+        config = getattr(transformers, self.config)(**size.options(self.config, self.options))
         model = getattr(transformers, self.model)(config).eval()
         for name, buffer in model.named_buffers():  # statistics as after training, so that they count
             if name.endswith("running_mean"):
                 buffer.copy_(torch.randn_like(buffer) * 0.1)
             elif name.endswith("running_var"):
                 buffer.copy_(torch.rand_like(buffer) + 0.5)
-        inputs = self.inputs(torch)
+        inputs = self.inputs(torch, size)
         return _wrapped(model, list(inputs), self.output.split(","), dict(self.call)), inputs
 
 
@@ -60,37 +77,37 @@ def _wrapped(model: Any, names: list[str], outputs: list[str], extra: dict[str, 
     return Wrapped().eval()
 
 
-def _tokens(torch: Any) -> dict[str, Any]:
-    mask = torch.ones(BATCH, LENGTH, dtype=torch.int64)
-    mask[1, -3:] = 0
-    return {"input_ids": torch.randint(3, WORDS, (BATCH, LENGTH)), "attention_mask": mask}
+def _tokens(torch: Any, size: Size) -> dict[str, Any]:
+    found = _causal(torch, size)
+    found["attention_mask"][-1, -3:] = 0
+    return found
 
 
-def _causal(torch: Any) -> dict[str, Any]:
-    return {
-        "input_ids": torch.randint(3, WORDS, (BATCH, LENGTH)),
-        "attention_mask": torch.ones(BATCH, LENGTH, dtype=torch.int64),
-    }
+def _causal(torch: Any, size: Size) -> dict[str, Any]:
+    shape = (size.batch, size.length)
+    return {"input_ids": torch.randint(3, size.words, shape), "attention_mask": torch.ones(shape, dtype=torch.int64)}
 
 
-def _pair(torch: Any) -> dict[str, Any]:
-    return _tokens(torch) | {"decoder_input_ids": torch.randint(3, WORDS, (BATCH, 5))}
+def _pair(torch: Any, size: Size) -> dict[str, Any]:
+    decoded = torch.randint(3, size.words, (size.batch, size.decoded))
+    return _tokens(torch, size) | {"decoder_input_ids": decoded}
 
 
-def _image(size: int) -> Inputs:
-    return lambda torch: {"pixel_values": torch.randn(BATCH, 3, size, size)}
+def _image(pixels: int) -> Inputs:
+    return lambda torch, size: {"pixel_values": torch.randn(size.batch, 3, *[size.image(pixels)] * 2)}
 
 
-def _image_and_text(torch: Any) -> dict[str, Any]:
-    return {**_tokens(torch), **_image(30)(torch)}
+def _image_and_text(torch: Any, size: Size) -> dict[str, Any]:
+    return {**_tokens(torch, size), **_image(30)(torch, size)}
 
 
-def _features(torch: Any) -> dict[str, Any]:
-    return {"input_features": torch.randn(1, 8, 40), "decoder_input_ids": torch.randint(3, WORDS, (1, 5))}
+def _features(torch: Any, size: Size) -> dict[str, Any]:
+    features = torch.randn(1, *size.features)
+    return {"input_features": features, "decoder_input_ids": torch.randint(3, size.words, (1, size.decoded))}
 
 
-def _sound(torch: Any) -> dict[str, Any]:
-    return {"input_values": torch.randn(BATCH, 800)}
+def _sound(torch: Any, size: Size) -> dict[str, Any]:
+    return {"input_values": torch.randn(size.batch, size.samples)}
 
 
 ENCODER = {
@@ -196,7 +213,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         "MambaForCausalLM",
         "MambaConfig",
         {"vocab_size": WORDS, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 4, "use_cache": False},
-        lambda torch: {"input_ids": _causal(torch)["input_ids"]},
+        lambda torch, size: {"input_ids": _causal(torch, size)["input_ids"]},
         LOGITS,
     ),
     # from text to text, from sound

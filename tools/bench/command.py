@@ -8,6 +8,7 @@ import importlib
 # group -> module (with `add_arguments(parser)` and `main(args) -> int`), and its line in the help
 GROUPS = {
     "models": (".models", "whole models against the peers, each system in its own process"),
+    "architectures": (".architectures", "architectures of transformers, exported by PyTorch (needs the extra `torch`)"),
     "memory": (".memory", "elementwise chains, softmax, norms, reductions, transposes, gather, concat"),
     "attention": (".attention", "attention alone and in a layer: plain, causal, padded, one token over a cache"),
     "kernels": (".kernels", "where the time of one model goes, kernel by kernel"),

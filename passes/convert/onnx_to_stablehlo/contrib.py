@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.dialects.builtin import f32
+from xdsl.ir import SSAValue
 
 from ....dialects import stablehlo as hlo
 from .activation import gelu, sigmoid
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .contraction import gemm, matmul
+from .convolution import conv
+from .generator import trilu
 from .normalization import layer_normalization, rms_normalization
-from .pooling import global_average_pool
+from .pooling import global_average_pool, max_pool
 from .quantization import dequantize_linear, quantize_linear
 from .table import lowers
 
@@ -38,7 +43,7 @@ def quick_gelu(b: GraphBuilder, x: Value, *, alpha: float = 1.702) -> Value:
     return b.multiply(x, sigmoid(b, b.multiply(x, alpha)))
 
 
-@lowers("FusedMatMul", domain=MICROSOFT)
+@lowers("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)
 def fused_matmul(
     b: GraphBuilder,
     x: Value,
@@ -50,10 +55,16 @@ def fused_matmul(
     transBatchA: int = 0,
     transBatchB: int = 0,
 ) -> Value:
-    if transBatchA or transBatchB:
-        raise b.fail("transBatchA and transBatchB are not supported")
+    x = _batch_back(b, x) if transBatchA else x
+    y = _batch_back(b, y) if transBatchB else y
     product = matmul(b, _turned(b, x) if transA else x, _turned(b, y) if transB else y)
     return product if alpha == 1.0 else b.multiply(product, alpha)
+
+
+def _batch_back(b: GraphBuilder, x: Value) -> Value:
+    """The first dimension just before the last one."""
+    rank = rank_of(x)
+    return x if rank < 3 else b.transpose(x, [*range(1, rank - 1), 0, rank - 1])
 
 
 def _turned(b: GraphBuilder, x: Value) -> Value:
@@ -175,14 +186,93 @@ def fused_gemm(
     activation_params: Sequence[float] = (),
 ) -> Value:
     result = gemm(b, a, w, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
-    match activation:
+    return activated(b, result, activation, activation_params)
+
+
+def activated(b: GraphBuilder, x: Value, name: str, parameters: Sequence[float]) -> Value:
+    """`x` through the activation that ONNX Runtime calls `name`; "" is none."""
+
+    def parameter(index: int, default: float) -> float:
+        return parameters[index] if index < len(parameters) else default
+
+    match name:
         case "":
-            return result
+            return x
         case "Relu":
-            return b.maximum(result, 0.0)
+            return b.maximum(x, 0.0)
         case "Sigmoid":
-            return sigmoid(b, result)
+            return sigmoid(b, x)
         case "Tanh":
-            return b(hlo.TanhOp(result))
+            return b(hlo.TanhOp(x))
+        case "LeakyRelu":
+            return b.select(b.compare(x, 0.0, "GE"), x, b.multiply(x, parameter(0, 0.01)))
+        case "Clip":
+            return b.minimum(b.maximum(x, parameter(0, -math.inf)), parameter(1, math.inf))
+        case "HardSigmoid":
+            line = b.add(b.multiply(x, parameter(0, 0.2)), parameter(1, 0.5))
+            return b.minimum(b.maximum(line, 0.0), 1.0)
         case _:
-            raise b.fail(f"the activation '{activation}' is not supported")
+            raise b.fail(f"the activation '{name}' is not supported")
+
+
+@lowers("FusedConv", domain=MICROSOFT)
+def fused_conv(
+    b: GraphBuilder,
+    x: Value,
+    w: Value,
+    bias: Value | None = None,
+    added: Value | None = None,
+    *,
+    activation: str = "",
+    activation_params: Sequence[float] = (),
+    **attributes: Any,
+) -> Value:
+    """A convolution, to which a tensor may be added before its activation."""
+    result = conv(b, x, w, bias, **attributes)
+    return activated(b, result if added is None else b.add(result, added), activation, activation_params)
+
+
+@lowers("NhwcConv", "NhwcFusedConv", domain=MICROSOFT)
+def nhwc_conv(
+    b: GraphBuilder,
+    x: Value,
+    w: Value,
+    bias: Value | None = None,
+    added: Value | None = None,
+    *,
+    activation: str = "",
+    activation_params: Sequence[float] = (),
+    **attributes: Any,
+) -> Value:
+    """FusedConv with channels last, of images and of weights."""
+    last = rank_of(x) - 1
+    before, after = [0, last, *range(1, last)], [0, *range(2, last + 1), 1]
+    result = conv(b, b.transpose(x, before), b.transpose(w, before), bias, **attributes)
+    result = b.transpose(result, after)
+    return activated(b, result if added is None else b.add(result, added), activation, activation_params)
+
+
+@lowers("NhwcMaxPool", domain=MICROSOFT)
+def nhwc_max_pool(b: GraphBuilder, x: Value, *, kernel_shape: Sequence[int], **attributes: Any) -> Value:
+    last = rank_of(x) - 1
+    pooled = max_pool(b, b.transpose(x, [0, last, *range(1, last)]), kernel_shape=kernel_shape, **attributes)
+    assert isinstance(pooled, SSAValue)  # the places are an output of ONNX's MaxPool only
+    return b.transpose(pooled, [0, *range(2, last + 1), 1])
+
+
+@lowers("Trilu", domain=MICROSOFT)
+def triangle(b: GraphBuilder, x: Value, k: Value | None = None, *, upper: int = 1) -> Value:
+    return trilu(b, x, k, upper=upper)
+
+
+@lowers("ExpandDims", domain=MICROSOFT)
+def expand_dims(b: GraphBuilder, x: Value, axis: Value) -> Value:
+    return b.expand_dims(x, [b.axis(b.number(axis, "the axis of ExpandDims"), rank_of(x) + 1)])
+
+
+@lowers("CDist", domain=MICROSOFT)
+def cdist(b: GraphBuilder, x: Value, y: Value, *, metric: str = "sqeuclidean") -> Value:
+    """The distance of each row of `x` from each of `y`."""
+    apart = b.subtract(b.expand_dims(x, [1]), b.expand_dims(y, [0]))
+    square = b.reduce("add", b.multiply(apart, apart), [2])
+    return b.sqrt(square) if metric == "euclidean" else square

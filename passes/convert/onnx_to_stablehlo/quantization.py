@@ -16,7 +16,7 @@ from .elementwise import cast
 from .table import lowers
 
 
-def _spread(b: GraphBuilder, parameter: Value, x: Value, axis: int, block_size: int) -> Value:
+def spread(b: GraphBuilder, parameter: Value, x: Value, axis: int, block_size: int) -> Value:
     """A scale or zero point in a shape that broadcasts to `x`: one number, one per slice of `axis`, or per block."""
     if rank_of(parameter) == 0 or (rank_of(parameter) == 1 and shape_of(parameter)[0] == 1):
         return b.reshape(parameter, [])
@@ -49,10 +49,10 @@ def dequantize_linear(
     if isinstance(element_of(x), IntegerType):
         number = b.convert(x, i32)
         if zero_point is not None:
-            number = b.subtract(number, _spread(b, b.convert(zero_point, i32), x, axis, block_size))
+            number = b.subtract(number, spread(b, b.convert(zero_point, i32), x, axis, block_size))
     else:
         number = x  # float8 has no zero point but 0
-    factor = _spread(b, b.convert(scale, wide), x, axis, block_size)
+    factor = spread(b, b.convert(scale, wide), x, axis, block_size)
     return b.convert(b.multiply(b.convert(number, wide), factor), target)
 
 
@@ -76,12 +76,12 @@ def quantize_linear(
         target = element_type(output_dtype)
     assert target is not None
     wide = (element_type(precision) if precision else None) or f32
-    value = b.divide(b.convert(x, wide), _spread(b, b.convert(scale, wide), x, axis, block_size))
+    value = b.divide(b.convert(x, wide), spread(b, b.convert(scale, wide), x, axis, block_size))
     if not isinstance(target, IntegerType):
         return cast(b, value, to=element_code(target), saturate=saturate)
     value = b(hlo.RoundNearestEvenOp(value))
     if zero_point is not None:
-        value = b.add(value, _spread(b, b.convert(zero_point, wide), x, axis, block_size))
+        value = b.add(value, spread(b, b.convert(zero_point, wide), x, axis, block_size))
     low, high = float(extreme(target, largest=False)), float(extreme(target, largest=True))
     return b.convert(b.minimum(b.maximum(value, low), high), target)
 
@@ -98,10 +98,10 @@ def qlinear_matmul(
     scale: Value,
     zero: Value,
 ) -> Value:
-    left = b.subtract(b.convert(x, i32), _spread(b, b.convert(x_zero, i32), x, -2, 0))
-    right = b.subtract(b.convert(y, i32), _spread(b, b.convert(y_zero, i32), y, -1, 0))
+    left = b.subtract(b.convert(x, i32), spread(b, b.convert(x_zero, i32), x, -2, 0))
+    right = b.subtract(b.convert(y, i32), spread(b, b.convert(y_zero, i32), y, -1, 0))
     product = b.convert(matmul(b, left, right), f32)
-    factor = b.multiply(_spread(b, b.convert(x_scale, f32), x, -2, 0), _spread(b, b.convert(y_scale, f32), y, -1, 0))
+    factor = b.multiply(spread(b, b.convert(x_scale, f32), x, -2, 0), spread(b, b.convert(y_scale, f32), y, -1, 0))
     value = quantize_linear(b, b.multiply(product, factor), b.convert(scale, f32), zero, axis=-1)
     return value
 
@@ -126,8 +126,8 @@ def qlinear_conv(
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
 ) -> Value:
-    data = b.subtract(b.convert(x, i32), _spread(b, b.convert(x_zero, i32), x, 1, 0))
-    weights = b.subtract(b.convert(w, i32), _spread(b, b.convert(w_zero, i32), w, 0, 0))
+    data = b.subtract(b.convert(x, i32), spread(b, b.convert(x_zero, i32), x, 1, 0))
+    weights = b.subtract(b.convert(w, i32), spread(b, b.convert(w_zero, i32), w, 0, 0))
     total = conv(
         b,
         data,
@@ -140,5 +140,5 @@ def qlinear_conv(
         pads=pads,
         strides=strides,
     )
-    factor = b.multiply(b.reshape(x_scale, []), _spread(b, w_scale, total, 1, 0))
+    factor = b.multiply(b.reshape(x_scale, []), spread(b, w_scale, total, 1, 0))
     return quantize_linear(b, b.multiply(b.convert(total, f32), factor), scale, zero)

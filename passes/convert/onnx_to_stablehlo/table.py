@@ -53,6 +53,10 @@ CHAPTERS = (
     "ml",
     "quantization",
     "contrib",
+    "contrib_attention",
+    "contrib_embedding",
+    "contrib_grouped",
+    "contrib_quantized",
 )
 
 

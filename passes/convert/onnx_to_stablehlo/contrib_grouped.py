@@ -1,0 +1,208 @@
+"""GroupQueryAttention and RotaryEmbedding of com.microsoft: the attention of large language models, over a cache."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.dialects.builtin import i32, i64
+
+from ....dialects import stablehlo as hlo
+from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
+from .contraction import matmul
+from .contrib import MICROSOFT
+from .contrib_attention import by_heads, joined, scores
+from .indexing import gather
+from .normalization import softmax
+from .table import lowers
+
+
+@lowers("GroupQueryAttention", domain=MICROSOFT)
+def group_query_attention(
+    b: GraphBuilder,
+    query: Value,
+    key: Value | None,
+    value: Value | None,
+    past_key: Value | None,
+    past_value: Value | None,
+    seqlens_k: Value,
+    total_sequence_length: Value,
+    cos_cache: Value | None = None,
+    sin_cache: Value | None = None,
+    position_ids: Value | None = None,
+    attention_bias: Value | None = None,
+    head_sink: Value | None = None,
+    *,
+    num_heads: int,
+    kv_num_heads: int,
+    causal: int = 1,
+    do_rotary: int = 0,
+    k_quant_type: str = "NONE",
+    kv_cache_bit_width: int = 0,
+    local_window_size: int = -1,
+    qk_norm_epsilon: float = 1e-6,
+    qk_output: int = 0,
+    rotary_interleaved: int = 0,
+    scale: float | None = None,
+    sliding_window_cache: int = 0,
+    smooth_softmax: int = 0,
+    softcap: float = 0.0,
+    v_quant_type: str = "NONE",
+) -> list[Value]:
+    """Attention over a cache whose rows up to `seqlens_k` count; heads of keys are shared by several of queries.
+
+    The length of the caches must be known, so a model is compiled for each `total_sequence_length`.
+    """
+    if {k_quant_type, v_quant_type} != {"NONE"} or sliding_window_cache or qk_output or not causal:
+        raise b.fail("quantised and sliding caches, qk_output and causal=0 are not supported")
+    if min(num_heads, kv_num_heads) <= 0 or num_heads % kv_num_heads:
+        raise b.fail(f"{num_heads} heads of queries do not divide into {kv_num_heads} of keys")
+    if key is None or value is None:
+        heads = _packed(b, query, num_heads, kv_num_heads)
+    else:
+        heads = [by_heads(b, query, num_heads), by_heads(b, key, kv_num_heads), by_heads(b, value, kv_num_heads)]
+    query, key, value = heads
+    batch, _, length, width = shape_of(query)
+    total = b.number(total_sequence_length, "total_sequence_length of GroupQueryAttention")
+    lengths = b.add(b.convert(b.reshape(seqlens_k, [batch]), i32), 1)
+    past = b.broadcast_to(b.scalar(0, i32), [batch]) if total == length else b.subtract(lengths, length)
+    if do_rotary:
+        if cos_cache is None or sin_cache is None:
+            raise b.fail("do_rotary needs cos_cache and sin_cache")
+        places = position_ids
+        if places is None:
+            places = b.add(b.iota([1, length], 1, i32), b.expand_dims(past, [1]))
+        query, key = _rotated(b, [query, key], places, cos_cache, sin_cache, bool(rotary_interleaved))
+    key, value = _written(b, past_key, key, past, total), _written(b, past_value, value, past, total)
+    seen = [b.slice_axis(x, 2, 0, min(total, shape_of(x)[2])) for x in (key, value)]
+
+    group = num_heads // kv_num_heads
+    queries = b.reshape(query, [batch, kv_num_heads, group * length, width])
+    score = b.reshape(scores(b, queries, seen[0], scale), [batch, num_heads, length, total])
+    if softcap:
+        score = b.multiply(b(hlo.TanhOp(b.divide(score, softcap))), softcap)
+    if attention_bias is not None:
+        score = b.add(score, attention_bias)
+    score = _seen(b, score, past, local_window_size)
+    weights = _smoothed(b, score, head_sink) if head_sink is not None or smooth_softmax == 1 else softmax(b, score)
+    weights = b.reshape(weights, [batch, kv_num_heads, group * length, total])
+    result = b.reshape(matmul(b, weights, seen[1]), [batch, num_heads, length, width])
+    return [joined(b, result), key, value]
+
+
+def _seen(b: GraphBuilder, score: Value, past: Value, window: int) -> Value:
+    """The scores of [batch, heads, length, total], without those of keys that come later or too long before."""
+    batch, _, length, total = shape_of(score)
+    now = b.reshape(b.add(b.iota([1, length], 1, i32), b.expand_dims(past, [1])), [batch, 1, length, 1])
+    places = b.iota([1, 1, 1, total], 3, i32)
+    hidden = b.compare(places, now, "GT")
+    if window > 0:
+        hidden = b(hlo.OrOp(*b.broadcast(hidden, b.compare(places, b.subtract(now, window), "LE"))))
+    return b.select(hidden, -math.inf, score)
+
+
+def _packed(b: GraphBuilder, x: Value, heads: int, shared: int) -> list[Value]:
+    """Queries, keys and values side by side, with fewer heads of keys and values."""
+    width = shape_of(x)[-1] // (heads + 2 * shared)
+    counts, start, found = (heads, shared, shared), 0, list[Value]()
+    for count in counts:
+        found.append(by_heads(b, b.slice_axis(x, 2, start, start + count * width), count))
+        start += count * width
+    return found
+
+
+def _written(b: GraphBuilder, past: Value | None, x: Value, place: Value, total: int) -> Value:
+    """The cache with the rows of `x` from `place` on, long enough for `total` rows."""
+    batch, _, length, _ = shape_of(x)
+    if past is None or shape_of(past)[2] == 0:
+        if total != length:
+            raise b.fail(f"a total_sequence_length of {total} for {length} tokens and no cache")
+        return x
+    zero = b.scalar(0, element_of(x))
+    more = max(0, total - shape_of(past)[2])
+    room = b.pad(past, zero, [0] * 4, [0, 0, more, 0])
+    rows: list[Value] = []
+    for i in range(batch):
+        start = b.reshape(b.slice_axis(place, 0, i, i + 1), [])
+        nought = b.scalar(0, i32)
+        rows.append(
+            b(
+                hlo.DynamicUpdateSliceOp(
+                    b.slice_axis(room, 0, i, i + 1), b.slice_axis(x, 0, i, i + 1), [nought, nought, start, nought]
+                )
+            )
+        )
+    return b.concatenate(rows, 0)
+
+
+def _smoothed(b: GraphBuilder, score: Value, sink: Value | None) -> Value:
+    """Softmax with one more score for each head, 0 where there is no `sink`, whose weight goes nowhere."""
+    element = element_of(score)
+    extra = (
+        b.scalar(0.0, element) if sink is None else b.reshape(b.convert(sink, element), [1, shape_of(score)[1], 1, 1])
+    )
+    top = b.maximum(b.reduce("maximum", score, [3], keepdims=True), extra)
+    grown = b.exponential(b.subtract(score, top))
+    whole = b.add(b.reduce("add", grown, [3], keepdims=True), b.exponential(b.subtract(extra, top)))
+    return b.divide(grown, whole)
+
+
+@lowers("RotaryEmbedding", domain=MICROSOFT)
+def rotary_embedding(
+    b: GraphBuilder,
+    x: Value,
+    position_ids: Value,
+    cos_cache: Value,
+    sin_cache: Value,
+    *,
+    interleaved: int = 0,
+    is_packed_batching: int = 0,
+    num_heads: int = 0,
+    rotary_embedding_dim: int = 0,
+    scale: float = 1.0,
+) -> Value:
+    """Of [batch, length, heads * width] or [batch, heads, length, width]; one position is that of the first token.
+
+    ONNX Runtime takes no notice of `scale`.
+    """
+    if is_packed_batching:
+        raise b.fail("is_packed_batching is not supported")
+    flat = rank_of(x) == 3
+    width = 2 * shape_of(cos_cache)[1]
+    if flat:
+        if rotary_embedding_dim and not num_heads:
+            raise b.fail("rotary_embedding_dim needs num_heads")
+        x = by_heads(b, x, num_heads or shape_of(x)[2] // width)
+    length = shape_of(x)[2]
+    places = position_ids
+    if rank_of(places) == 1:
+        places = b.add(b.iota([1, length], 1, i64), b.expand_dims(b.convert(places, i64), [1]))
+    [result] = _rotated(b, [x], places, cos_cache, sin_cache, bool(interleaved))
+    return joined(b, result) if flat else result
+
+
+def _rotated(
+    b: GraphBuilder, parts: list[Value], places: Value, cos: Value, sin: Value, interleaved: bool
+) -> list[Value]:
+    """Each of the parts, [batch, heads, length, width], turned by the angles of its places, [batch, length]."""
+    cosine, sine = (b.expand_dims(gather(b, cache, places), [1]) for cache in (cos, sin))
+    return [_turned(b, x, cosine, sine, interleaved) for x in parts]
+
+
+def _turned(b: GraphBuilder, x: Value, cos: Value, sin: Value, interleaved: bool) -> Value:
+    """[batch, heads, length, width] turned by angles of [batch or 1, 1, length, half]; what is past 2 * half stays.
+
+    A pair is two neighbours where they are interleaved, else elements half a width apart.
+    """
+    *outer, width = shape_of(x)
+    half = shape_of(cos)[-1]
+    if 2 * half > width:
+        raise b.fail(f"rotating {2 * half} elements of {width}")
+    turned = b.slice_axis(x, 3, 0, 2 * half)
+    pairs = b.reshape(turned, [*outer, half, 2] if interleaved else [*outer, 2, half])
+    along = 4 if interleaved else 3
+    first, second = (b.reshape(b.slice_axis(pairs, along, i, i + 1), [*outer, half]) for i in (0, 1))
+    real = b.subtract(b.multiply(first, cos), b.multiply(second, sin))
+    imaginary = b.add(b.multiply(first, sin), b.multiply(second, cos))
+    joined = b.concatenate([b.expand_dims(part, [along]) for part in (real, imaginary)], along)
+    result = b.reshape(joined, [*outer, 2 * half])
+    return result if 2 * half == width else b.concatenate([result, b.slice_axis(x, 3, 2 * half, width)], 3)

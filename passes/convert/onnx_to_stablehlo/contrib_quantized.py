@@ -1,0 +1,283 @@
+"""Quantised operators of com.microsoft: products of packed weights, and integer products with their scales."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, Signedness, f32, i32
+from xdsl.ir import Attribute
+
+from ....dialects import stablehlo as hlo
+from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
+from .contraction import matmul
+from .contrib import MICROSOFT
+from .indexing import gather
+from .normalization import softmax, softmax_1
+from .pooling import average_pool
+from .quantization import dequantize_linear, qlinear_conv, quantize_linear, spread
+from .table import lowers
+
+BYTE = IntegerType(8, Signedness.UNSIGNED)
+
+
+@lowers("DequantizeLinear", domain=MICROSOFT)
+def dequantize(b: GraphBuilder, x: Value, scale: Value, zero: Value | None = None, *, axis: int = 1) -> Value:
+    return dequantize_linear(b, x, scale, zero, axis=axis)
+
+
+@lowers("QuantizeLinear", domain=MICROSOFT)
+def quantize(b: GraphBuilder, x: Value, scale: Value, zero: Value | None = None, *, axis: int = 1) -> Value:
+    return quantize_linear(b, x, scale, zero, axis=axis)
+
+
+def _unpacked(b: GraphBuilder, packed: Value, bits: int) -> Value:
+    """The numbers of `bits` bits that lie in the bytes of the last dimension, the lowest bits first."""
+    if bits == 8:
+        return packed
+    if bits not in (2, 4):
+        raise b.fail(f"numbers of {bits} bits are not supported")
+    shape, element = shape_of(packed), element_of(packed)
+    shifts = b.constant(np.arange(0, 8, bits, dtype=np.uint8))
+    wide, amount = b.broadcast(b.expand_dims(packed, [len(shape)]), shifts)
+    shifted = b(hlo.ShiftRightLogicalOp(wide, amount))
+    kept = b(hlo.AndOp(*b.broadcast(shifted, b.scalar(2**bits - 1, element))))
+    return b.reshape(kept, [*shape[:-1], shape[-1] * (8 // bits)])
+
+
+def _zero_points(b: GraphBuilder, zeros: Value | None, rows: int, blocks: int, bits: int, element: Attribute) -> Value:
+    """[rows, blocks] in the type of the scales, whether they came packed or not."""
+    if zeros is None:
+        return b.broadcast_to(b.scalar(2 ** (bits - 1), element), [rows, blocks])
+    if is_float(zeros):
+        return b.reshape(zeros, [rows, blocks])
+    width = math.ceil(blocks * bits / 8)
+    numbers = _unpacked(b, b.reshape(zeros, [rows, width]), bits)
+    return b.convert(b.slice_axis(numbers, 1, 0, blocks), element)
+
+
+@lowers("MatMulNBits", domain=MICROSOFT)
+def matmul_n_bits(
+    b: GraphBuilder,
+    x: Value,
+    packed: Value,
+    scales: Value,
+    zeros: Value | None = None,
+    g_idx: Value | None = None,
+    bias: Value | None = None,
+    *,
+    K: int,
+    N: int,
+    block_size: int,
+    bits: int = 4,
+    accuracy_level: int = 0,
+    weight_prepacked: int = 0,
+) -> Value:
+    """x times a matrix of [N, K] whose blocks along K have a scale each; computed in the type of `x`."""
+    if g_idx is not None or weight_prepacked:
+        raise b.fail("g_idx and weight_prepacked are not supported")
+    blocks = math.ceil(K / block_size)
+    numbers = _unpacked(b, b.reshape(packed, [N, blocks, block_size * bits // 8]), bits)
+    scales = b.reshape(scales, [N, blocks])
+    middle = b.expand_dims(_zero_points(b, zeros, N, blocks, bits, element_of(scales)), [2])
+    real = b.multiply(b.subtract(b.convert(numbers, element_of(scales)), middle), b.expand_dims(scales, [2]))
+    weights = b.slice_axis(b.reshape(real, [N, blocks * block_size]), 1, 0, K)
+    result = b.dot(x, weights, ([rank_of(x) - 1], [1]))
+    return result if bias is None else b.add(result, bias)
+
+
+@lowers("GatherBlockQuantized", domain=MICROSOFT)
+def gather_block_quantized(
+    b: GraphBuilder,
+    data: Value,
+    indices: Value,
+    scales: Value,
+    zeros: Value | None = None,
+    *,
+    bits: int = 4,
+    block_size: int = 128,
+    gather_axis: int = 0,
+    quantize_axis: int = 1,
+) -> Value:
+    """Gathered first and widened then, so that only the rows that are asked for are."""
+    rank = rank_of(data)
+    along, blocked = b.axis(gather_axis, rank), b.axis(quantize_axis, rank)
+    bytes_ = element_of(data) == BYTE
+    if along == blocked or (bytes_ and blocked != rank - 1):
+        raise b.fail("gathering along the axis of the blocks is not supported")
+
+    def taken(part: Value) -> Value:
+        return gather(b, part, indices, axis=along)
+
+    def whole(part: Value) -> Value:
+        return _unpacked(b, part, bits) if bytes_ else part
+
+    place = blocked - rank
+    numbers = b.convert(whole(taken(data)), i32)
+    if zeros is not None:
+        zeros = whole(taken(zeros)) if bytes_ else taken(zeros)
+    elif bytes_:
+        zeros = b.broadcast_to(b.scalar(2 ** (bits - 1), BYTE), shape_of(taken(scales)))
+    size = shape_of(numbers)[place]
+    factor = _repeated(b, taken(scales), place, block_size, size)
+    if zeros is not None:
+        count = shape_of(taken(scales))[place]
+        zeros = b.slice_axis(zeros, rank_of(zeros) + place, 0, count)
+        numbers = b.subtract(numbers, _repeated(b, b.convert(zeros, i32), place, block_size, size))
+    return b.multiply(b.convert(numbers, element_of(scales)), factor)
+
+
+def _repeated(b: GraphBuilder, x: Value, place: int, count: int, size: int) -> Value:
+    """Each element `count` times along the dimension `place`, counted from the end; `size` of them."""
+    shape = list(shape_of(x))
+    at = len(shape) + place
+    wide = b.broadcast_to(b.expand_dims(x, [at + 1]), [*shape[: at + 1], count, *shape[at + 1 :]])
+    whole = b.reshape(wide, [*shape[:at], shape[at] * count, *shape[at + 1 :]])
+    return b.slice_axis(whole, at, 0, size)
+
+
+@lowers("QGemm", domain=MICROSOFT)
+def qgemm(
+    b: GraphBuilder,
+    x: Value,
+    x_scale: Value,
+    x_zero: Value,
+    y: Value,
+    y_scale: Value,
+    y_zero: Value,
+    c: Value | None = None,
+    scale: Value | None = None,
+    zero: Value | None = None,
+    *,
+    alpha: float = 1.0,
+    transA: int = 0,
+    transB: int = 0,
+) -> Value:
+    """alpha x y + c, with integers added up; real numbers where no scale of the result is given."""
+    left = b.subtract(b.convert(x, i32), b.convert(b.reshape(x_zero, []), i32))
+    right = b.subtract(b.convert(y, i32), spread(b, b.convert(y_zero, i32), y, 0 if transB else 1, 0))
+    total = b.dot(left, right, ([0 if transA else 1], [1 if transB else 0]))
+    if c is not None:
+        total = b.add(total, b.broadcast_to(c, shape_of(total)))
+    factor = b.multiply(b.multiply(b.reshape(x_scale, []), spread(b, y_scale, total, 1, 0)), alpha)
+    real = b.multiply(b.convert(total, f32), factor)
+    return real if scale is None else quantize_linear(b, real, scale, zero)
+
+
+@lowers("MatMulIntegerToFloat", domain=MICROSOFT)
+def matmul_integer_to_float(
+    b: GraphBuilder,
+    x: Value,
+    y: Value,
+    x_scale: Value,
+    y_scale: Value,
+    x_zero: Value | None = None,
+    y_zero: Value | None = None,
+    bias: Value | None = None,
+) -> Value:
+    left, right = b.convert(x, i32), b.convert(y, i32)
+    if x_zero is not None:
+        left = b.subtract(left, spread(b, b.convert(x_zero, i32), x, -2, 0))
+    if y_zero is not None:
+        right = b.subtract(right, spread(b, b.convert(y_zero, i32), y, -1, 0))
+    product = b.convert(matmul(b, left, right), f32)
+    result = b.multiply(product, b.multiply(spread(b, x_scale, x, -2, 0), spread(b, y_scale, y, -1, 0)))
+    return result if bias is None else b.add(result, bias)
+
+
+@lowers("DynamicQuantizeMatMul", domain=MICROSOFT)
+def dynamic_quantize_matmul(
+    b: GraphBuilder, x: Value, y: Value, y_scale: Value, y_zero: Value | None = None, bias: Value | None = None
+) -> Value:
+    """`x` is quantised as DynamicQuantizeLinear does it."""
+    every = range(rank_of(x))
+    low = b.minimum(b.reduce("minimum", x, every), 0.0)
+    span = b.subtract(b.maximum(b.reduce("maximum", x, every), 0.0), low)
+    scale = b.divide(span, 255.0)
+    scale = b.select(b.compare(span, 0.0, "EQ"), 1.0, scale)
+    middle = b(hlo.RoundNearestEvenOp(b.divide(b.negate(low), scale)))
+    zero = b.convert(b.minimum(b.maximum(middle, 0.0), 255.0), BYTE)
+    return matmul_integer_to_float(b, quantize_linear(b, x, scale, zero), y, scale, y_scale, zero, y_zero, bias)
+
+
+@lowers("QLinearSoftmax", domain=MICROSOFT)
+def qlinear_softmax(
+    b: GraphBuilder,
+    x: Value,
+    x_scale: Value,
+    x_zero: Value | None,
+    scale: Value,
+    zero: Value,
+    *,
+    opset: int,
+    axis: int = -1,
+) -> Value:
+    function = softmax if opset >= 13 else softmax_1
+    return quantize_linear(b, function(b, dequantize_linear(b, x, x_scale, x_zero), axis=axis), scale, zero)
+
+
+@lowers("QLinearWhere", domain=MICROSOFT)
+def qlinear_where(
+    b: GraphBuilder,
+    condition: Value,
+    x: Value,
+    x_scale: Value,
+    x_zero: Value,
+    y: Value,
+    y_scale: Value,
+    y_zero: Value,
+    scale: Value,
+    zero: Value,
+) -> Value:
+    left, right = dequantize_linear(b, x, x_scale, x_zero), dequantize_linear(b, y, y_scale, y_zero)
+    return quantize_linear(b, b.select(condition, left, right), scale, zero)
+
+
+def _channels_second(b: GraphBuilder, x: Value) -> Value:
+    rank = rank_of(x)
+    return b.transpose(x, [0, rank - 1, *range(1, rank - 1)])
+
+
+def _channels_last(b: GraphBuilder, x: Value) -> Value:
+    return b.transpose(x, [0, *range(2, rank_of(x)), 1])
+
+
+@lowers("QLinearAveragePool", domain=MICROSOFT)
+def qlinear_average_pool(
+    b: GraphBuilder,
+    x: Value,
+    x_scale: Value,
+    x_zero: Value | None,
+    scale: Value,
+    zero: Value | None = None,
+    *,
+    kernel_shape: Sequence[int],
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    channels_last: int = 0,
+    count_include_pad: int = 0,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Value:
+    real = dequantize_linear(b, x, x_scale, x_zero)
+    pooled = average_pool(
+        b,
+        _channels_second(b, real) if channels_last else real,
+        kernel_shape=kernel_shape,
+        auto_pad=auto_pad,
+        ceil_mode=ceil_mode,
+        count_include_pad=count_include_pad,
+        pads=pads,
+        strides=strides,
+    )
+    zero = b.scalar(0, element_of(x)) if zero is None else zero
+    return quantize_linear(b, _channels_last(b, pooled) if channels_last else pooled, scale, zero)
+
+
+@lowers("QLinearConv", domain=MICROSOFT)
+def qlinear_conv_either(b: GraphBuilder, x: Value, *rest: Value, channels_last: int = 0, **attributes: Any) -> Value:
+    """ONNX's QLinearConv, whose images may have their channels last."""
+    result = qlinear_conv(b, _channels_second(b, x) if channels_last else x, *rest, **attributes)
+    return _channels_last(b, result) if channels_last else result
