@@ -61,6 +61,24 @@ def read_jax(model: Any) -> Program | ExportedFunction:
             )
 
 
+def read_serialized(data: bytes, name: str) -> Program | ExportedFunction:
+    """What `jax.export.Exported.serialize` wrote. JAX unpacks it: its format is JAX's own.
+
+    Raises LaminaError when JAX is not installed, or does not take it.
+    """
+    try:
+        export = import_module("jax.export")
+    except ImportError as error:
+        hint = "pip install 'lamina[jax]', or write Exported.mlir_module_serialized to a .mlirbc file"
+        raise LaminaError("this file needs JAX, which is not installed", where=name, hint=hint) from error
+    try:
+        exported = export.deserialize(bytearray(data))
+    except Exception as error:
+        told = str(error).strip().splitlines() or [type(error).__name__]
+        raise LaminaError(f"JAX cannot read this: {told[0]}", where=name) from error
+    return ExportedFunction(exported).with_sizes({})
+
+
 def _program(text: str, name: str, inputs: list[str] | None = None, outputs: list[str] | None = None) -> Program:
     """The text of a module as a program; names are written on its function where they are given."""
     context = new_context()

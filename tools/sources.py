@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr, TensorTyp
 from xdsl.dialects.func import FuncOp
 
 from ..compiler.artefact import written_whole
+from ..compiler.bytecode.sections import MAGIC as BYTECODE
 from ..compiler.context import LaminaContext
 from ..compiler.diagnostics import LaminaError
 from ..compiler.driver import WEIGHTS_ATTRIBUTE
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 WEIGHTS_SUFFIX = ".weights"
 
+_SUFFIXES = ".onnx, .lam, .pt2, .mlir, .mlirbc or .jax"
+
 Unsized: TypeAlias = "Template | ExportedModel | ExportedFunction"
 """A source of programs, one for each choice of sizes."""
 
@@ -54,6 +57,8 @@ def read_program(model: str | os.PathLike[str] | Program | Unsized | ModelProto 
     """
     if isinstance(model, Program) or hasattr(model, "with_sizes"):
         return model  # pyright: ignore[reportReturnType]
+    if isinstance(model, bytes | bytearray) and model.startswith(BYTECODE):
+        return _from_bytecode(bytes(model), "bytecode")
     if not isinstance(model, str | os.PathLike):
         if (exported := _from_exported(model)) is not None:
             return exported
@@ -73,6 +78,12 @@ def read_program(model: str | os.PathLike[str] | Program | Unsized | ModelProto 
             return _from_onnx(path)
         case ".mlir":
             return _from_text(path)
+        case ".mlirbc":
+            return _from_bytecode(_bytes_of(path), str(path))
+        case ".jax":
+            from .jax_programs import read_serialized
+
+            return read_serialized(_bytes_of(path), str(path))
         case ".lam":
             return _from_lam(path, function)
         case ".pt2":
@@ -81,7 +92,7 @@ def read_program(model: str | os.PathLike[str] | Program | Unsized | ModelProto 
             return load_exported(path).with_sizes({})
         case suffix:
             kind = f"files of kind '{suffix}'" if suffix else "files without a suffix"
-            raise LaminaError(f"{kind} are not programs", where=str(path), hint="expected .onnx, .lam, .pt2 or .mlir")
+            raise LaminaError(f"{kind} are not programs", where=str(path), hint=f"expected {_SUFFIXES}")
 
 
 def _from_onnx(model: Path | ModelProto) -> Program:
@@ -101,11 +112,31 @@ def _from_exported(model: Any) -> Program | ExportedModel | None:
     return ExportedModel(model).with_sizes({})
 
 
+def _bytes_of(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise LaminaError(f"cannot read: {error}", where=str(path)) from error
+
+
+def _from_bytecode(data: bytes, name: str) -> Program:
+    """A portable artefact of StableHLO."""
+    from ..dialects.stablehlo.portable import read_portable_artifact
+
+    context = new_context()
+    program = Program(read_portable_artifact(data, name, context), context)
+    verify(program.module)
+    return program
+
+
 def _from_text(path: Path) -> Program:
     context = new_context()
+    data = _bytes_of(path)
+    if data.startswith(BYTECODE):  # MLIR's own tools do not tell by the suffix either
+        return _from_bytecode(data, str(path))
     try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
+        text = data.decode()
+    except UnicodeDecodeError as error:
         raise LaminaError(f"cannot read: {error}", where=str(path)) from error
     program = Program(parse_module(text, str(path), context), context)
     verify(program.module)

@@ -1,11 +1,12 @@
 """StableHLO, the hub: a model is a program of these ops before anything is decided about machines.
 
-All ops of the specification that are static and run on one device. Construct them from here:
+All ops of the specification, and those it has left behind. Construct them from here:
 `stablehlo.AddOp(a, b)`, `stablehlo.TransposeOp(x, permutation=[1, 0])`; result types are inferred.
 """
 
 from xdsl.ir import Dialect
 
+from . import ops_collective, ops_deprecated, ops_dynamic, ops_transfer
 from .attributes import (
     ComparisonDirection,
     ComparisonDirectionAttr,
@@ -62,6 +63,19 @@ from .ops_binary import (
     XorOp,
 )
 from .ops_call import CompositeOp, CustomCallOp, GetTupleElementOp, TupleOp
+from .ops_collective import (
+    AllGatherOp,
+    AllReduceOp,
+    AllToAllOp,
+    AsyncDoneOp,
+    AsyncStartOp,
+    CollectiveBroadcastOp,
+    CollectivePermuteOp,
+    CrossReplicaSumOp,
+    PartitionIdOp,
+    ReduceScatterOp,
+    ReplicaIdOp,
+)
 from .ops_comparison import (
     ClampOp,
     CompareOp,
@@ -75,6 +89,17 @@ from .ops_comparison import (
 from .ops_contraction import CholeskyOp, ConvolutionOp, DotGeneralOp, FftOp, TriangularSolveOp
 from .ops_control import AfterAllOp, CaseOp, IfOp, OptimizationBarrierOp, ReturnOp, WhileOp, single_block
 from .ops_creation import ConstantOp, IotaOp, RngBitGeneratorOp, RngOp
+from .ops_deprecated import BroadcastOp, DotOp, EinsumOp, TorchIndexSelectOp, UnaryEinsumOp
+from .ops_dynamic import (
+    DynamicBroadcastInDimOp,
+    DynamicConvOp,
+    DynamicGatherOp,
+    DynamicIotaOp,
+    DynamicPadOp,
+    DynamicReshapeOp,
+    RealDynamicSliceOp,
+    SetDimensionSizeOp,
+)
 from .ops_indexed import DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, ScatterOp
 from .ops_movement import (
     BitcastConvertOp,
@@ -90,6 +115,7 @@ from .ops_movement import (
 from .ops_normalization import BatchNormGradOp, BatchNormInferenceOp, BatchNormTrainingOp
 from .ops_order import MapOp, SortOp
 from .ops_reduction import ReduceOp, ReduceWindowOp, SelectAndScatterOp
+from .ops_transfer import CreateTokenOp, InfeedOp, OutfeedOp, RecvOp, SendOp
 from .ops_unary import (
     AbsOp,
     CbrtOp,
@@ -122,6 +148,7 @@ from .ops_unary import (
 from .quant import Quant, Quantization, UniformQuantizedType
 from .shapes import Window
 from .syntax import StableHLOOp
+from .types import BoundsAttr, ChannelHandle, ChannelHandleAttr, FutureType
 
 StableHLO = Dialect(
     "stablehlo",
@@ -214,8 +241,15 @@ StableHLO = Dialect(
         CustomCallOp,
         TupleOp,
         GetTupleElementOp,
+        *ops_dynamic.OPS,
+        *ops_collective.OPS,
+        *ops_transfer.OPS,
+        *ops_deprecated.OPS,
     ],
     [
+        BoundsAttr,
+        ChannelHandleAttr,
+        FutureType,
         PrecisionAttr,
         FftTypeAttr,
         ComparisonDirectionAttr,
@@ -240,20 +274,31 @@ __all__ = [
     "AbsOp",
     "AddOp",
     "AfterAllOp",
+    "AllGatherOp",
+    "AllReduceOp",
+    "AllToAllOp",
     "AndOp",
+    "AsyncDoneOp",
+    "AsyncStartOp",
     "Atan2Op",
     "BatchNormGradOp",
     "BatchNormInferenceOp",
     "BatchNormTrainingOp",
     "BinaryOp",
     "BitcastConvertOp",
+    "BoundsAttr",
     "BroadcastInDimOp",
+    "BroadcastOp",
     "CaseOp",
     "CbrtOp",
     "CeilOp",
+    "ChannelHandle",
+    "ChannelHandleAttr",
     "Check",
     "CholeskyOp",
     "ClampOp",
+    "CollectiveBroadcastOp",
+    "CollectivePermuteOp",
     "CompareOp",
     "ComparisonDirection",
     "ComparisonDirectionAttr",
@@ -269,6 +314,8 @@ __all__ = [
     "ConvolutionOp",
     "CosineOp",
     "CountLeadingZerosOp",
+    "CreateTokenOp",
+    "CrossReplicaSumOp",
     "CustomCallOp",
     "DivideOp",
     "DotAlgorithm",
@@ -276,8 +323,16 @@ __all__ = [
     "DotDimensionNumbersAttr",
     "DotDimensions",
     "DotGeneralOp",
+    "DotOp",
+    "DynamicBroadcastInDimOp",
+    "DynamicConvOp",
+    "DynamicGatherOp",
+    "DynamicIotaOp",
+    "DynamicPadOp",
+    "DynamicReshapeOp",
     "DynamicSliceOp",
     "DynamicUpdateSliceOp",
+    "EinsumOp",
     "ElementwiseOp",
     "ExponentialMinusOneOp",
     "ExponentialOp",
@@ -285,6 +340,7 @@ __all__ = [
     "FftType",
     "FftTypeAttr",
     "FloorOp",
+    "FutureType",
     "GatherDimensionNumbersAttr",
     "GatherDimensions",
     "GatherOp",
@@ -292,6 +348,7 @@ __all__ = [
     "GetTupleElementOp",
     "IfOp",
     "ImagOp",
+    "InfeedOp",
     "IotaOp",
     "IsFiniteOp",
     "LogOp",
@@ -306,19 +363,25 @@ __all__ = [
     "OperandAlias",
     "OptimizationBarrierOp",
     "OrOp",
+    "OutfeedOp",
     "OutputOperandAliasAttr",
     "PadOp",
+    "PartitionIdOp",
     "PopcntOp",
     "PowerOp",
     "Precision",
     "PrecisionAttr",
     "Quant",
     "Quantization",
+    "RealDynamicSliceOp",
     "RealOp",
+    "RecvOp",
     "ReduceOp",
     "ReducePrecisionOp",
+    "ReduceScatterOp",
     "ReduceWindowOp",
     "RemainderOp",
+    "ReplicaIdOp",
     "ReshapeOp",
     "ResultAccuracy",
     "ResultAccuracyAttr",
@@ -340,6 +403,8 @@ __all__ = [
     "ScatterOp",
     "SelectAndScatterOp",
     "SelectOp",
+    "SendOp",
+    "SetDimensionSizeOp",
     "ShiftLeftOp",
     "ShiftRightArithmeticOp",
     "ShiftRightLogicalOp",
@@ -354,11 +419,13 @@ __all__ = [
     "TanOp",
     "TanhOp",
     "TokenType",
+    "TorchIndexSelectOp",
     "Transpose",
     "TransposeAttr",
     "TransposeOp",
     "TriangularSolveOp",
     "TupleOp",
+    "UnaryEinsumOp",
     "UnaryOp",
     "UniformDequantizeOp",
     "UniformQuantizeOp",

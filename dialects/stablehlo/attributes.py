@@ -192,7 +192,7 @@ class OperandAlias:
 _Record = TypeVar("_Record")
 
 
-def _parse_record(parser: AttrParser, record: type[_Record]) -> _Record:
+def parse_record(parser: AttrParser, record: type[_Record]) -> _Record:
     """`<key = [ints], key = int, ...>` in any order; absent keys keep the record's defaults."""
     names = {field.name for field in fields(cast(Any, record))}
     values: dict[str, int | tuple[int, ...]] = {}
@@ -212,7 +212,8 @@ def _parse_record(parser: AttrParser, record: type[_Record]) -> _Record:
     return record(**values)
 
 
-def _print_record(printer: Printer, record: Any, keep_empty: bool = False) -> None:
+def print_record(printer: Printer, record: Any, keep_empty: bool = False) -> None:
+    """`<key = [ints], key = int>`; lists that are empty and zeros are left out, unless they are to be kept."""
     shown = [(f.name, value) for f in fields(record) if (value := getattr(record, f.name)) or keep_empty]
     with printer.in_angle_brackets():
         printer.print_string(
@@ -229,10 +230,10 @@ class DotDimensionNumbersAttr(Data[DotDimensions]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> DotDimensions:
-        return _parse_record(parser, DotDimensions)
+        return parse_record(parser, DotDimensions)
 
     def print_parameter(self, printer: Printer) -> None:
-        _print_record(printer, self.data)
+        print_record(printer, self.data)
 
 
 @irdl_attr_definition
@@ -241,10 +242,10 @@ class GatherDimensionNumbersAttr(Data[GatherDimensions]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> GatherDimensions:
-        return _parse_record(parser, GatherDimensions)
+        return parse_record(parser, GatherDimensions)
 
     def print_parameter(self, printer: Printer) -> None:
-        _print_record(printer, self.data)
+        print_record(printer, self.data)
 
 
 @irdl_attr_definition
@@ -253,10 +254,10 @@ class ScatterDimensionNumbersAttr(Data[ScatterDimensions]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> ScatterDimensions:
-        return _parse_record(parser, ScatterDimensions)
+        return parse_record(parser, ScatterDimensions)
 
     def print_parameter(self, printer: Printer) -> None:
-        _print_record(printer, self.data)
+        print_record(printer, self.data)
 
 
 @irdl_attr_definition
@@ -265,10 +266,10 @@ class OutputOperandAliasAttr(Data[OperandAlias]):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> OperandAlias:
-        return _parse_record(parser, OperandAlias)
+        return parse_record(parser, OperandAlias)
 
     def print_parameter(self, printer: Printer) -> None:
-        _print_record(printer, self.data, keep_empty=True)
+        print_record(printer, self.data, keep_empty=True)
 
 
 @dataclass(frozen=True)

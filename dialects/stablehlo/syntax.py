@@ -83,11 +83,18 @@ class StableHLOOp(IRDLOperation, ABC):
     def _set_results(self, types: Sequence[Attribute]) -> None:
         self.results = SSAValues(OpResult(kind, self, i) for i, kind in enumerate(types))
 
+    SIZES_KNOWN: ClassVar[bool] = True
+    """Whether `verify_` needs all sizes: it waits then until they are known."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        own = cls.__dict__.get("verify_")
+        if own is not None and cls.SIZES_KNOWN:
+            type.__setattr__(cls, "verify_", _where_sizes_are_known(own))
+
     def verify_(self) -> None:
-        for value in (*self.operands, *self.results):
-            kind = value.type
-            if isinstance(kind, TensorType) and any(n.data < 0 for n in kind.shape.data):
-                raise VerifyException(f"shapes must be static, got {kind}")
+        if has_unknown_sizes(self):
+            return
         inferred = self.infer()
         if inferred is None:
             return
@@ -96,6 +103,23 @@ class StableHLOOp(IRDLOperation, ABC):
         for i, (result, expected) in enumerate(zip(self.results, inferred, strict=True)):
             if result.type != expected:
                 raise VerifyException(f"result #{i} must have type {expected}, got {result.type}")
+
+
+def has_unknown_sizes(op: Operation) -> bool:
+    """Whether a tensor of an op has a dimension whose size is not known."""
+    for value in (*op.operands, *op.results):
+        kind = value.type
+        if isinstance(kind, TensorType) and any(n.data < 0 for n in kind.shape.data):
+            return True
+    return False
+
+
+def _where_sizes_are_known(verify: Callable[[Any], None]) -> Callable[[Any], None]:
+    def verify_(self: Any) -> None:
+        if not has_unknown_sizes(self):
+            verify(self)
+
+    return verify_
 
 
 class ValueSyntax(Protocol):
@@ -178,9 +202,9 @@ class ClausedOp(StableHLOOp, ABC):
     """Whether `: T` may stand for operands and result that all have type T."""
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_list(self.operands, printer.print_operand)
         shown = [c for c in self.CLAUSES if c.property in self.properties]
+        printer.print_string(" " if self.operands or shown else "")
+        printer.print_list(self.operands, printer.print_operand)
         for i, clause in enumerate(shown):
             printer.print_string(f"{', ' if i or self.operands else ''}{clause.key} = ")
             clause.value.print(printer, self.properties[clause.property])

@@ -33,14 +33,6 @@ func.func @not_a_tensor(%a: i32) {
 
 // -----
 
-func.func @dynamic(%a: tensor<?xf32>) {
-  // expected-error@+1 {{shapes must be static, got tensor<?xf32>}}
-  %0 = stablehlo.abs %a : tensor<?xf32>
-  func.return
-}
-
-// -----
-
 func.func @compare_type(%a: tensor<2xf32>) {
   // expected-error@+1 {{compare_type of float elements must be FLOAT or TOTALORDER, got SIGNED (C3)}}
   %0 = stablehlo.compare LT, %a, %a, SIGNED : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
@@ -366,5 +358,101 @@ func.func @quantize(%x: tensor<2xf32>) {
 func.func @missing_clause(%a: tensor<2x3xf32>) {
   // expected-error@+1 {{expected an operand or dims}}
   %0 = stablehlo.transpose %a, [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @dynamic_reshape(%a: tensor<2x3xf32>, %s: tensor<2xi64>) {
+  // expected-error@+1 {{output_shape has 2 entries, expected 1 (C4)}}
+  %0 = stablehlo.dynamic_reshape %a, %s : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<?xf32>
+  func.return
+}
+
+// -----
+
+func.func @dynamic_broadcast(%a: tensor<2xf32>, %s: tensor<1xi64>) {
+  // expected-error@+1 {{dimension 0 of operand has size 2, expected 1 or 3 (C5)}}
+  %0 = stablehlo.dynamic_broadcast_in_dim %a, %s, dims = [0] : (tensor<2xf32>, tensor<1xi64>) -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @dynamic_iota(%s: tensor<1xi64>) {
+  // expected-error@+1 {{iota_dimension = 1 must be in [0, 1) (C1)}}
+  %0 = stablehlo.dynamic_iota %s, dim = 1 : (tensor<1xi64>) -> tensor<?xi32>
+  func.return
+}
+
+// -----
+
+func.func @dynamic_pad(%a: tensor<2xf32>, %v: tensor<f32>, %s: tensor<2xi64>) {
+  // expected-error@+1 {{edge_padding_low has 2 entries, expected 1 (C2)}}
+  %0 = stablehlo.dynamic_pad %a, %v, %s, %s, %s : (tensor<2xf32>, tensor<f32>, tensor<2xi64>, tensor<2xi64>, tensor<2xi64>) -> tensor<?xf32>
+  func.return
+}
+
+// -----
+
+func.func @dynamic_slice_of_values(%a: tensor<2xf32>, %s: tensor<f32>) {
+  // expected-error@+1 {{start_indices must be a one-dimensional tensor of integers, got tensor<f32> (I2)}}
+  %0 = stablehlo.real_dynamic_slice %a, %s, %s, %s : (tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<f32>) -> tensor<?xf32>
+  func.return
+}
+
+// -----
+
+func.func @all_gather(%a: tensor<2x4xf32>) {
+  // expected-error@+1 {{result must be 2 times tensor<2x4xf32> in dimension 1, got tensor<2x4xf32> (C6)}}
+  %0 = "stablehlo.all_gather"(%a) <{all_gather_dim = 1 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @twice_in_a_group(%a: tensor<2xf32>) {
+  // expected-error@+1 {{replica_groups must name each process once, got [[0, 0]] (C2)}}
+  %0 = "stablehlo.collective_broadcast"(%a) <{replica_groups = dense<[[0, 0]]> : tensor<1x2xi64>}> : (tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @all_to_all(%a: tensor<3xf32>) {
+  // expected-error@+1 {{dimension 0 of tensor<3xf32> must be a multiple of 2 (C2)}}
+  %0 = "stablehlo.all_to_all"(%a) <{concat_dimension = 0 : i64, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>, split_count = 2 : i64, split_dimension = 0 : i64}> : (tensor<3xf32>) -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+func.func @permute(%a: tensor<2xf32>) {
+  // expected-error@+1 {{targets must be unique, got [1, 1] (C3)}}
+  %0 = "stablehlo.collective_permute"(%a) <{source_target_pairs = dense<[[0, 1], [2, 1]]> : tensor<2x2xi64>}> : (tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+func.func @send(%a: tensor<2xf32>, %t: !stablehlo.token) {
+  // expected-error@+1 {{the type of channel_handle must be 2, got 3 (C1)}}
+  %0 = "stablehlo.send"(%a, %t) <{channel_handle = #stablehlo.channel_handle<handle = 5, type = 3>, is_host_transfer = true}> : (tensor<2xf32>, !stablehlo.token) -> !stablehlo.token
+  func.return
+}
+
+// -----
+
+func.func @dot(%a: tensor<2x3xf32>) {
+  // expected-error@+1 {{lhs and rhs must be vectors or matrices that fit, got tensor<2x3xf32> and tensor<2x3xf32>}}
+  %0 = stablehlo.dot %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x2xf32>
+  func.return
+}
+
+// -----
+
+func.func @einsum(%a: tensor<2x3xf32>) {
+  // expected-error@+1 {{'j' stands for the sizes 3 and 2}}
+  %0 = stablehlo.einsum %a, %a, config = "ij,jk->ik" : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
