@@ -1,0 +1,1 @@
+"""Target `cuda`: NVIDIA GPUs."""

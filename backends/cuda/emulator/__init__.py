@@ -1,0 +1,1 @@
+"""PTX executed without a GPU."""

@@ -1,0 +1,146 @@
+"""A block of threads and the launch that it belongs to: shared memory, barriers, what was begun and not finished."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ....compiler.signature import Array
+from .agent import Agent, EmulationError, Program
+from .memory import Counters, GlobalMemory, Memory
+from .ptx import SHARED_ALIGNMENT, Kernel
+
+WARP = 32
+
+
+@dataclass
+class MBarrier:
+    """A barrier in shared memory (PTX ISA, 9.7.13.15): arrivals and bytes that the current phase still waits for."""
+
+    count: int
+    pending: int
+    bytes: int = 0
+    phase: int = 0
+
+    def settle(self) -> None:
+        """Begins the next phase if this one has all it waits for. Raises EmulationError where more arrived."""
+        if self.pending < 0:
+            raise EmulationError(f"mbarrier: more arrivals than the {self.count} it counts")
+        if self.pending == 0 and self.bytes == 0:
+            self.phase ^= 1
+            self.pending = self.count
+
+
+@dataclass
+class Launch:
+    """One launch: what all its blocks share."""
+
+    program: Program
+    memory: GlobalMemory
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    parameters: Memory
+    shared_bytes: int
+    late: bool
+    random: random.Random
+    constants: dict[str, int]
+    counters: Counters = field(default_factory=Counters)
+    agent_lanes: int = WARP
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+class Block:
+    """A cooperative thread array: shared memory, barriers, and what was begun and not finished."""
+
+    def __init__(self, launch: Launch, index: tuple[int, int, int], rank: int):
+        self.launch, self.index, self.rank = launch, index, rank
+        self.peers: list[Block] = [self]
+        self.variables, nbytes = _shared_layout(launch.program.kernel, launch.shared_bytes)
+        self.shared = Memory(nbytes, 0, f"shared memory of block {index}")
+        self.mbarriers: dict[int, MBarrier] = {}
+        self.arrived: Counter[str] = Counter()  # threads at barriers by name
+        self.generation: Counter[str] = Counter()
+        self.pending: list[Callable[[], None]] = []
+        kernel = launch.program.kernel
+        lanes = min(launch.agent_lanes, launch.threads)
+        self.agents = [
+            Agent(self, kernel, first, min(lanes, launch.threads - first)) for first in range(0, launch.threads, lanes)
+        ]
+
+    def address_of(self, name: str) -> int:
+        """The address of a variable or parameter in its own space."""
+        if name in self.variables:
+            return self.variables[name]
+        if name in self.launch.constants:
+            return self.launch.constants[name]
+        for parameter in self.launch.program.kernel.parameters:
+            if parameter.name == name:
+                return parameter.offset
+        raise EmulationError(f"there is no variable '{name}'")
+
+    def special_registers(self, first: int, lanes: int) -> dict[str, Array]:
+        """The registers that tell a thread where it is."""
+        launch = self.launch
+        threads = np.arange(first, first + lanes, dtype=np.uint32)
+        x, y, _ = launch.block
+        found: dict[str, Array] = {
+            "%tid.x": threads % x,
+            "%tid.y": threads // x % y,
+            "%tid.z": threads // (x * y),
+            "%laneid": threads % WARP,
+            "%warpid": threads // WARP,
+            "%lanemask_lt": ((np.uint64(1) << (threads % WARP).astype(np.uint64)) - np.uint64(1)).astype(np.uint32),
+        }
+        sizes = {"%ctaid": self.index, "%nctaid": launch.grid, "%ntid": launch.block}
+        for name, values in sizes.items():
+            for axis, value in zip("xyz", values, strict=True):
+                found[f"{name}.{axis}"] = np.full(lanes, value, np.uint32)
+        found["%cluster_ctarank"] = np.full(lanes, self.rank, np.uint32)
+        found["%cluster_nctarank"] = np.full(lanes, len(self.peers), np.uint32)
+        return {name: value.astype(np.uint32) for name, value in found.items()}
+
+    def begin(self, effect: Callable[[], None]) -> None:
+        """An asynchronous effect: now, or some time before it is waited for."""
+        if self.launch.late:
+            self.pending.append(effect)
+        else:
+            effect()
+
+    def settle_one(self) -> bool:
+        """Lets one of the pending effects happen."""
+        if not self.pending:
+            return False
+        self.pending.pop(self.launch.random.randrange(len(self.pending)))()
+        return True
+
+    def mbarrier(self, offset: int) -> MBarrier:
+        """The barrier at an offset of shared memory. Raises EmulationError where none was initialised."""
+        if offset not in self.mbarriers:
+            raise EmulationError(f"no mbarrier was initialised at {offset} of shared memory")
+        return self.mbarriers[offset]
+
+
+def _shared_layout(kernel: Kernel, dynamic: int) -> tuple[dict[str, int], int]:
+    """The offsets of shared variables, the dynamic ones last, and the size of it all."""
+    places: dict[str, int] = {}
+    end = 0
+    fixed = [v for v in kernel.variables if v.space == "shared" and v.nbytes]
+    for variable in fixed:
+        end += -end % variable.alignment
+        places[variable.name] = end
+        end += variable.nbytes
+    for variable in kernel.variables:
+        if variable.space == "shared" and not variable.nbytes:
+            places[variable.name] = end + -end % SHARED_ALIGNMENT
+    if dynamic:
+        end += -end % SHARED_ALIGNMENT + dynamic
+    return places, end

@@ -1,0 +1,177 @@
+"""The memories of a GPU as NumPy arrays, with bounds that are checked and traffic that is counted."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....compiler.diagnostics import LaminaError
+from ....compiler.signature import Array
+
+UNSIGNED: dict[int, type[np.unsignedinteger[Any]]] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+GLOBAL_BASE = 0x0000_7F00_0000_0000
+SHARED_WINDOW = 0x0000_7E00_0000_0000  # generic addresses of shared memory; 16 MB a block of the cluster
+PARAMETER_WINDOW = 0x0000_7D00_0000_0000
+BLOCK_WINDOW = 1 << 24
+SECTOR = 32  # bytes: what global memory is read and written by
+BANKS = 32
+POISON = 0xFF  # bytes of memory that nobody wrote: a NaN in every floating-point format
+
+
+class MemoryFault(LaminaError):
+    """An access that the hardware would refuse: out of bounds or misaligned."""
+
+
+@dataclass
+class Counters:
+    """What a launch did: bytes that lanes asked for, and sectors, of 32 bytes, that had to move for them."""
+
+    global_read_bytes: int = 0
+    global_written_bytes: int = 0
+    global_read_sectors: int = 0
+    global_written_sectors: int = 0
+    global_requests: int = 0
+    shared_requests: int = 0
+    bank_conflicts: int = 0
+    instructions: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def full_sectors(self) -> bool:
+        """Whether every sector that moved was asked for whole."""
+        moved = self.global_read_sectors + self.global_written_sectors
+        return moved * SECTOR == self.global_read_bytes + self.global_written_bytes
+
+
+class Memory:
+    """A stretch of bytes at an address; accesses are those of one instruction, an address for each active lane."""
+
+    def __init__(self, nbytes: int, base: int, what: str):
+        self.what, self.base, self.nbytes = what, base, nbytes
+        self.bytes: Array = np.full(nbytes + -nbytes % 16, POISON, np.uint8)
+        self._views: dict[int, Array] = {}
+
+    def view(self, width: int) -> Array:
+        """All of it as unsigned integers of so many bytes."""
+        if width not in self._views:
+            self._views[width] = self.bytes.view(UNSIGNED[width])
+        return self._views[width]
+
+    def check(self, offsets: Array, nbytes: int, does: str) -> None:
+        """Raises MemoryFault for an access outside or across its alignment."""
+        low, high = int(offsets.min()), int(offsets.max()) + nbytes
+        if low < 0 or high > self.nbytes:
+            at = low if low < 0 else high - nbytes
+            raise MemoryFault(f"{does} {nbytes} bytes at {at} of {self.what}, which has {self.nbytes}")
+        if (offsets % nbytes).any():
+            raise MemoryFault(
+                f"{does} {nbytes} bytes at {self.what} + {int(offsets[offsets % nbytes != 0][0])}: misaligned"
+            )
+
+    def load(self, addresses: Array, width: int, count: int = 1) -> list[Array]:
+        """`count` neighbouring elements of `width` bytes at each address."""
+        offsets = addresses.astype(np.int64) - self.base
+        self.check(offsets, width * count, "reads")
+        at = offsets // width
+        view = self.view(width)
+        return [view[at + i] for i in range(count)]
+
+    def store(self, addresses: Array, values: list[Array], width: int) -> None:
+        """Writes neighbouring elements at each address; of lanes that write the same place, the last one stays."""
+        offsets = addresses.astype(np.int64) - self.base
+        self.check(offsets, width * len(values), "writes")
+        at = offsets // width
+        view = self.view(width)
+        for i, value in enumerate(values):
+            view[at + i] = value
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """A stretch of global memory."""
+
+    name: str
+    address: int
+    nbytes: int
+
+
+class GlobalMemory(Memory):
+    """Global memory: allocations with unallocated gaps between them."""
+
+    GAP = 512
+
+    def __init__(self, capacity: int = 1 << 26):
+        super().__init__(capacity, GLOBAL_BASE, "global memory")
+        self.allocations: list[Allocation] = []
+        self._starts: list[int] = []
+        self._end = 0
+
+    def allocate(self, nbytes: int, name: str = "") -> int:
+        """The address of `nbytes` fresh bytes, all poison. Raises MemoryFault when there is no room."""
+        start = self._end + -self._end % 256
+        if start + nbytes + self.GAP > self.nbytes:
+            raise MemoryFault(f"out of memory: {nbytes} bytes for '{name}' after {self._end}")
+        self._end = start + nbytes + self.GAP
+        found = Allocation(name or f"allocation {len(self.allocations)}", self.base + start, nbytes)
+        self.allocations.append(found)
+        self._starts.append(start)
+        return found.address
+
+    def upload(self, array: Array, name: str = "") -> int:
+        """The address of a copy of an array."""
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        address = self.allocate(data.nbytes, name)
+        self.bytes[address - self.base : address - self.base + data.nbytes] = data
+        return address
+
+    def download(self, address: int, shape: tuple[int, ...], dtype: np.dtype[Any] | type) -> Array:
+        """A copy of the array that lies at an address."""
+        nbytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+        start = address - self.base
+        return self.bytes[start : start + nbytes].copy().view(dtype).reshape(shape)
+
+    def check(self, offsets: Array, nbytes: int, does: str) -> None:
+        """Raises MemoryFault for an access that does not lie in one allocation."""
+        if (offsets % nbytes).any():
+            raise MemoryFault(f"{does} {nbytes} bytes at a misaligned address of global memory")
+        low, high = int(offsets.min()), int(offsets.max())
+        first = bisect_right(self._starts, low) - 1
+        if first >= 0 and high + nbytes <= self._starts[first] + self.allocations[first].nbytes:
+            return  # all lanes in one allocation: the usual case
+        for offset in offsets.tolist():
+            found = bisect_right(self._starts, offset) - 1
+            inside = found >= 0 and offset + nbytes <= self._starts[found] + self.allocations[found].nbytes
+            if not inside:
+                near = self.allocations[found].name if found >= 0 else "anything"
+                past = offset - self._starts[found] if found >= 0 else offset
+                size = self.allocations[found].nbytes if found >= 0 else 0
+                raise MemoryFault(f"{does} {nbytes} bytes at {past} of '{near}', which has {size}")
+
+
+def sectors(addresses: Array, nbytes: int) -> int:
+    """How many sectors the request of one warp touches."""
+    if not addresses.size:
+        return 0
+    first = addresses // SECTOR
+    last = (addresses + (nbytes - 1)) // SECTOR
+    return int(np.unique(np.concatenate([first, last])).size)
+
+
+def conflicts(offsets: Array, nbytes: int) -> int:
+    """How many times more than needed the banks of shared memory are asked by one warp.
+
+    Lanes are served 32 at a time for 4 bytes or fewer, 16 for 8 and 8 for 16 bytes; the same word counts
+    once.
+    """
+    together = 32 * 4 // max(nbytes, 4)
+    extra = 0
+    for start in range(0, offsets.size, together):
+        words = np.unique(offsets[start : start + together] // 4)
+        if nbytes > 4:
+            words = np.unique((words[:, None] + np.arange(nbytes // 4)).reshape(-1))
+        if words.size:
+            extra += int(np.bincount(words % BANKS).max()) - 1
+    return extra

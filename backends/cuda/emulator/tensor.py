@@ -1,0 +1,258 @@
+"""Matrix instructions: ldmatrix, stmatrix, mma.sync and wgmma (PTX ISA, 9.7.14 and 9.7.15).
+
+Products are exact in double precision, sums rounded once to float32: hardware rounds more often, by amounts that depend
+on its generation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ....compiler.signature import Array
+from .agent import PAUSE, Agent, EmulationError, Step, addresses, items, reads, writes
+from .decode import decodes
+from .layouts import swizzled
+from .memory import SHARED_WINDOW, conflicts
+from .ptx import Instruction, Register, Several
+from .warp import WARP, constant
+
+WARPGROUP = 128
+ELEMENTS: dict[str, tuple[Any, int]] = {  # dtype, bytes
+    "bf16": (ml_dtypes.bfloat16, 2), "f16": (np.float16, 2), "tf32": (np.float32, 4), "s8": (np.int8, 1),
+    "u8": (np.uint8, 1), "e4m3": (ml_dtypes.float8_e4m3fn, 1), "e5m2": (ml_dtypes.float8_e5m2, 1),
+}  # fmt: skip
+
+
+def _shared_offsets(agent: Agent, where: Array) -> Array:
+    return np.where(where >= SHARED_WINDOW, where - SHARED_WINDOW, where)
+
+
+@decodes("ldmatrix", "stmatrix")
+def matrix_transfer(instruction: Instruction) -> Step:
+    """8 by 8 matrices of 16-bit elements; the address of row r of matrix m comes from lane 8 m + r.
+
+    A thread holds two neighbours of a row: row lane / 4, columns 2 (lane % 4) and one more.
+    """
+    loads = instruction.opcode[0] == "ldmatrix"
+    count = next(int(p[1:]) for p in instruction.opcode if p in ("x1", "x2", "x4"))
+    turned = "trans" in instruction.opcode
+    vector, place = instruction.operands if loads else instruction.operands[::-1]
+    address = addresses(place)
+    parts = items(vector)
+    assert len(parts) == count and instruction.opcode[-1] == "b16"
+    outputs = [writes(o) for o in parts] if loads else []
+    inputs = [] if loads else [reads(o, np.uint32) for o in parts]
+
+    def step(agent: Agent) -> object:
+        _whole_warps(agent)
+        shared, counters = agent.block.shared, agent.block.launch.counters
+        rows = _shared_offsets(agent, address(agent)).reshape(-1, WARP)[:, : 8 * count].reshape(-1, count, 8)
+        shared.check(rows.reshape(-1), 16, "reads" if loads else "writes")
+        for warp in rows:
+            counters.shared_requests += 1
+            counters.bank_conflicts += sum(conflicts(matrix, 16) for matrix in warp)
+        cells = shared.view(2)
+        at = rows[..., None] // 2 + np.arange(8)  # warp, matrix, row, column
+        if loads:
+            values = cells[at]
+            values = values.swapaxes(-1, -2) if turned else values
+            words = np.ascontiguousarray(values).view(np.uint32)  # warp, matrix, row, pair
+            for i, write in enumerate(outputs):
+                write(agent, words[:, i].reshape(-1))
+            return None
+        words = np.stack([read(agent).reshape(-1, 8, 4) for read in inputs], 1)
+        values = np.ascontiguousarray(words).view(np.uint16)
+        cells[at] = values.swapaxes(-1, -2) if turned else values
+        return PAUSE
+
+    return step
+
+
+def _whole_warps(agent: Agent) -> None:
+    if not agent.all_active or agent.lanes % WARP:
+        raise EmulationError("not all threads of the warp execute this together")
+
+
+def _fragment(registers: Sequence[Array], rows: int, columns: int, elements: int, dtype: Any, across: bool) -> Array:
+    """The matrices [warp, rows, columns] that registers hold, `elements` neighbours in each.
+
+    Thread t has row t / 4 and columns elements * (t % 4) and on; further registers are 8 rows below first, then
+    4 * elements columns to the right. `across`: the other way round, as for the second operand, where neighbours follow
+    each other down a column.
+    """
+    words = [np.ascontiguousarray(r).view(dtype).reshape(-1, 8, 4 * elements) for r in registers]
+    if across:
+        return np.concatenate(words, 2).swapaxes(1, 2)
+    tall = rows // 8
+    slabs = [np.concatenate(words[i : i + tall], 1) for i in range(0, len(words), tall)]
+    whole = np.concatenate(slabs, 2)
+    assert whole.shape[1:] == (rows, columns)
+    return whole
+
+
+@decodes("mma")
+def multiply_accumulate(instruction: Instruction) -> Step:
+    """`mma.sync.aligned.mMnNkK.row.col` of 16-bit floats, tf32 and bytes, summed in 32 bits."""
+    shape = re.fullmatch(r"m16n8k(\d+)", instruction.opcode[3])
+    assert shape is not None and instruction.opcode[4:6] == ("row", "col")
+    depth = int(shape[1])
+    kinds = [p for p in instruction.opcode[6:] if p != "satfinite"]
+    result_kind, a_kind, b_kind, _ = kinds
+    (a_type, width), (b_type, _) = ELEMENTS[a_kind], ELEMENTS[b_kind]
+    result_type: Any = np.float32 if result_kind == "f32" else np.int32
+    assert result_kind in ("f32", "s32")
+    d, a, b, c = (items(o) for o in instruction.operands)
+    outputs = [writes(o) for o in d]
+    left, right = [reads(o, np.uint32) for o in a], [reads(o, np.uint32) for o in b]
+    third = [reads(o, result_type) for o in c]
+    assert len(left) * 4 // width * 32 == 16 * depth and len(outputs) == len(third) == 4
+
+    def step(agent: Agent) -> None:
+        _whole_warps(agent)
+        x = _fragment([r(agent) for r in left], 16, depth, 4 // width, a_type, False)
+        y = _fragment([r(agent) for r in right], depth, 8, 4 // width, b_type, True)
+        wide: Any = np.float64 if result_type is np.float32 else np.int64
+        x, y = (_cut(m, kind).astype(wide) for m, kind in ((x, a_kind), (y, b_kind)))
+        sums = np.stack([r(agent) for r in third], -1).reshape(
+            -1, 8, 4, 2, 2
+        )  # warp, row, pair, upper or lower, column
+        total = x @ y + sums.transpose(0, 3, 1, 2, 4).reshape(-1, 16, 8).astype(wide)
+        result = total.astype(result_type).reshape(-1, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4).reshape(-1, 4)
+        for i, write in enumerate(outputs):
+            write(agent, np.ascontiguousarray(result[:, i]))
+
+    return step
+
+
+def _cut(matrix: Array, kind: str) -> Array:
+    """tf32 has 10 bits of mantissa: what registers hold beyond them does not count."""
+    if kind != "tf32":
+        return matrix
+    return (np.ascontiguousarray(matrix).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+@decodes("wgmma")
+def warpgroup(instruction: Instruction) -> Step:
+    """wgmma.fence, mma_async, commit_group and wait_group."""
+    if instruction.opcode[1] == "fence":
+        return _whole_group
+    if instruction.opcode[1] == "commit_group":
+        return _commit
+    if instruction.opcode[1] == "wait_group":
+        left = constant(instruction.operands[0])
+        return lambda agent: _wait(agent, left)
+    return _product(instruction)
+
+
+def _whole_group(agent: Agent) -> None:
+    if agent.lanes != WARPGROUP or not agent.all_active:
+        raise EmulationError("not all threads of the warpgroup execute this together")
+
+
+def _commit(agent: Agent) -> object:
+    _whole_group(agent)
+    agent.product_groups.append(agent.products)
+    agent.products = []
+    return PAUSE
+
+
+def _wait(agent: Agent, left: int) -> None:
+    while len(agent.product_groups) > left:
+        for product in agent.product_groups.pop(0):
+            product()
+
+
+def _product(instruction: Instruction) -> Step:
+    """`wgmma.mma_async.sync.aligned.m64nNkK.f32.A.B`: D (+)= A B, operands in shared memory or A in registers.
+
+    Late, shared memory is read when the group is waited for.
+    """
+    opcode = instruction.opcode
+    shape = re.fullmatch(r"m64n(\d+)k(\d+)", opcode[4])
+    assert shape is not None
+    columns, depth = int(shape[1]), int(shape[2])
+    result_kind, a_kind, b_kind = opcode[5:8]
+    if result_kind not in ("f32", "s32"):
+        raise ValueError(f"sums of {result_kind}")
+    result_type: Any = np.float32 if result_kind == "f32" else np.int32
+    (a_type, width), (b_type, _) = ELEMENTS[a_kind], ELEMENTS[b_kind]
+    assert depth * width == 32
+    d, a, b, scale, *modifiers = instruction.operands
+    sums = [(o.name, writes(o)) for o in items(d) if isinstance(o, Register)]
+    assert len(sums) == columns // 2
+    in_registers = isinstance(a, Several)
+    left = [reads(o, np.uint32) for o in items(a)] if in_registers else [reads(a, np.uint64)]
+    right = reads(b, np.uint64)
+    adds = reads(scale, np.bool_)
+    numbers = [constant(m) for m in modifiers]
+    signs = numbers[:2] or [1, 1]
+    turned = (numbers[2:] if not in_registers else [0, *numbers[2:]]) or [0, 0]
+
+    def step(agent: Agent) -> None:
+        _whole_group(agent)
+        b_descriptor = int(right(agent)[0])
+        held = [r(agent).copy() for r in left]
+        keeps = bool(adds(agent)[0])
+
+        def execute() -> None:
+            x = (
+                _registers_of_group(held, depth, a_type)
+                if in_registers
+                else _matrix(agent, int(held[0][0]), 64, depth, a_type, bool(turned[0]))
+            )
+            y = _matrix(agent, b_descriptor, columns, depth, b_type, bool(turned[1]))
+            wide: Any = np.float64 if result_type is np.float32 else np.int64
+            product = _cut(x, a_kind).astype(wide) * signs[0] @ (_cut(y, b_kind).astype(wide) * signs[1]).T
+            for i, (name, _) in enumerate(sums):
+                row, column = accumulator(i)
+                part = product[row, column]
+                register = agent.registers[name].view(result_type)
+                register[:] = (part + register.astype(wide) if keeps else part).astype(result_type)
+
+        if agent.block.launch.late:
+            agent.products.append(execute)
+        else:
+            execute()
+
+    return step
+
+
+def accumulator(register: int) -> tuple[Array, Array]:
+    """Row and column, for each of the 128 threads, of what a register of the result of wgmma holds."""
+    thread = np.arange(WARPGROUP)
+    row = thread // 32 * 16 + thread % 32 // 4 + 8 * (register // 2 % 2)
+    return row, register // 4 * 8 + thread % 4 * 2 + register % 2
+
+
+def _registers_of_group(registers: Sequence[Array], depth: int, dtype: Any) -> Array:
+    """The first operand, 64 rows, out of four registers of each thread."""
+    return _fragment(registers, 16, depth, 4 // np.dtype(dtype).itemsize, dtype, False).reshape(64, depth)
+
+
+_SWIZZLES = {0: 0, 1: 128, 2: 64, 3: 32}
+
+
+def _matrix(agent: Agent, descriptor: int, rows: int, depth: int, dtype: Any, turned: bool) -> Array:
+    """[rows, depth] elements out of shared memory, where a matrix descriptor says that they lie (PTX ISA, 9.7.15.5).
+
+    Groups of 8 rows are `stride` bytes apart. Without swizzle, cores of 16 bytes along the depth are `leading` apart;
+    with it, a row has as many bytes as the swizzle, and its 16-byte chunks lie permuted.
+    """
+    start, leading, stride = ((descriptor >> shift & 0x3FFF) << 4 for shift in (0, 16, 32))
+    swizzle = _SWIZZLES[descriptor >> 62]
+    size = np.dtype(dtype).itemsize
+    if turned:
+        raise EmulationError("operands of wgmma that are stored along the other dimension")
+    row, byte = np.arange(rows)[:, None], np.arange(depth * size)[None, :]
+    if swizzle:
+        where = swizzled(start + row // 8 * stride + row % 8 * swizzle + byte, swizzle)
+    else:
+        where = start + row // 8 * stride + byte // 16 * leading + row % 8 * 16 + byte % 16
+    shared = agent.block.shared
+    shared.check(where.reshape(-1), 1, "reads")
+    return np.ascontiguousarray(shared.bytes[where]).view(dtype)

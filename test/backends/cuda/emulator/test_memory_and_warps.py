@@ -1,0 +1,211 @@
+"""Loads, stores, copies, atomics, shuffles and matrix instructions, with what they cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from lamina.backends.cuda.emulator.machine import launch
+from lamina.backends.cuda.emulator.memory import Counters, GlobalMemory, conflicts, sectors
+from lamina.backends.cuda.emulator.ptx import parse
+from lamina.compiler.diagnostics import LaminaError
+
+
+def run(
+    lines: str, inputs: list[Any], shape: tuple[int, ...], dtype: Any, *, threads: int = 32, shared: int = 0, **how: Any
+) -> tuple[Any, Counters]:
+    """Runs a kernel that has the addresses of the inputs in %i0 …, that of the output in %o and its thread in %t."""
+    parameters = ", ".join([*(f".param .u64 in{i}" for i in range(len(inputs))), ".param .u64 out"])
+    heads = "".join(f".reg .b64 %i{i}; ld.param.u64 %i{i}, [in{i}];\n" for i in range(len(inputs)))
+    text = f"""
+.version 8.0
+.target sm_80
+.address_size 64
+.extern .shared .align 1024 .b8 smem[];
+.visible .entry k({parameters})
+{{
+.reg .b32 %t, %x<16>; .reg .b64 %p<4>, %o; .reg .pred %q<4>; .reg .f32 %f<8>;
+{heads} ld.param.u64 %o, [out]; mov.u32 %t, %tid.x;
+{lines}
+ret;
+}}
+"""
+    memory = GlobalMemory(1 << 20)
+    arguments = [memory.upload(x, f"in{i}") for i, x in enumerate(inputs)]
+    arguments.append(memory.allocate(int(np.prod(shape)) * np.dtype(dtype).itemsize, "out"))
+    grid = how.pop("grid", (1, 1, 1))
+    counters = launch(
+        parse(text).kernel(), arguments, grid=grid, block=(threads, 1, 1), memory=memory, shared_bytes=shared, **how
+    )
+    return memory.download(arguments[-1], shape, dtype), counters
+
+
+def test_traffic_of_vectors_and_strides() -> None:
+    x = np.arange(128, dtype=np.float32)
+    copy = """mad.wide.u32 %p0, %t, 16, %i0; mad.wide.u32 %p1, %t, 16, %o;
+    ld.global.v4.f32 {%f0, %f1, %f2, %f3}, [%p0]; st.global.v4.f32 [%p1], {%f0, %f1, %f2, %f3};"""
+    found, counters = run(copy, [x], (128,), np.float32)
+    assert np.array_equal(found, x)
+    assert (counters.global_read_bytes, counters.global_read_sectors) == (512, 16) and counters.full_sectors
+    assert counters.instructions["ld.global.v4.f32"] == 1 and counters.global_requests == 2
+    strided = """mad.wide.u32 %p0, %t, 16, %i0; mad.wide.u32 %p1, %t, 4, %o;
+    ld.global.f32 %f0, [%p0]; st.global.f32 [%p1], %f0;"""
+    found, counters = run(strided, [x], (32,), np.float32)
+    assert np.array_equal(found, x[::4])
+    assert (counters.global_read_bytes, counters.global_read_sectors) == (128, 16) and not counters.full_sectors
+
+
+def test_sectors_and_conflicts() -> None:
+    lanes = np.arange(32)
+    assert sectors(lanes * 4, 4) == 4 and sectors(lanes * 4 + 4, 4) == 5 and sectors(lanes * 0, 4) == 1
+    assert conflicts(lanes * 4, 4) == 0 and conflicts(lanes * 0, 4) == 0
+    assert conflicts(lanes * 8, 4) == 1 and conflicts(lanes * 128, 4) == 31
+    assert conflicts(lanes * 16, 16) == 0 and conflicts(lanes * 128, 16) == 4 * 7
+    assert conflicts(lanes * 8, 8) == 0 and conflicts(lanes * 16, 8) == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("mad.wide.u32 %p0, %t, 4, %i0; ld.global.f32 %f0, [%p0+4];", "reads 4 bytes at 128 of 'in0', which has 128"),
+        ("mad.wide.u32 %p0, %t, 4, %i0; ld.global.f32 %f0, [%p0+-4];", "reads 4 bytes at -?[0-9]+ of"),
+        ("mad.wide.u32 %p0, %t, 4, %i0; ld.global.f32 %f0, [%p0+2];", "misaligned"),
+        ("mov.u32 %x0, smem; ld.shared.u32 %x1, [%x0+64];", "reads 4 bytes at 64 of shared memory"),
+        ("mov.u64 %p0, 16; ld.u32 %x1, [%p0];", "lies in no space"),
+    ],
+)
+def test_bounds(address: str, told: str) -> None:
+    with pytest.raises(LaminaError, match=told):
+        run(address, [np.zeros(32, np.float32)], (1,), np.float32, shared=64)
+
+
+def test_uninitialised_shared_memory_is_no_number() -> None:
+    lines = "mov.u32 %x0, smem; ld.shared.f32 %f0, [%x0]; mad.wide.u32 %p0, %t, 4, %o; st.global.f32 [%p0], %f0;"
+    assert np.isnan(run(lines, [], (32,), np.float32, shared=128)[0]).all()
+
+
+SUM = """mad.wide.u32 %p0, %t, 4, %i0; ld.global.f32 %f0, [%p0];
+{steps}
+setp.ne.u32 %q0, %t, 0; @%q0 bra END; st.global.f32 [%o], %f0; END:"""
+
+
+@pytest.mark.parametrize("mode", ["bfly", "down"])
+def test_sums_by_shuffles(mode: str) -> None:
+    x = np.arange(32, dtype=np.float32)
+    steps = "".join(f"shfl.sync.{mode}.b32 %f1, %f0, {n}, 31, -1; add.f32 %f0, %f0, %f1;\n" for n in (16, 8, 4, 2, 1))
+    assert run(SUM.format(steps=steps), [x], (1,), np.float32)[0] == [x.sum()]
+
+
+def test_shuffles_within_segments() -> None:
+    store = "mad.wide.u32 %p0, %t, 4, %o; st.global.u32 [%p0], %x1;"
+    lanes = np.arange(32)
+    up = run(f"shfl.sync.up.b32 %x1|%q0, %t, 1, {24 << 8}, -1; {store}", [], (32,), np.uint32)[0]
+    assert up.tolist() == [lane if lane % 8 == 0 else lane - 1 for lane in lanes]
+    idx = run(f"shfl.sync.idx.b32 %x1, %t, 3, {24 << 8 | 7}, -1; {store}", [], (32,), np.uint32)[0]
+    assert idx.tolist() == [lane // 8 * 8 + 3 for lane in lanes]
+
+
+def test_votes_and_reductions() -> None:
+    store = "mad.wide.u32 %p0, %t, 4, %o; st.global.u32 [%p0], %x1;"
+    odd = "and.b32 %x0, %t, 1; setp.ne.u32 %q0, %x0, 0;"
+    ballot = run(f"{odd} vote.sync.ballot.b32 %x1, %q0, -1; {store}", [], (32,), np.uint32)[0]
+    assert set(ballot.tolist()) == {0xAAAAAAAA}
+    anyone = run(f"{odd} vote.sync.any.pred %q1, %q0, -1; selp.u32 %x1, 1, 0, %q1; {store}", [], (32,), np.uint32)[0]
+    assert set(anyone.tolist()) == {1}
+    assert set(run(f"redux.sync.max.u32 %x1, %t, -1; {store}", [], (32,), np.uint32)[0].tolist()) == {31}
+    assert set(run(f"redux.sync.add.s32 %x1, %t, -1; {store}", [], (32,), np.uint32)[0].tolist()) == {496}
+
+
+def test_atomics() -> None:
+    lines = (
+        "mov.u32 %x0, 3; atom.global.add.u32 %x1, [%i0], %x0; mad.wide.u32 %p0, %t, 4, %o; st.global.u32 [%p0], %x1;"
+    )
+    assert sorted(run(lines, [np.zeros(1, np.uint32)], (32,), np.uint32)[0].tolist()) == list(range(0, 96, 3))
+    lines = "red.global.max.s32 [%i0], %t; bar.sync 0; ld.global.u32 %x1, [%i0]; st.global.u32 [%o], %x1;"
+    assert run(lines, [np.array([-5], np.int32)], (1,), np.int32, threads=96)[0].tolist() == [95]
+    lines = "atom.global.cas.b32 %x1, [%i0], 7, %t; ld.global.u32 %x2, [%i0]; st.global.u32 [%o], %x2;"
+    assert run(lines, [np.array([7], np.uint32)], (1,), np.uint32, threads=1)[0].tolist() == [0]
+
+
+EXCHANGE = """mov.u32 %x0, smem; shl.b32 %x1, %t, 2; add.u32 %x2, %x0, %x1; st.shared.u32 [%x2], %t;
+{barrier}
+xor.b32 %x3, %x1, 252; add.u32 %x3, %x3, %x0; ld.shared.u32 %x4, [%x3];
+mad.wide.u32 %p0, %t, 4, %o; st.global.u32 [%p0], %x4;"""
+
+
+def test_a_missing_barrier_between_warps_is_found_late() -> None:
+    how = dict(threads=64, shared=256)
+    expected = [t ^ 63 for t in range(64)]
+    for seed in range(5):
+        good = run(EXCHANGE.format(barrier="bar.sync 0;"), [], (64,), np.uint32, late=True, seed=seed, **how)[0]
+        assert good.tolist() == expected
+    wrong = [
+        run(EXCHANGE.format(barrier=""), [], (64,), np.uint32, late=True, seed=seed, **how)[0].tolist() != expected
+        for seed in range(5)
+    ]
+    assert any(wrong)
+
+
+COPY = """mov.u32 %x0, smem; shl.b32 %x1, %t, 4; add.u32 %x2, %x0, %x1; mad.wide.u32 %p0, %t, 16, %i0;
+{size} cp.async.cg.shared.global [%x2], [%p0], 16{given}; cp.async.commit_group; {wait}
+ld.shared.v4.u32 {{%x3, %x4, %x5, %x6}}, [%x2]; mad.wide.u32 %p1, %t, 16, %o;
+st.global.v4.u32 [%p1], {{%x3, %x4, %x5, %x6}};"""
+
+
+def test_copies_by_threads() -> None:
+    x = np.arange(128, dtype=np.uint32)
+    how = dict(shared=512)
+    wait = "cp.async.wait_group 0;"
+    assert np.array_equal(
+        run(COPY.format(size="", given="", wait=wait), [x], (128,), np.uint32, late=True, **how)[0], x
+    )
+    assert not np.array_equal(
+        run(COPY.format(size="", given="", wait=""), [x], (128,), np.uint32, late=True, **how)[0], x
+    )
+    part = "and.b32 %x7, %t, 1; shl.b32 %x7, %x7, 3;"  # 8 bytes of every second, none of the others
+    found = run(COPY.format(size=part, given=", %x7", wait=wait), [x], (128,), np.uint32, **how)[0]
+    expected = np.where(np.arange(128) // 4 % 2 * (np.arange(128) % 4 < 2), x, 0)
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("kind", "dtype", "depth"), [("bf16", ml_dtypes.bfloat16, 16), ("f16", np.float16, 16)])
+def test_matrix_product(kind: str, dtype: Any, depth: int) -> None:
+    """A [16, 16] row by row and B [8, 16], as [columns, depth], through shared memory and ldmatrix."""
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((16, depth)).astype(dtype), rng.standard_normal((8, depth)).astype(dtype)
+    lines = f"""mov.u32 %x0, smem; mad.wide.u32 %p0, %t, 16, %i0; shl.b32 %x1, %t, 4; add.u32 %x1, %x1, %x0;
+    cp.async.cg.shared.global [%x1], [%p0], 16; cp.async.wait_all;
+    setp.ge.u32 %q0, %t, 16; @%q0 bra READY;
+    mad.wide.u32 %p0, %t, 16, %i1; cp.async.cg.shared.global [%x1+512], [%p0], 16; cp.async.wait_all;
+READY: bar.warp.sync -1;
+    and.b32 %x2, %t, 15; shl.b32 %x2, %x2, 5; shr.u32 %x3, %t, 4; shl.b32 %x3, %x3, 4; add.u32 %x2, %x2, %x3;
+    add.u32 %x2, %x2, %x0; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {{%x4, %x5, %x6, %x7}}, [%x2];
+    and.b32 %x2, %t, 7; shl.b32 %x2, %x2, 5; shr.u32 %x3, %t, 3; and.b32 %x3, %x3, 1; shl.b32 %x3, %x3, 4;
+    add.u32 %x2, %x2, %x3; add.u32 %x2, %x2, %x0;
+    ldmatrix.sync.aligned.m8n8.x2.shared.b16 {{%x8, %x9}}, [%x2+512];
+    mov.f32 %f0, 0f3F800000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;
+    mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32
+      {{%f0, %f1, %f2, %f3}}, {{%x4, %x5, %x6, %x7}}, {{%x8, %x9}}, {{%f0, %f1, %f2, %f3}};
+    shr.u32 %x2, %t, 2; and.b32 %x3, %t, 3; shl.b32 %x2, %x2, 5; shl.b32 %x3, %x3, 3; add.u32 %x2, %x2, %x3;
+    cvt.u64.u32 %p1, %x2; add.u64 %p1, %p1, %o;
+    st.global.v2.f32 [%p1], {{%f0, %f1}}; st.global.v2.f32 [%p1+256], {{%f2, %f3}};"""
+    found, counters = run(lines, [a, b], (16, 8), np.float32, shared=1024)
+    expected = a.astype(np.float64) @ b.astype(np.float64).T + 1
+    np.testing.assert_array_equal(found, expected.astype(np.float32))
+    assert counters.instructions["bar.warp.sync"] == 1
+
+
+def test_arguments() -> None:
+    kernel = parse(
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u32 n)\n.maxntid 64\n{ ret; }"
+    )
+    how = dict(grid=(1, 1, 1), memory=GlobalMemory(1 << 12))
+    with pytest.raises(LaminaError, match="2 arguments, it takes 1"):
+        launch(kernel.kernel(), [1, 2], block=(32, 1, 1), **how)
+    with pytest.raises(LaminaError, match="96 threads, compiled for at most 64"):
+        launch(kernel.kernel("k"), [1], block=(96, 1, 1), **how)
+    with pytest.raises(LaminaError, match="no kernel 'j'"):
+        kernel.kernel("j")
