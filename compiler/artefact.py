@@ -1,9 +1,10 @@
 """The `.lamx` file: one relocatable artefact that holds code, constants, signature and manifest.
 
-Layout: the magic, where the header begins and its length (8 bytes each, little endian), the constants, the objects,
-the linked image, all at 4096-byte aligned offsets, and a JSON header that names them. What takes longest to write
-comes first, so that it can be written while the code is still being compiled. Constants are memory-mapped on load, so
-that processes share them.
+Layout: the magic, where the header begins and its length (8 bytes each, little endian) and its SHA-256, the constants,
+the objects, the linked image, all at 4096-byte aligned offsets, and a JSON header that names them. What takes longest
+to write comes first, so that it can be written while the code is still being compiled. Constants are memory-mapped on
+load, so that processes share them. The header tells how much memory the code will use: it is read only when it is what
+was written, which finds damage; it is no protection from those who mean harm, for an artefact is a program.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from .diagnostics import LaminaError
 from .signature import Array, Signature, dtype_named
 from .weights import Section
 
-MAGIC = b"LAMX0004"
+MAGIC = b"LAMX0005"
 PAGE = 4096
 LARGE_PAGE = 2 << 20
-_WHERE = struct.Struct("<8sQQ")  # magic, offset and length of the header
+_WHERE = struct.Struct("<8sQQ32s")  # magic, offset, length and digest of the header
 
 ArrayPlace: TypeAlias = tuple[str, tuple[int, ...], int]
 """Dtype, shape and offset in bytes of an array among the constants."""
@@ -104,7 +105,7 @@ class Artefact:
         file.write(text)
         file.truncate()
         file.seek(0)
-        file.write(_WHERE.pack(MAGIC, offset, len(text)))
+        file.write(_WHERE.pack(MAGIC, offset, len(text), hashlib.sha256(text).digest()))
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Artefact:
@@ -114,13 +115,16 @@ class Artefact:
             size = os.path.getsize(path)
             with open(path, "rb") as file:
                 start = file.read(_WHERE.size)
-                magic, where, length = _WHERE.unpack(start.ljust(_WHERE.size, b"\0"))
+                magic, where, length, digest = _WHERE.unpack(start.ljust(_WHERE.size, b"\0"))
                 if magic != MAGIC:
                     raise LaminaError("not a lamina artefact, or one of another version", where=name)
                 if where + length > size:
                     raise LaminaError(f"damaged or cut short: {size} bytes, {where + length} expected", where=name)
                 file.seek(where)
-                header: Mapping[str, Any] = json.loads(file.read(length))
+                text = file.read(length)
+                if hashlib.sha256(text).digest() != digest:
+                    raise LaminaError("damaged artefact: the header is not what was written", where=name)
+                header: Mapping[str, Any] = json.loads(text)
                 nbytes, *sizes = header["sizes"]
                 if PAGE + nbytes > where:
                     raise LaminaError("damaged artefact: its constants overlap its header", where=name)

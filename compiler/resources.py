@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import ShapedType
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import DenseResourceAttr, ShapedType
+from xdsl.ir import Attribute, Operation
 
 from .diagnostics import LaminaError
 from .dtypes import dtype_of
@@ -31,10 +32,26 @@ def blob_to_array(key: str, blob: bytes, type_: ShapedType) -> Array:
     shape = type_.get_shape()
     assert isinstance(type_, Attribute)
     dtype = dtype_of(type_)
-    expected = int(np.prod(shape)) * dtype.itemsize
+    expected = prod(shape) * dtype.itemsize
     if len(blob) != expected:
         raise LaminaError(f"resource '{key}' holds {len(blob)} bytes, but {type_} needs {expected}")
     return np.frombuffer(blob, dtype).reshape(shape)
+
+
+def check_resources(module: Operation, weights: WeightStore) -> None:
+    """Raises LaminaError for a `dense_resource` in `module` without bytes, or with those of another type."""
+    for op in module.walk():
+        for attribute in (*op.properties.values(), *op.attributes.values()):
+            if not isinstance(attribute, DenseResourceAttr):
+                continue
+            key, kind = attribute.resource_handle.data, attribute.type
+            if key not in weights:
+                hint = "weights lie in a file beside the module, which its attribute lamina.weights names"
+                raise LaminaError(f"weight '{key}' is not there", where=op, hint=hint)
+            array = weights.peek(key)
+            if array.shape != kind.get_shape() or array.dtype != dtype_of(kind):  # pyright: ignore[reportArgumentType]
+                held = f"{array.dtype}{list(array.shape)}"
+                raise LaminaError(f"resource '{key}' holds {held}, expected {kind}", where=op)
 
 
 def resource_section(weights: WeightStore, keys: Iterable[str]) -> str:

@@ -151,7 +151,7 @@ def mapped_arrays(path: Path) -> dict[str, Array]:
                 continue
             begin, end = (8 + length + o for o in entry["data_offsets"])
             dtype, shape = _dtype(entry["dtype"]), tuple(entry["shape"])
-            if end > size or end - begin != dtype.itemsize * int(np.prod(shape)):
+            if end > size or end - begin != dtype.itemsize * prod(shape):
                 raise LaminaError(f"array '{key}' does not fit the file", where=str(path))
             arrays[key] = np.memmap(path, dtype, "r", begin, shape) if end > begin else np.zeros(shape, dtype)
     except OSError as error:

@@ -18,6 +18,7 @@ COMMANDS = {
     "fmt": (".programs.fmt", "lay out .lam programs"),
     "test": (".programs.test", "run the tests of .lam programs"),
     "explain": (".programs.explain", "what an error code of a .lam program means"),
+    "fuzz": (".fuzz.command", "feed changed files to everything that reads files, and tell what breaks"),
     "lsp": (".lsp", "serve an editor: diagnostics, types, definitions of .lam files"),
     "targets": (".targets", "list the targets and what is known of this machine"),
 }

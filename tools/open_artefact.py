@@ -11,9 +11,10 @@ from ..compiler.diagnostics import LaminaError
 from ..compiler.parsing import parse_module
 from ..compiler.printing import resource_keys
 from ..compiler.program import Program
+from ..compiler.resources import check_resources
 from ..compiler.verifier import verify
 from ..compiler.weights import Section
-from .sources import check_weights, new_context
+from .sources import new_context
 
 ALIGNMENT = 64  # bytes; what every dtype and vector asks for
 
@@ -57,7 +58,7 @@ def program_of(artefact: Artefact, where: str) -> Program:
         raise LaminaError(f"damaged artefact: {error}", where=where) from error
     program = Program(parse_module(text, where, context), context)
     verify(program.module)
-    check_weights(program, where)
+    check_resources(program.module, program.context.weights)
     return program
 
 

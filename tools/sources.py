@@ -19,6 +19,7 @@ from ..compiler.machine import Machine
 from ..compiler.parsing import parse_module
 from ..compiler.printing import resource_keys
 from ..compiler.program import Program, main_function
+from ..compiler.resources import check_resources
 from ..compiler.signature import Array
 from ..compiler.verifier import verify
 from ..dialects.onnx.attributes import constant_attribute
@@ -146,16 +147,8 @@ def _from_text(path: Path) -> Program:
         if name.name != store.data:
             raise LaminaError(f"the weights file '{store.data}' must lie beside the module", where=str(path))
         context.weights.load(path.with_name(store.data))
-    check_weights(program, str(path))
+    check_resources(program.module, context.weights)
     return program
-
-
-def check_weights(program: Program, where: str) -> None:
-    """Raises LaminaError where the IR names a weight that did not come with it."""
-    for key in resource_keys(program.module):
-        if key not in program.context.weights:
-            hint = f"weights lie in a file beside the module, which its attribute {WEIGHTS_ATTRIBUTE} names"
-            raise LaminaError(f"weight '{key}' is not there", where=where, hint=hint)
 
 
 def _from_lam(source: Path | str, function: str) -> Program | Template:

@@ -15,6 +15,7 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.program import Program
 from ...compiler.schedules import PROBLEM, Schedules
+from ...compiler.size_limits import check_sizes
 from ...passes import all_passes
 from .. import Options
 from .build import BuiltModel, build, build_whole, constants_of
@@ -191,6 +192,7 @@ class CpuTarget:
         copy.context.machine = self._machine(options)
         copy.context.schedules = self.schedules(options)
         copy.context.precision = options.precision
+        check_sizes(copy.module)
         return copy
 
     def _descend(self, program: Program, phases: Sequence[Phase], options: Options) -> None:

@@ -10,6 +10,7 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.interpreter import Interpreter
 from ...compiler.program import Program
 from ...compiler.signature import Array
+from ...compiler.size_limits import check_sizes
 from ...passes import all_passes
 from .. import Options, Source
 from .pipeline import PHASES
@@ -24,6 +25,7 @@ class InterpretTarget:
 
     def lower(self, program: Program, to: str, options: Options) -> Program:
         """Down to the hub, the level this target interprets."""
+        check_sizes(program.module)
         lowered = program.clone()
         if level_of(lowered) in ("dsl", "onnx"):
             descend(lowered, PHASES, all_passes(), on_level=options.on_level)

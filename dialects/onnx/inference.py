@@ -11,9 +11,14 @@ from ...compiler.diagnostics import LaminaError
 from .schemas import newest_opset
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, TypeProto
+    from collections.abc import Iterator
+
+    from onnx import GraphProto, ModelProto, NodeProto, TypeProto
 
 _KEPT_ELEMENTS = 256  # smaller initialisers may be shapes, which inference reads
+_HIDDEN = "lamina.hidden"  # the domain of nodes that inference is not to look at
+# Operators whose inference in `onnx` 1.23 ends the process where the type of their input is not known
+_FRAGILE = frozenset({("ai.onnx.ml", "LabelEncoder"), ("ai.onnx.ml", "DictVectorizer"), ("", "RegexFullMatch")})
 
 
 def infer_value_types(model: ModelProto, file: str) -> dict[str, TypeProto]:
@@ -21,15 +26,49 @@ def infer_value_types(model: ModelProto, file: str) -> dict[str, TypeProto]:
 
     Raises LaminaError when the declared types contradict each other.
     """
+    return _infer(without_weights(model), file)[0]
+
+
+def _infer(copy: ModelProto, file: str) -> tuple[dict[str, TypeProto], list[NodeProto]]:
+    """The types in `copy`, and the fragile nodes that inference was not shown."""
     from onnx import shape_inference
 
-    try:
-        inferred = shape_inference.infer_shapes(without_weights(model), data_prop=True)
-    except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
-        raise LaminaError(f"shape inference failed: {str(error).strip()}", where=file) from error
-    types: dict[str, TypeProto] = {}
-    _collect(inferred.graph, types)
-    return types
+    _check_batches(copy.graph, file)
+    hidden = [node for node in _nodes(copy.graph) if (node.domain, node.op_type) in _FRAGILE]
+    domains = [node.domain for node in hidden]
+    for node in hidden:
+        node.domain = _HIDDEN
+    if hidden:
+        copy.opset_import.add(domain=_HIDDEN, version=1)
+    while True:
+        try:
+            inferred = shape_inference.infer_shapes(copy, data_prop=True)
+        except _refusals() as error:
+            raise LaminaError(f"shape inference failed: {str(error).strip()}", where=file) from error
+        types: dict[str, TypeProto] = {}
+        _collect(inferred.graph, types)
+        known = types.keys() | {tensor.name for tensor in copy.graph.initializer}
+        safe = [i for i, node in enumerate(hidden) if node.input and all(name in known for name in node.input)]
+        if not safe:
+            return types, hidden
+        for i in reversed(safe):
+            hidden.pop(i).domain = domains.pop(i)
+
+
+def _check_batches(graph: GraphProto, file: str) -> None:
+    """Raises LaminaError for a GatherND whose `batch_dims` is negative: inference would read what is not there."""
+    for node in _nodes(graph):
+        if node.op_type == "GatherND" and any(a.name == "batch_dims" and a.i < 0 for a in node.attribute):
+            raise LaminaError("'batch_dims' is negative", where=f"{file}: GatherND '{next(iter(node.output), '')}'")
+
+
+def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
+    """The nodes of a graph and of those inside it."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _nodes(attribute.g)
 
 
 def inline_functions(model: ModelProto, file: str) -> ModelProto:
@@ -38,7 +77,7 @@ def inline_functions(model: ModelProto, file: str) -> ModelProto:
 
     try:
         return inliner.inline_local_functions(without_weights(model))
-    except (RuntimeError, ValueError) as error:
+    except _refusals() as error:
         raise LaminaError(f"cannot expand the model's functions: {error}", where=file) from error
 
 
@@ -46,15 +85,27 @@ def upgraded(model: ModelProto, file: str) -> ModelProto:
     """`model` in the newest opset of ai.onnx; other domains stay as they are."""
     from onnx import version_converter
 
+    fragile = any((node.domain, node.op_type) in _FRAGILE for node in _nodes(model.graph))
+    if fragile and (hidden := _infer(without_weights(model), file)[1]):  # conversion infers, too
+        raise LaminaError(f"the type of an input of {hidden[0].op_type} is not known", where=file)
     try:
         result = version_converter.convert_version(without_weights(model), newest_opset())
-    except (version_converter.ConvertError, RuntimeError, ValueError) as error:
+    except _refusals() as error:
         raise LaminaError(f"cannot be converted to opset {newest_opset()}: {str(error).strip()}", where=file) from error
     weights = {tensor.name: tensor for tensor in model.graph.initializer}
     for tensor in result.graph.initializer:
         if tensor.data_location == tensor.EXTERNAL and tensor.name in weights:
             tensor.CopyFrom(weights[tensor.name])
     return result
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What the functions of `onnx` raise on models that are not right; each of them knows them all."""
+    from google.protobuf.message import DecodeError, EncodeError
+    from onnx import checker, shape_inference, version_converter
+
+    known = (checker.ValidationError, shape_inference.InferenceError, version_converter.ConvertError)
+    return (*known, DecodeError, EncodeError, RuntimeError, ValueError, LookupError)
 
 
 def without_weights(model: ModelProto) -> ModelProto:

@@ -95,7 +95,7 @@ class OnnxOp(Operation):
             raise VerifyException(_range_message("inputs", schema.min_input, schema.max_input, count))
         for i, operand in enumerate(self.operands):
             formal = schema.inputs[min(i, len(schema.inputs) - 1)]
-            if is_absent(operand) and i < schema.min_input and "Single" in str(formal.option):
+            if is_absent(operand) and i < schema.min_input and "Optional" not in str(formal.option):
                 raise VerifyException(f"input '{formal.name}' is required")
 
     def _verify_attributes(self, schema: OpSchema) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from onnx import SparseTensorProto, TensorProto
 
 STRING = 8
+_LARGEST_SPARSE = 1 << 30  # bytes of a sparse tensor once it is dense
 _PACKED_BITS = {21: 4, 22: 4, 23: 4, 25: 2, 26: 2}  # DataType -> bits, for types that share bytes
 
 
@@ -41,11 +42,23 @@ def tensor_array(tensor: TensorProto, base: Path | None, place: str) -> Array:
 
 
 def sparse_array(sparse: SparseTensorProto, base: Path | None, place: str) -> Array:
-    """The dense array that `sparse` stands for."""
+    """The dense array that `sparse` stands for. Raises LaminaError for what does not fit and what is too large."""
     values = tensor_array(sparse.values, base, place)
     indices = tensor_array(sparse.indices, base, place)
-    dense = np.zeros(tuple(sparse.dims), values.dtype)
-    if indices.ndim == 1:
+    where = f"{place}: tensor '{sparse.values.name}'"
+    dims = tuple(sparse.dims)
+    if any(dim < 0 for dim in dims):
+        raise LaminaError(f"negative dimension in shape {list(dims)}", where=where)
+    if math.prod(dims) * values.itemsize > _LARGEST_SPARSE:
+        raise LaminaError(f"a sparse tensor of shape {list(dims)} is too large to write out", where=where)
+    flat = indices.ndim == 1
+    limits = np.array([math.prod(dims)] if flat else dims, np.int64)
+    wanted = (values.size,) if flat else (values.size, len(dims))
+    fits = values.ndim == 1 and indices.dtype == np.int64 and indices.shape == wanted
+    if not fits or (indices < 0).any() or (indices >= limits).any():
+        raise LaminaError(f"the indices of a sparse tensor are not places in shape {list(dims)}", where=where)
+    dense = np.zeros(dims, values.dtype)
+    if flat:
         dense.reshape(-1)[indices] = values
     else:
         dense[tuple(indices.T)] = values

@@ -118,6 +118,7 @@ def _convert(function: FuncOp, weights: WeightStore) -> None:
     _drop_dead(block)
     function.body.detach_block(old)
     function.body.add_block(block)
+    _check_made(block)
     old.erase(safe_erase=False)
     if function.arg_attrs is not None:
         kept = [type(a)({k: v for k, v in a.data.items() if k != DIMS}) for a in function.arg_attrs]
@@ -201,13 +202,15 @@ def _call(b: GraphBuilder, op: OnnxOp, entry: Entry, operands: list[SSAValue | N
         operands = operands[: entry.inputs]
     try:
         results = entry.function(b, *operands, **attributes)
-    except TypeError as error:
-        if "argument" not in str(error) or entry.function.__name__ not in str(error):
-            raise
-        raise LaminaError(str(error).partition("() ")[2], where=op) from error
+    except _UNFORESEEN as error:
+        if isinstance(error, TypeError) and "argument" in str(error) and entry.function.__name__ in str(error):
+            raise LaminaError(str(error).partition("() ")[2], where=op) from error
+        raise LaminaError(f"cannot be lowered as it stands: {error or type(error).__name__}", where=b.node) from error
     return [results] if isinstance(results, SSAValue) else list(results)
 
 
+# What an operator's rule raises on inputs and attributes that its specification does not admit
+_UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 _IGNORED = {"consumed_inputs"}  # a leftover of opset 1
 
 
@@ -232,6 +235,16 @@ def _expanded(b: GraphBuilder, op: OnnxOp, operands: Sequence[SSAValue | None]) 
 
 def _holding(block: Block) -> ModuleOp:
     return ModuleOp(Region(block))
+
+
+def _check_made(block: Block) -> None:
+    """Raises LaminaError at the node that became an op that does not verify: its inputs and attributes do not fit."""
+    for outer in block.ops:
+        for op in outer.walk():
+            try:
+                op.verify_()
+            except VerifyException as error:
+                raise LaminaError(f"cannot be lowered as it stands: {error}", where=op) from error
 
 
 def _drop_dead(block: Block) -> None:
