@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from xdsl.dialects.builtin import AnyFloat, ComplexType, IndexType, IntegerType
@@ -11,6 +12,7 @@ from xdsl.parser.attribute_parser import AttrParser
 from xdsl.utils.exceptions import ParseError
 from xdsl.utils.lexer import Span
 
+MOST_ELEMENTS = 1 << 24  # of a literal
 _Number = bool | int | float
 
 
@@ -56,6 +58,14 @@ class LiteralParser(Parser):
     """xDSL's parser with literals of tensors read as MLIR reads them."""
 
     _TensorLiteralElement = TensorElement
+
+    def _parse_dense_literal_type(self) -> Any:
+        start = self.pos
+        kind = super()._parse_dense_literal_type()
+        if (count := prod(kind.get_shape())) > MOST_ELEMENTS:  # of a splat every element is written out
+            message = f"a literal of {count} elements is too large, at most {MOST_ELEMENTS}: broadcast a scalar instead"
+            self.raise_error(message, start, self.pos)
+        return kind
 
     def _parse_optional_complex(self) -> Any:
         start = self.pos

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from pathlib import Path
 from time import monotonic
 
@@ -11,7 +10,7 @@ import pytest
 from lamina.tools.fuzz.kinds import KINDS
 from lamina.tools.fuzz.workers import Limits, run_cases
 
-CASES = {"onnx": 40, "stablehlo": 50, "mlir": 50, "dsl": 60, "lamx": 100, "schedules": 20}
+CASES = {"onnx": 20, "stablehlo": 20, "mlir": 30, "dsl": 30, "lamx": 40, "schedules": 10}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -19,7 +18,7 @@ def test_changed_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("LAMINA_JOBS", "1")
     kind = KINDS[name]
     seeds = kind.seeds(False)
-    numbers = (number for _, number in zip(range(CASES[name]), count(), strict=False))
+    numbers = iter(range(CASES[name]))
     outcomes = list(
         run_cases(kind, lambda n: kind.mutant(name, 0, n, seeds), numbers, tmp_path, Limits(), monotonic() + 600)
     )

@@ -133,7 +133,10 @@ def _attribute(dice: Random, model: ModelProto) -> None:
         case 1:
             attribute.name = dice.choice(_NAMES)
         case 2:
-            attribute.type = dice.choice(AttributeProto.AttributeType.values())
+            kinds = AttributeProto.AttributeType
+            attribute.type = dice.choice(
+                (kinds.UNDEFINED, kinds.INT, kinds.FLOATS, kinds.STRING, kinds.TENSOR, kinds.GRAPH)
+            )
         case 3:
             attribute.ref_attr_name = dice.choice(_NAMES)
         case _:

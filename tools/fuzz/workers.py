@@ -111,15 +111,15 @@ class _Worker:
 
     def outcomes(self) -> Generator[Outcome]:
         """What the worker says; a case that it began and did not end is the one that ended it."""
-        status = None
         try:
             begun, waited_out = yield from self._heard()
-            _, status = os.waitpid(self.process, 0)
+        except BaseException:  # nobody listens any more
+            os.kill(self.process, signal.SIGKILL)
+            os.waitpid(self.process, 0)
+            raise
         finally:
             os.close(self.reader)
-            if status is None:  # nobody listens any more
-                os.kill(self.process, signal.SIGKILL)
-                os.waitpid(self.process, 0)
+        _, status = os.waitpid(self.process, 0)
         self.late = time.monotonic() >= self.until
         if begun is not None:
             yield self._ended(begun, status, waited_out)

@@ -1,0 +1,93 @@
+"""What `lamina fuzz` found once, as small as it gets, and what is said of it now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper
+from onnx.parser import parse_model
+
+import lamina
+from lamina.compiler.diagnostics import LaminaError
+
+HEAD = '<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3, "here": 1]>'
+
+
+def sparse(dims: list[int], indices: list[int]) -> ModelProto:
+    """A model with a sparse constant of two values."""
+    values = helper.make_tensor("w", TensorProto.FLOAT, [2], [1.0, 2.0])
+    places = helper.make_tensor("", TensorProto.INT64, [len(indices)], indices)
+    model = parse_model(HEAD + "g (float[2] x) => (float[2] y) { y = Add(x, w) }")
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, dims))
+    return model
+
+
+MODELS = {
+    "Sum without an input": ('g (float[2] x) => (float[2] y) { y = Sum("") }', "is required"),
+    "LabelEncoder without an input": ('g () => (int64[2] y) { y = ai.onnx.ml.LabelEncoder("") }', "is required"),
+    "LabelEncoder of no known type": ("g () => (y) { x = here.F() y = ai.onnx.ml.LabelEncoder(x) }", "here.F"),
+    "GatherND before the first dimension": (
+        "g (float[2, 3] x, int64[2, 1] i) => (float[2] y) { y = GatherND<batch_dims = -7>(x, i) }",
+        "'batch_dims' is negative",
+    ),
+    "too large to address": (
+        "g (float[1, 1, 1] x) => (float[a, b, c] y) <int64[3] s = {1099511627776, 1048576, 3}> { y = Expand(x, s) }",
+        "larger than any memory",
+    ),
+    "fewer numbers than dimensions": (
+        "g (float[1, 2, 3, 3] x, float[2, 2, 3, 3] w) => (y) { y = ConvTranspose<strides = [2]>(x, w) }",
+        "cannot be lowered as it stands",
+    ),
+    "a body without the result": ("g (float[2] x) => (y) { y = here.F(x) }", "here.F"),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models(name: str) -> None:
+    text, message = MODELS[name]
+    with pytest.raises(LaminaError, match=message):
+        lamina.lower(lamina.import_onnx(parse_model(f"{HEAD}\n{text}")), "stablehlo")
+
+
+@pytest.mark.parametrize(
+    ("dims", "indices"), [([2], [0, 5]), ([2], [-1, 0]), ([2], [0]), ([1 << 40, 4], [0, 1]), ([-1], [0, 1])]
+)
+def test_sparse_tensors(dims: list[int], indices: list[int]) -> None:
+    with pytest.raises(LaminaError, match="tensor 'w'"):
+        lamina.import_onnx(sparse(dims, indices))
+
+
+def test_a_function_that_calls_itself() -> None:
+    head = '<ir_version: 8, opset_import: ["": 17, "local": 1]>'
+    function = '<domain: "local", opset_import: ["": 17, "local": 1]> F (a) => (b) { b = local.F(a) }'
+    model = parse_model(f"{head} g (float[2] x) => (float[2] y) {{ y = local.F(x) }} {function}")
+    with pytest.raises(LaminaError, match="must not be recursive"):
+        lamina.import_onnx(model)
+
+
+PROGRAMS = {
+    "a weight that is not there": ("dense_resource<w> : tensor<2xf32>", "weight 'w' is not there"),
+    "a literal of many elements": ("dense<0.0> : tensor<1048576x1048576xf32>", "literal of 1099511627776 elements"),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name: str, tmp_path: Path) -> None:
+    constant, message = PROGRAMS[name]
+    kind = constant.partition(" : ")[2]
+    path = tmp_path / "m.mlir"
+    path.write_text(f"func.func @main() -> {kind} {{\n  %0 = stablehlo.constant {constant}\n  return %0 : {kind}\n}}\n")
+    with pytest.raises(LaminaError, match=message):
+        lamina.compile(path, cache=False)
+
+
+def test_damage_in_the_header_of_an_artefact(tmp_path: Path) -> None:
+    path = tmp_path / "m.lamx"
+    model = parse_model(HEAD + "g (float[2, 3] x) => (float[2, 3] y) { y = Relu(x) }")
+    lamina.compile(model, threads=1, cache=False).save(path)
+    assert lamina.load(path)(np.ones((2, 3), np.float32))[0].shape == (2, 3)
+    path.write_bytes(path.read_bytes().replace(b"[2, 3]", b"[2, 9]"))
+    with pytest.raises(LaminaError, match="the header is not what was written"):
+        lamina.load(path)
