@@ -10,7 +10,7 @@ import pytest
 from lamina.tools.fuzz.kinds import KINDS
 from lamina.tools.fuzz.workers import Limits, run_cases
 
-CASES = {"onnx": 20, "stablehlo": 20, "mlir": 30, "dsl": 30, "lamx": 40, "schedules": 10}
+CASES = {"onnx": 20, "stablehlo": 20, "mlir": 30, "dsl": 20, "check": 150, "lamx": 40, "schedules": 10}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -20,7 +20,9 @@ def test_changed_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     seeds = kind.seeds(False)
     numbers = iter(range(CASES[name]))
     outcomes = list(
-        run_cases(kind, lambda n: kind.mutant(name, 0, n, seeds), numbers, tmp_path, Limits(), monotonic() + 600)
+        run_cases(
+            kind, lambda n: kind.mutant(name, 0, n, seeds), numbers, tmp_path, Limits(kind.seconds), monotonic() + 600
+        )
     )
     assert len(outcomes) == CASES[name]
     wrong = [f"case {o.number}: {o.what}: {o.report}" for o in outcomes if not o.good]

@@ -99,7 +99,7 @@ def fuzz(name: str, kind: Kind, args: argparse.Namespace) -> bool:
             numbers = itertools.islice(numbers, args.cases)
         print(f"{name}: seed {args.seed}, {len(seeds)} files to begin with", file=sys.stderr, flush=True)
         until = time.monotonic() + args.minutes * 60
-        with closing(run_cases(kind, make, numbers, Path(folder), Limits(), until)) as outcomes:
+        with closing(run_cases(kind, make, numbers, Path(folder), Limits(kind.seconds), until)) as outcomes:
             for outcome in outcomes:
                 if tally.add(outcome) or args.case is not None:
                     keep(args.keep / f"{name}-{args.seed}-{outcome.number}", kind, make(outcome.number), outcome)

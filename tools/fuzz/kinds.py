@@ -26,7 +26,7 @@ from ...compiler.program import Program
 from ...compiler.verifier import verify
 from ...dialects.dsl.language.formatting import format_text
 from ...dialects.dsl.language.rendering import render
-from ...dialects.dsl.load import check, load_file
+from ...dialects.dsl.load import Files, check, load_file
 from .. import api
 from ..dsl.reading import WrongProgram
 from ..inputs import random_input
@@ -52,8 +52,9 @@ class Kind:
     suffix: str
     seeds: Callable[[bool], Sequence[bytes]]
     changes: Sequence[tuple[float, Change]]  # weights
-    use: Callable[[Path, Reached], None]
+    use: Callable[[Path, Reached], object]
     doc: str
+    seconds: float = 10.0  # of the processor, the most that one may take
 
     def mutant(self, name: str, seed: int, number: int, seeds: Sequence[bytes]) -> bytes:
         """The file of a case."""
@@ -110,8 +111,8 @@ def _opt(text: str) -> str:
     return out.getvalue()
 
 
-def use_lam(path: Path, reached: Reached) -> None:
-    """Check, render, format; then each function: instance, machine code, a run."""
+def use_text(path: Path, reached: Reached) -> Files:
+    """Check, render, format. Raises WrongProgram."""
     files = load_file(path)
     text = files.texts[str(path)]
     problems = check(files)
@@ -122,8 +123,12 @@ def use_lam(path: Path, reached: Reached) -> None:
     if problems.errors:
         raise WrongProgram(problems, files)
     reached("read")
-    names = files.function_names()
-    for name in names[:2]:
+    return files
+
+
+def use_lam(path: Path, reached: Reached) -> None:
+    """What `use_text` does; then the first functions: instance, machine code, a run."""
+    for name in use_text(path, reached).function_names()[:2]:
         program = read_program(f"{path}::{name}")
         if symbols := program.signature.symbols:
             program = with_shapes(program, {symbol: 3 for symbol in symbols if symbol.isidentifier()})
@@ -278,6 +283,7 @@ KINDS: Mapping[str, Kind] = {
     "stablehlo": Kind(".mlir", stablehlo_seeds, _texts(MLIR_WORDS), use_stablehlo, "hub programs as text"),
     "mlir": Kind(".mlir", mlir_seeds, _texts(MLIR_WORDS), use_mlir, "IR of every dialect through lamina-opt"),
     "dsl": Kind(".lam", lam_seeds, _texts(LAM_WORDS), use_lam, ".lam programs"),
+    "check": Kind(".lam", lam_seeds, _texts(LAM_WORDS), use_text, ".lam programs, checked and formatted alone", 2.0),
     "lamx": Kind(".lamx", lamx_seeds, ((1.0, changed_artefact),), use_lamx, "compiled artefacts"),
     "schedules": Kind(".schedules", schedule_seeds, _texts(LAM_WORDS), use_schedules, "files of schedules"),
 }

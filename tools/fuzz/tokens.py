@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from random import Random
 
-_TOKEN = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|[%@#!^]?[\w.$]+|\s+|->|=>|::|.", re.DOTALL)
+_TOKEN = re.compile(r"\"(?:[^\"\\\n]|\\.)*\"|\d+(?=x)|(?<=\d)x|[%@#!^]?[\w.$]+|\s+|->|=>|::|.", re.DOTALL)
 _NUMBERS = """
 0 1 -1 2 3 7 8 127 128 255 256 65536 2147483647 2147483648 -2147483648 4294967296 9223372036854775807
 -9223372036854775808 18446744073709551616 99999999999999999999999999 1000000 1000000000 1000000000000 0.0 -0.0 1.5
@@ -32,10 +32,12 @@ _NESTS = ("()", "[]", "{}", "<>", ("[1, ", "]"), ("{a = ", "}"), ("tensor<", ">"
 
 @lru_cache(4096)
 def tokens(text: str) -> tuple[str, ...]:
-    """The words, numbers, strings, blanks and signs of a text.
+    """The words, numbers, strings, blanks and signs of a text; the sizes of a type are numbers.
 
     >>> tokens('%0 = "a.b"(%x)')
     ('%0', ' ', '=', ' ', '"a.b"', '(', '%x', ')')
+    >>> tokens("tensor<2x?xf32>")
+    ('tensor', '<', '2', 'x', '?', 'xf32', '>')
     """
     return tuple(_TOKEN.findall(text))
 
