@@ -10,6 +10,7 @@ from xdsl.ir import Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,11 @@ class ConvDimensionNumbersAttr(Data[ConvDimensions]):
     """`#stablehlo.conv<[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]>`, or with `raw` and named fields."""
 
     name = "stablehlo.conv"
+
+    def verify(self) -> None:
+        for places in (self.data.input_dimensions(), self.data.kernel_dimensions(), self.data.output_dimensions()):
+            if any(not 0 <= place < len(places) for place in places):
+                raise VerifyException(f"dimension numbers {list(places)} are not places among {len(places)} dimensions")
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> ConvDimensions:

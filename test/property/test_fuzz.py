@@ -10,7 +10,7 @@ import pytest
 from lamina.tools.fuzz.kinds import KINDS
 from lamina.tools.fuzz.workers import Limits, run_cases
 
-CASES = {"onnx": 20, "stablehlo": 20, "mlir": 30, "dsl": 20, "check": 150, "lamx": 40, "schedules": 10}
+CASES = {"onnx": 20, "stablehlo": 20, "bytecode": 60, "mlir": 30, "dsl": 20, "check": 150, "lamx": 40, "schedules": 10}
 
 
 @pytest.mark.parametrize("name", KINDS)

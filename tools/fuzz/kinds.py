@@ -16,7 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from xdsl.dialects.builtin import ShapedType
+from xdsl.dialects.builtin import ShapedType, StringAttr
+from xdsl.dialects.func import FuncOp
 
 from ...backends import Options
 from ...backends import target as find_target
@@ -87,6 +88,19 @@ def use_stablehlo(path: Path, reached: Reached) -> None:
     assert isinstance(program, Program)
     reached("read")
     str(program)
+    _descend(program, reached)
+
+
+def use_bytecode(path: Path, reached: Reached) -> None:
+    """Reading, verification, printing, machine code and a run of the first function."""
+    program = read_program(path)
+    assert isinstance(program, Program)
+    reached("read")
+    str(program)
+    functions = [op for op in program.module.ops if isinstance(op, FuncOp)]
+    if functions and all(function.sym_name.data != "main" for function in functions):
+        functions[0].properties["sym_name"] = StringAttr("main")
+        verify(program.module)
     _descend(program, reached)
 
 
@@ -236,6 +250,11 @@ def stablehlo_seeds(many: bool) -> list[bytes]:
     return found
 
 
+def bytecode_seeds(many: bool) -> list[bytes]:
+    """The portable artefacts of the tests."""
+    return text_seeds(("test",), ".mlirbc")
+
+
 def lam_seeds(many: bool) -> list[bytes]:
     """All programs of the tree, right and wrong."""
     return text_seeds(("dialects", "test"), ".lam")
@@ -281,6 +300,7 @@ def _texts(words: str) -> Sequence[tuple[float, Change]]:
 KINDS: Mapping[str, Kind] = {
     "onnx": Kind(".onnx", onnx_seeds, ((0.8, changed_model), (0.2, changed_bytes)), use_onnx, "ONNX models"),
     "stablehlo": Kind(".mlir", stablehlo_seeds, _texts(MLIR_WORDS), use_stablehlo, "hub programs as text"),
+    "bytecode": Kind(".mlirbc", bytecode_seeds, ((1.0, changed_bytes),), use_bytecode, "portable artefacts"),
     "mlir": Kind(".mlir", mlir_seeds, _texts(MLIR_WORDS), use_mlir, "IR of every dialect through lamina-opt"),
     "dsl": Kind(".lam", lam_seeds, _texts(LAM_WORDS), use_lam, ".lam programs"),
     "check": Kind(".lam", lam_seeds, _texts(LAM_WORDS), use_text, ".lam programs, checked and formatted alone", 2.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,9 @@ from onnx.parser import parse_model
 
 import lamina
 from lamina.compiler.diagnostics import LaminaError
+from lamina.compiler.parsing import parse_attribute
+from lamina.dialects.stablehlo.conv_dimensions import ConvDimensions
+from lamina.tools.sources import new_context
 
 HEAD = '<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3, "here": 1]>'
 
@@ -91,3 +95,10 @@ def test_damage_in_the_header_of_an_artefact(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"[2, 3]", b"[2, 9]"))
     with pytest.raises(LaminaError, match="the header is not what was written"):
         lamina.load(path)
+
+
+def test_a_dimension_of_a_convolution_that_is_not_there() -> None:
+    numbers = [0, 3, [1, 1 << 40], 2, 3, [0, 1], 0, 3, [1, 2]]
+    text = ", ".join(f"{field.name} = {value}" for field, value in zip(fields(ConvDimensions), numbers, strict=True))
+    with pytest.raises(LaminaError, match="are not places among 4 dimensions"):
+        parse_attribute(new_context(), f"#stablehlo.conv<raw {text}>")
