@@ -99,8 +99,8 @@ def test_changes_follow_from_their_seed_and_take_anything(change: Callable[..., 
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fuzz", "schedules", "--quick", "--cases", "3", "--keep", str(tmp_path)]) == 0
-    assert "schedules: 3 cases:" in capsys.readouterr().out
-    assert main(["fuzz", "schedules", "--case", "1", "--quick", "--keep", str(tmp_path)]) == 0
-    assert (tmp_path / "schedules-0-1.schedules").exists()
+    assert main(["fuzz", "check", "--quick", "--cases", "3", "--keep", str(tmp_path)]) == 0
+    assert "check: 3 cases:" in capsys.readouterr().out
+    assert main(["fuzz", "check", "--case", "1", "--quick", "--keep", str(tmp_path)]) == 0
+    assert (tmp_path / "check-0-1.lam").exists()
     assert main(["fuzz", "nonsense"]) == 2
