@@ -27,4 +27,3 @@ def test_changed_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(outcomes) == CASES[name]
     wrong = [f"case {o.number}: {o.what}: {o.report}" for o in outcomes if not o.good]
     assert not wrong, "\n".join(wrong)
-    assert any(o.what == "refused" for o in outcomes), "the changes are all harmless"
