@@ -23,6 +23,7 @@ from xdsl.traits import IsTerminator
 from .context import LaminaContext
 from .diagnostics import LaminaError
 from .dtypes import dtype_of
+from .processes import Process, alone
 from .semantics import Call, Semantics, Spec, meaning_of, plain
 from .weights import Array, WeightStore
 
@@ -40,9 +41,10 @@ class Interpreter:
     Values are dropped after their last use. Functions are found by symbol in the module being run.
     """
 
-    def __init__(self, ctx: LaminaContext | WeightStore, *, hook: Hook | None = None):
+    def __init__(self, ctx: LaminaContext | WeightStore, *, hook: Hook | None = None, process: Process | None = None):
         self.weights = ctx.weights if isinstance(ctx, LaminaContext) else ctx
         self.hook = hook
+        self.process = process or alone()
         self.lifted = False
         self._scope: IRNode | None = None
         self._functions: dict[str, FuncOp] | None = None
@@ -67,7 +69,7 @@ class Interpreter:
         arrays = [np.asarray(array) for array in inputs]
         for name, array, type_ in zip(names, arrays, types, strict=True):
             spec = self.spec(type_)
-            if array.shape != spec.shape or array.dtype != spec.dtype:
+            if not _fits(array.shape, spec.shape or ()) or array.dtype != spec.dtype:
                 raise LaminaError(
                     f"input '{name}' is {array.dtype}{list(array.shape)}, "
                     f"expected {spec.dtype}{list(spec.shape or ())}",
@@ -151,7 +153,7 @@ class Interpreter:
                 case "regions":
                     keywords[name] = [_RegionCall(self, env, region) for region in op.regions]
                 case _:
-                    keywords[name] = Call(op, self.weights, self.call)
+                    keywords[name] = Call(op, self.weights, self.call, self.process)
         return keywords
 
     def _checked(self, op: Operation, value: Any, type_: Attribute) -> Array:
@@ -159,12 +161,12 @@ class Interpreter:
         if spec.shape is None:
             return value
         array = np.asarray(value)
-        if array.dtype != spec.dtype or (array.shape != spec.shape and not self.lifted):
+        if array.dtype != spec.dtype or (not self.lifted and not _fits(array.shape, spec.shape)):
             raise TypeError(f"'{op.name}' gave {array.dtype}{list(array.shape)} for a result of type {type_}")
         return array
 
     def spec(self, type_: Attribute) -> Spec:
-        """Shape and dtype of a type; both None for what is not an array."""
+        """Shape and dtype of a type; both None for what is not an array. A size that is not known is negative."""
         known = self._specs.get(type_)
         if known is None:
             shape = cast(Any, type_).get_shape() if hasattr(type_, "get_shape") else None
@@ -192,6 +194,13 @@ class _RegionCall:
             self.interpreter.lifted = before
         shape = np.broadcast_shapes(*(arg.shape for arg in args))
         return [np.broadcast_to(result, np.broadcast_shapes(shape, result.shape)) for result in results]
+
+
+def _fits(shape: Sequence[int], expected: Sequence[int]) -> bool:
+    """Whether sizes are as expected, or any where nothing is."""
+    if shape == expected:
+        return True
+    return len(shape) == len(expected) and all(m < 0 or n == m for n, m in zip(shape, expected, strict=True))
 
 
 def argument_names(function: FuncOp) -> list[str]:

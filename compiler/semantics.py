@@ -10,7 +10,7 @@ Python values (see `plain`), except for those with these names, which the interp
     result   the `Spec` of the op's first result (shape and dtype)
     results  the `Spec`s of all results
     regions  the op's regions, each a `Region` from arrays to a list of arrays
-    call     a `Call`: the op itself, the weights, and calling of functions by symbol
+    call     a `Call`: the op itself, the weights, calling of functions by symbol, and which process this is
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
 from .diagnostics import LaminaError
 from .dtypes import DType, dense_array
+from .processes import Process
 from .weights import Array, WeightStore
 
 SUPPLIED = ("result", "results", "regions", "call")
@@ -78,6 +79,7 @@ class Call:
     op: Operation
     weights: WeightStore
     function: Callable[[str, Sequence[Array]], list[Array]]
+    process: Process
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ PASSES: dict[str, dict[str, str]] = {
         "convert-onnx-to-stablehlo": ".convert.onnx_to_stablehlo:ConvertOnnxToStablehlo",
     },
     "stablehlo: the graph, canonical": {
+        "stablehlo-decompose-chlo": ".stablehlo.decompose_chlo:DecomposeChlo",
         "stablehlo-inline-composites": ".stablehlo.inline_composites:InlineComposites",
         "stablehlo-fold-constants": ".stablehlo.fold_constants:FoldConstants",
         "stablehlo-simplify": ".stablehlo.simplify:Simplify",

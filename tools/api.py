@@ -233,8 +233,19 @@ def lower(
     return find_target(target).lower(with_shapes(program, shapes or {}), to, options or Options())
 
 
-def interpret(program: Source, inputs: Sequence[Any] | Mapping[str, Any]) -> list[Array]:
-    """The outputs by the reference semantics of whatever level `program` stands on."""
+def interpret(
+    program: Source, inputs: Sequence[Any] | Mapping[str, Any], *, replicas: int = 1, partitions: int = 1
+) -> list[Array]:
+    """The outputs by the reference semantics of whatever level `program` stands on.
+
+    With more than one replica or partition, inputs and outputs have a first dimension that counts the processes;
+    collectives exchange what they have.
+    """
+    if replicas != 1 or partitions != 1:
+        from .replicas import interpret_replicas
+        from .sources import read_program, whole
+
+        return interpret_replicas(whole(read_program(program)), inputs, replicas, partitions)
     model = compile(program, "interpret")
     return model(**inputs) if isinstance(inputs, Mapping) else model(*inputs)
 

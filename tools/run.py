@@ -20,6 +20,7 @@ from .checks import Checks
 from .compare import Comparison, compare
 from .inputs import complete, read_named, write_outputs
 from .precision import add_precision_argument
+from .replicas import Replicated
 from .schedules import add_schedules_argument, read_schedules, show_warnings
 from .sources import FUNCTION, read_program, resolve, whole, with_shapes
 from .summary import DescentLog
@@ -46,6 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIM=N",
         help="fix a symbolic dimension, or a const of a function",
     )
+    parser.add_argument(
+        "--replicas", type=int, default=1, metavar="N", help="run N at once (interpret only); inputs count them first"
+    )
+    parser.add_argument("--partitions", type=int, default=1, metavar="N", help="the same of each replica")
     parser.add_argument("--threads", type=int, help="how many threads (default: all cores)")
     parser.add_argument("--output", type=Path, metavar="DIR", help="write each output as DIR/<name>.npy")
     parser.add_argument(
@@ -72,7 +77,7 @@ def main(args: argparse.Namespace) -> int:
         model = api.load(args.model, shapes=parse_shapes(args.shape), threads=args.threads)
     else:
         program = with_shapes(read_program(args.model), parse_shapes(args.shape))
-        if isinstance(program, Program):
+        if isinstance(program, Program) and args.replicas == args.partitions == 1:
             checks = Checks.extract(program)
             show_warnings(program.context, "run")
         if args.verify_numerics:
@@ -88,7 +93,10 @@ def main(args: argparse.Namespace) -> int:
             winograd=0 if args.no_winograd else None,
             precision=args.precision,
         )
-        model = api.compile(checks.program if checks else program, args.target, options=options)
+        if args.replicas != 1 or args.partitions != 1:
+            model = replicated(args, whole(program))
+        else:
+            model = api.compile(checks.program if checks else program, args.target, options=options)
     named = read_named(args.input)
     unknown = [name for name in named if name not in {spec.name for spec in model.signature.inputs}]
     if unknown and any(not a.endswith(".npz") for a in args.input):
@@ -129,6 +137,13 @@ def main(args: argparse.Namespace) -> int:
     for failure in failed:
         print(f"WRONG {failure}", file=sys.stderr)
     return 1 if failed or not all(c.good for c in comparisons) else 0
+
+
+def replicated(args: argparse.Namespace, program: Program) -> Replicated:
+    """The program as many processes run it. Raises LaminaError for a target that does not."""
+    if args.target != "interpret":
+        raise LaminaError("only the reference runs several replicas", hint="give --target interpret")
+    return Replicated(program, args.replicas, args.partitions)
 
 
 def parse_shapes(arguments: Sequence[str]) -> dict[str, int]:

@@ -20,6 +20,7 @@ MODULE_PHASES = (
         (
             "inline",
             "stablehlo-inline-composites",
+            "stablehlo-decompose-chlo",
             "canonicalize",
             "cse",
             "stablehlo-simplify",

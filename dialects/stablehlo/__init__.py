@@ -41,7 +41,7 @@ from .attributes import (
     pads,
 )
 from .check import Check
-from .chlo import CHLO
+from .chlo_structured import CHLO
 from .combiners import combiner, combiner_of
 from .conv_dimensions import ConvDimensionNumbersAttr, ConvDimensions
 from .ops_binary import (

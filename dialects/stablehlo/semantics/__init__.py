@@ -13,6 +13,8 @@ from ....compiler.interpreter import Interpreter
 from ....compiler.weights import Array, WeightStore
 from . import (
     checks,
+    chlo,
+    collective,
     contraction,
     control,
     conversion,
@@ -30,6 +32,8 @@ from .checks import CheckFailed
 __all__ = [
     "CheckFailed",
     "checks",
+    "chlo",
+    "collective",
     "contraction",
     "control",
     "conversion",

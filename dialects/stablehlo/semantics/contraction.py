@@ -13,7 +13,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ....compiler.dtypes import DType
-from ....compiler.semantics import Spec, semantics
+from ....compiler.semantics import Call, Spec, plain, semantics
 from ....compiler.weights import Array
 from .elementwise import is_float, widened
 from .shape import padded
@@ -123,3 +123,15 @@ def convolution(
     y = y.reshape(*y.shape[: n + 1], -1) if y.size else np.zeros((*y.shape[: n + 1], kernel.shape[-1]), y.dtype)
     order = [d.output_batch_dimension, *d.output_spatial_dimensions, d.output_feature_dimension]
     return y.transpose(np.argsort(order)).astype(result.dtype, copy=False)
+
+
+@semantics("stablehlo.dynamic_conv")
+def dynamic_conv(lhs: Array, rhs: Array, padding: Array, *, result: Spec, call: Call) -> Array:
+    keywords = {name: plain(value) for name, value in call.op.properties.items() if name != "precision_config"}
+    return convolution(lhs, rhs, padding=padding.astype(np.int64), result=result, **keywords)
+
+
+@semantics("stablehlo.einsum", "stablehlo.unary_einsum")
+def einsum(*inputs: Array, einsum_config: str, result: Spec) -> Array:
+    wide = [_operand(x, result.dtype) for x in inputs]
+    return np.asarray(np.einsum(einsum_config, *wide)).astype(result.dtype, copy=False)

@@ -70,4 +70,4 @@ def reduce_precision(x: Array, *, exponent_bits: int, mantissa_bits: int) -> Arr
         bits = np.where(exponent > integer((bias + small) << mantissa), sign | infinity, bits)
         bits = np.where(exponent <= integer((bias - small) << mantissa), sign, bits)
     rounded = bits.view(wide.dtype)
-    return np.where(np.isnan(wide), wide, rounded).astype(x.dtype)
+    return np.where(np.isfinite(wide), rounded, wide).astype(x.dtype)

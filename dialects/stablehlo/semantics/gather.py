@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ....compiler.semantics import Call, Region, Spec, semantics
+from ....compiler.semantics import Call, Region, semantics
 from ....compiler.weights import Array
 from .regions import single_op
 
@@ -74,21 +74,23 @@ def gather(
     *dynamic_sizes: Array,
     dimension_numbers: Any,
     slice_sizes: Sequence[int] = (),
-    result: Spec,
 ) -> Array:
     """Window starts are clamped so that every window lies inside the operand."""
     d = dimension_numbers
-    sizes = list(slice_sizes) or [int(size) for size in dynamic_sizes[0]]
-    assert result.shape is not None
+    sizes = [int(size) for size in dynamic_sizes[0]] if dynamic_sizes else list(slice_sizes)
     vectors = _index_vectors(start_indices, d.index_vector_dim)
     limits = [operand.shape[dim] - sizes[dim] for dim in d.start_index_map]
     vectors = np.clip(vectors, 0, np.array(limits, np.int64))
     skipped = [*d.collapsed_slice_dims, *d.operand_batching_dims]
     batching = _batching(d.operand_batching_dims, d.start_indices_batching_dims, d.index_vector_dim)
-    positions = _positions(len(result.shape), d.offset_dims, sizes, vectors, d.start_index_map, skipped, batching)
-    if prod(result.shape) == 0:
-        return np.zeros(result.shape, operand.dtype)
-    return np.broadcast_to(operand[tuple(positions)], result.shape)
+    windowed = iter(size for dim, size in enumerate(sizes) if dim not in skipped)
+    batch = iter(vectors.shape[:-1])
+    rank = len(d.offset_dims) + vectors.ndim - 1
+    shape = [next(windowed) if dim in d.offset_dims else next(batch) for dim in range(rank)]
+    positions = _positions(rank, d.offset_dims, sizes, vectors, d.start_index_map, skipped, batching)
+    if prod(shape) == 0:
+        return np.zeros(shape, operand.dtype)
+    return np.broadcast_to(operand[tuple(positions)], shape)
 
 
 @semantics("stablehlo.torch_index_select")

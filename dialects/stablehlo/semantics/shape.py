@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import DenseResourceAttr
 
+from ....compiler.diagnostics import LaminaError
 from ....compiler.semantics import Call, Spec, plain, semantics
 from ....compiler.weights import Array
 
@@ -19,28 +21,64 @@ def constant(*, call: Call) -> Array:
     return plain(value)
 
 
+def _sizes(shape: Sequence[Array], result: Spec, call: Call) -> tuple[int, ...]:
+    """The shape that the last operand of a dynamic op holds, else that of the result type."""
+    if not shape:
+        assert result.shape is not None
+        return result.shape
+    sizes = tuple(int(size) for size in shape[0])
+    if any(size < 0 for size in sizes):
+        raise LaminaError(f"a shape cannot be {list(sizes)}", where=call.op)
+    return sizes
+
+
 @semantics("stablehlo.iota", "stablehlo.dynamic_iota")
-def iota(*shape: Array, iota_dimension: int, result: Spec) -> Array:
-    assert result.shape is not None
-    along = np.arange(result.shape[iota_dimension]).astype(result.dtype)
-    trailing = (1,) * (len(result.shape) - iota_dimension - 1)
-    return np.broadcast_to(along.reshape(-1, *trailing), result.shape)
+def iota(*shape: Array, iota_dimension: int, result: Spec, call: Call) -> Array:
+    sizes = _sizes(shape, result, call)
+    along = np.arange(sizes[iota_dimension]).astype(result.dtype)
+    trailing = (1,) * (len(sizes) - iota_dimension - 1)
+    return np.broadcast_to(along.reshape(-1, *trailing), sizes)
 
 
 @semantics("stablehlo.broadcast_in_dim", "stablehlo.dynamic_broadcast_in_dim")
-def broadcast_in_dim(x: Array, *shape: Array, broadcast_dimensions: Sequence[int], result: Spec) -> Array:
-    assert result.shape is not None
+def broadcast_in_dim(x: Array, *shape: Array, broadcast_dimensions: Sequence[int], result: Spec, call: Call) -> Array:
+    sizes = _sizes(shape, result, call)
     order = np.argsort(broadcast_dimensions)
-    placed = [1] * len(result.shape)
+    placed = [1] * len(sizes)
     for size, dim in zip(x.shape, broadcast_dimensions, strict=True):
+        if size not in (1, sizes[dim]):
+            raise LaminaError(f"a dimension of size {size} cannot be broadcast to {sizes[dim]}", where=call.op)
         placed[dim] = size
-    return np.broadcast_to(x.transpose(order).reshape(placed), result.shape)
+    return np.broadcast_to(x.transpose(order).reshape(placed), sizes)
 
 
 @semantics("stablehlo.reshape", "stablehlo.dynamic_reshape")
-def reshape(x: Array, *shape: Array, result: Spec) -> Array:
-    assert result.shape is not None
-    return x.reshape(result.shape)
+def reshape(x: Array, *shape: Array, result: Spec, call: Call) -> Array:
+    sizes = _sizes(shape, result, call)
+    if prod(sizes) != x.size:
+        raise LaminaError(f"{x.size} elements cannot have the shape {list(sizes)}", where=call.op)
+    return x.reshape(sizes)
+
+
+@semantics("stablehlo.broadcast")
+def broadcast(x: Array, *, broadcast_sizes: Sequence[int]) -> Array:
+    return np.broadcast_to(x, (*broadcast_sizes, *x.shape))
+
+
+@semantics("stablehlo.real_dynamic_slice")
+def real_dynamic_slice(x: Array, start: Array, limit: Array, strides: Array, *, call: Call) -> Array:
+    ranges = [(int(a), int(b), int(c)) for a, b, c in zip(start, limit, strides, strict=True)]
+    for (low, high, step), size in zip(ranges, x.shape, strict=True):
+        if not 0 <= low <= high <= size or step <= 0:
+            raise LaminaError(f"slice [{low}:{high}:{step}] of a dimension of size {size}", where=call.op)
+    return x[tuple(slice(*range_) for range_ in ranges)]
+
+
+@semantics("stablehlo.set_dimension_size")
+def set_dimension_size(x: Array, size: Array, *, dimension: int, call: Call) -> Array:
+    if not 0 <= int(size) <= x.shape[dimension]:
+        raise LaminaError(f"a dimension of size {x.shape[dimension]} cannot have {int(size)}", where=call.op)
+    return x[(slice(None),) * dimension + (slice(int(size)),)]
 
 
 @semantics("stablehlo.transpose")

@@ -9,6 +9,7 @@ import numpy as np
 
 from ....compiler.semantics import semantics
 from ....compiler.weights import Array
+from ..special_functions import ERF_PA, ERF_PP, ERF_QA, ERF_QQ, ERF_RA, ERF_RB, ERF_SA, ERF_SB
 
 
 def erf(x: Array) -> Array:
@@ -37,8 +38,8 @@ def _erf_near(a: Array) -> Array:
     """erf of 0 <= `a` < 1.25, and NaN of NaN."""
     small = a < 0.84375
     y, s = a.copy(), a[small]
-    y[small] = s + s * _ratio(s * s, _PP, _QQ)
-    y[~small] = 8.45062911510467529297e-01 + _ratio(a[~small] - 1, _PA, _QA)
+    y[small] = s + s * _ratio(s * s, ERF_PP, ERF_QQ)
+    y[~small] = 8.45062911510467529297e-01 + _ratio(a[~small] - 1, ERF_PA, ERF_QA)
     return y
 
 
@@ -47,7 +48,7 @@ def _erfc_far(t: Array) -> Array:
     s = 1 / (t * t)
     near = t < 1 / 0.35
     ratio = np.empty_like(t)
-    ratio[near], ratio[~near] = _ratio(s[near], _RA, _SA), _ratio(s[~near], _RB, _SB)
+    ratio[near], ratio[~near] = _ratio(s[near], ERF_RA, ERF_SA), _ratio(s[~near], ERF_RB, ERF_SB)
     high = (t.view(np.int64) & ~np.int64(0xFFFFFFFF)).view(np.float64)
     return np.exp(-high * high - 0.5625) * np.exp((high - t) * (high + t) + ratio) / t
 
@@ -70,7 +71,7 @@ def lgamma(x: Array) -> Array:
     """The logarithm of the absolute value of the gamma function."""
 
     def one(v: float) -> float:
-        return math.inf if v <= 0 and v == math.floor(v) else math.lgamma(v)
+        return math.inf if v == -math.inf or (v <= 0 and v == math.floor(v)) else math.lgamma(v)
 
     return np.vectorize(one, otypes=[np.float64])(x)
 
@@ -104,30 +105,6 @@ def _horner(x: Array, coefficients: tuple[float, ...]) -> Array:
     return y
 
 
-# fdlibm s_erf.c: coefficients from the constant term up
-_PP = (1.28379167095512558561e-01, -3.25042107247001499370e-01, -2.84817495755985104766e-02,
-       -5.77027029648944159157e-03, -2.37630166566501626084e-05)  # fmt: skip
-_QQ = (1.0, 3.97917223959155352819e-01, 6.50222499887672944485e-02, 5.08130628187576562776e-03,
-       1.32494738004321644526e-04, -3.96022827877536812320e-06)  # fmt: skip
-_PA = (-2.36211856075265944077e-03, 4.14856118683748331666e-01, -3.72207876035701323847e-01,
-       3.18346619901161753674e-01, -1.10894694282396677476e-01, 3.54783043256182359371e-02,
-       -2.16637559486879084300e-03)  # fmt: skip
-_QA = (1.0, 1.06420880400844228286e-01, 5.40397917702171048937e-01, 7.18286544141962662868e-02,
-       1.26171219808761642112e-01, 1.36370839120290507362e-02, 1.19844998467991074170e-02)  # fmt: skip
-_RA = (-9.86494403484714822705e-03, -6.93858572707181764372e-01, -1.05586262253232909814e01,
-       -6.23753324503260060396e01, -1.62396669462573470355e02, -1.84605092906711035994e02,
-       -8.12874355063065934246e01, -9.81432934416914548592e00)  # fmt: skip
-_SA = (1.0, 1.96512716674392571292e01, 1.37657754143519042600e02, 4.34565877475229228821e02,
-       6.45387271733267880336e02, 4.29008140027567833386e02, 1.08635005541779435134e02,
-       6.57024977031928170135e00, -6.04244152148580987438e-02)  # fmt: skip
-_RB = (-9.86494292470009928597e-03, -7.99283237680523006574e-01, -1.77579549177547519889e01,
-       -1.60636384855821916062e02, -6.37566443368389627722e02, -1.02509513161107724954e03,
-       -4.83519191608651397019e02)  # fmt: skip
-_SB = (1.0, 3.03380607434824582924e01, 3.25792512996573918826e02, 1.53672958608443695994e03,
-       3.19985821950859553908e03, 2.55305040643316442583e03, 4.74528541206955367215e02,
-       -2.24409524465858183362e01)  # fmt: skip
-
-
 _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "erf": erf,
     "erfc": erfc,
@@ -148,6 +125,8 @@ _FUNCTIONS: dict[str, Callable[[Array], Array]] = {
 def _declare(name: str, function: Callable[[Array], Array]) -> None:
     @semantics(f"chlo.{name}")
     def meaning(x: Array) -> Array:
+        if x.dtype.kind == "c":
+            return function(x)
         return np.asarray(function(np.asarray(x, np.float64).reshape(-1))).reshape(x.shape).astype(x.dtype)
 
     assert meaning

@@ -1,0 +1,39 @@
+// CHLO becomes ops of the specification; what has a polynomial of its own further down stays.
+// RUN: lamina-opt %s -p stablehlo-decompose-chlo | filecheck %s
+
+// CHECK-LABEL: func.func @plain(
+func.func @plain(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  // CHECK: %{{.*}} = chlo.erf %x
+  %e = chlo.erf %x : tensor<4xf32> -> tensor<4xf32>
+  // CHECK-NEXT: %{{.*}} = stablehlo.tan %x : tensor<4xf32>
+  %t = chlo.tan %x : tensor<4xf32> -> tensor<4xf32>
+  // CHECK-NEXT: %{{.*}} = stablehlo.multiply %x, %x : tensor<4xf32>
+  %s = chlo.square %x : tensor<4xf32> -> tensor<4xf32>
+  func.return %e, %t, %s : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @wide(
+func.func @wide(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK-NEXT: stablehlo.convert %x : (tensor<4xf32>) -> tensor<4xf64>
+  // CHECK-NOT: chlo
+  // CHECK: %y = stablehlo.convert %{{.*}} : (tensor<4xf64>) -> tensor<4xf32>
+  %y = chlo.lgamma %x : tensor<4xf32> -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// CHECK-LABEL: func.func @broadcast(
+func.func @broadcast(%x: tensor<2x3xf32>, %v: tensor<3xf32>) -> tensor<2x3xi1> {
+  // CHECK-NEXT: %[[W:.*]] = stablehlo.broadcast_in_dim %v, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+  // CHECK-NEXT: stablehlo.compare LT, %x, %[[W]], FLOAT : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+  %y = chlo.broadcast_compare %x, %v {compare_type = #chlo<comparison_type FLOAT>, comparison_direction = #chlo<comparison_direction LT>} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xi1>
+  func.return %y : tensor<2x3xi1>
+}
+
+// CHECK-LABEL: func.func @largest(
+func.func @largest(%x: tensor<2x5xf32>) -> (tensor<2x2xf32>, tensor<2x2xi32>) {
+  // CHECK: "stablehlo.sort"(%x, %{{.*}}) <{dimension = 1 : i64, is_stable = true}>
+  // CHECK: stablehlo.compare GT, {{.*}}, TOTALORDER
+  // CHECK: stablehlo.slice %{{.*}} [0:2, 0:2]
+  %v, %i = chlo.top_k(%x, k = 2) : tensor<2x5xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
+  func.return %v, %i : tensor<2x2xf32>, tensor<2x2xi32>
+}
