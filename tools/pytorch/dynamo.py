@@ -194,6 +194,8 @@ class Specialised:
             if not isinstance(value, SSAValue):
                 self._given[i] = value
                 continue
+            if value in builder.extents:
+                raise builder.fail("an output whose shape depends on values is not supported by torch.compile")
             fake = node.meta["val"]
             order = memory_order(*([self._size(n) for n in part] for part in (fake.shape, fake.stride())))
             self._results.append((i, order))

@@ -47,6 +47,8 @@ from ...passes import all_passes
 from ...passes.convert.aten_to_stablehlo import AtenBuilder, find
 from ...passes.convert.aten_to_stablehlo.builder import element_of, shape_of
 from ...passes.convert.aten_to_stablehlo.table import IMMATERIAL, Entry
+from ...passes.convert.onnx_to_stablehlo.extents import told_sizes
+from .extents import Dependent, carry, depends, masked, size_of
 from .reasons import reason_for
 from .tensors import array_of, element_from, torch_module
 
@@ -62,8 +64,8 @@ _CHECKS = (  # operators that only check
     "aten._functional_assert_async.msg",
 )
 _ASSERT = "aten._assert_scalar.default"
+_SIZE = "aten.sym_size.int"
 _SIZES: dict[str, Callable[..., Any]] = {
-    "aten.sym_size.int": lambda x, dim: shape_of(x)[dim],
     "aten.sym_size.default": lambda x: list(shape_of(x)),
     "aten.sym_numel.default": lambda x: int(np.prod(shape_of(x))),
     "aten.sym_stride.int": lambda x, dim: int(np.prod(shape_of(x)[dim % len(shape_of(x)) + 1 :])),
@@ -93,6 +95,11 @@ def target_name(node: Node) -> str:
     return text if "." in text and " " not in text else getattr(node.target, "__name__", text)
 
 
+def _packet(name: str) -> str:
+    """The operator's name without its overload."""
+    return name.split(".")[1] if name.startswith("aten.") else name
+
+
 def _entry(name: str) -> Entry | None:
     return find(name.removeprefix("aten.").removesuffix(".default"))
 
@@ -111,7 +118,7 @@ def unsupported(graph_module: Any, given: Sequence[Node] = ()) -> list[Unsupport
         if node.op != "call_function" or node in given or node.target is operator.getitem:
             continue
         name = target_name(node)
-        if name in _CHECKS or name in _SIZES or name == _ASSERT or name in _INLINED or name in _CONTROL:
+        if name in _CHECKS or name in _SIZES or name in (_SIZE, _ASSERT) or name in _INLINED or name in _CONTROL:
             continue
         if _entry(name) is None and not _is_number(node):
             places.setdefault(name, []).append(describe_location(location_of(node)) or node.name)
@@ -190,9 +197,15 @@ class GraphImporter:
         args = [_mapped(a, values) for a in node.args]
         kwargs = {k: _mapped(a, values) for k, a in node.kwargs.items()}
         if node.target is operator.getitem:
+            if args[1] >= len(args[0]):
+                raise LaminaError(f"result {args[1]} of {node.args[0]} is not supported", where=location_of(node))
             return args[0][args[1]]
         self._stand(node)
+        if name == _SIZE:
+            return size_of(self.builder, *args)
         if name in _SIZES:
+            if depends(self.builder, args):
+                raise self.builder.fail("the size of a tensor whose shape depends on values is not supported")
             return _SIZES[name](*args)
         if name in _CHECKS:
             return None
@@ -206,10 +219,17 @@ class GraphImporter:
         if entry is None and not any(_has_values(a) for a in (*args, *kwargs.values())):
             return node.target(*args, **kwargs)  # arithmetic on sizes
         if entry is None:
+            if _is_number(node):
+                return Dependent()
             check_supported(graph_module)
             raise LaminaError(f"{name} on sizes that depend on values", where=location_of(node))
         if name.startswith("aten.as_strided") and not _is_plain(node.args[0].meta["val"]):
             raise self.builder.fail("places in the memory of a tensor that is a view are not supported")
+        if any(_is_number(n) and _has_values(_mapped(n, values)) for n in node.all_input_nodes):
+            raise self.builder.fail("a size that depends on values is not supported here")
+        bounded = depends(self.builder, flat(args))
+        if bounded:
+            args = masked(self.builder, _packet(name), args)
         try:
             result = entry.function(self.builder, *args, **self._keywords(entry, kwargs))
         except (VerifyException, TypeError, IndexError, AssertionError) as error:
@@ -217,6 +237,9 @@ class GraphImporter:
                 raise
             raise LaminaError(f"{name}: {error}", where=location_of(node)) from error
         self._compare(node, result)
+        if bounded:
+            pointwise = torch_module().Tag.pointwise in node.target.tags
+            carry(self.builder, _packet(name), pointwise, args, result)
         return result
 
     def _keywords(self, entry: Entry, kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -229,7 +252,7 @@ class GraphImporter:
         return kept
 
     def _assert(self, node: Node, args: Sequence[Any]) -> None:
-        if not isinstance(args[0], SSAValue) and not args[0]:
+        if not isinstance(args[0], SSAValue | Dependent) and not args[0]:
             raise LaminaError(f"the sizes of this call are not those the model was exported for: {args[1]}")
 
     def _inline(self, name: str, args: list[Any]) -> Any:
@@ -331,7 +354,7 @@ def _is_plain(fake: Any) -> bool:
 def _has_values(argument: Any) -> bool:
     if isinstance(argument, list):
         return any(_has_values(a) for a in argument)  # pyright: ignore[reportUnknownVariableType]
-    return isinstance(argument, SSAValue)
+    return isinstance(argument, SSAValue | Dependent)
 
 
 def flat(value: Any) -> list[Any]:
@@ -379,7 +402,11 @@ def import_graph(
             value = importer.builder.constant(_array(value), name=str(node.name))
         values[node] = value
     named = results(importer.builder, importer.run(graph_module, values))
+    if any(isinstance(v, Dependent) for _, v in named):
+        raise LaminaError("an output is computed from sizes that depend on values, which is not supported")
     outputs = [v if isinstance(v, SSAValue) else importer.builder.constant(np.asarray(v)) for _, v in named]
+    told, more = told_sizes(importer.builder.extents, outputs)
+    outputs += told
     block.add_op(ReturnOp(*outputs))
     function = FuncOp(
         "main",
@@ -387,7 +414,7 @@ def import_graph(
         Region(block),
         "public",
         arg_attrs=ArrayAttr([DictionaryAttr({NAME: StringAttr(i.name)}) for i in inputs]),
-        res_attrs=ArrayAttr([DictionaryAttr({NAME: StringAttr(name)}) for name, _ in named]),
+        res_attrs=ArrayAttr([*(DictionaryAttr({NAME: StringAttr(name)}) for name, _ in named), *more]),
     )
     program = Program(ModuleOp([function]), context)
     all_passes()["dce"]()().apply(context, program.module)

@@ -16,6 +16,7 @@ from ....dialects import stablehlo as hlo
 from ..onnx_to_stablehlo import indexing as onnx
 from ..onnx_to_stablehlo.builder import identity
 from ..onnx_to_stablehlo.regions import replace_region
+from ..onnx_to_stablehlo.selection import compress
 from .builder import AtenBuilder, Number, Operand, Value, element_of, is_bool, is_float, rank_of, shape_of
 from .reduction import cumsum
 from .table import lowers
@@ -71,6 +72,8 @@ def _places(b: AtenBuilder, x: Value, indices: Indices) -> tuple[Value, list[int
 def index(b: AtenBuilder, x: Value, indices: Indices) -> Value:
     """NumPy's indexing: what is indexed comes where it was, or in front when it was apart."""
     present = [(i, index) for i, index in enumerate(indices) if index is not None]
+    if len(present) == 1 and is_bool(present[0][1]):
+        return _where(b, x, present[0][1], present[0][0])
     if len(present) == 1 and not is_bool(present[0][1]):
         return onnx.gather(b, x, present[0][1], axis=present[0][0])
     vectors, along, at, rank = _places(b, x, indices)
@@ -86,6 +89,15 @@ def index(b: AtenBuilder, x: Value, indices: Indices) -> Value:
             slice_sizes=[1 if i in along else n for i, n in enumerate(shape_of(x))],
         )
     )
+
+
+def _where(b: AtenBuilder, x: Value, mask: Value, at: int) -> Value:
+    """What a mask over the dimensions from `at` on shows, one after the other."""
+    shape, depth = shape_of(x), rank_of(mask)
+    if shape_of(mask) != shape[at : at + depth]:
+        raise b.fail(f"a mask of shape {list(shape_of(mask))} on a tensor of shape {list(shape)}")
+    flat = b.reshape(x, [*shape[:at], _count(mask), *shape[at + depth :]])
+    return compress(b, flat, b.reshape(mask, [_count(mask)]), axis=at)
 
 
 @lowers("index_put", "_unsafe_index_put")

@@ -132,7 +132,7 @@ def all_(b: AtenBuilder, x: Value, dim: Dims = None, keepdim: bool = False) -> V
     return b.reduce("and", b.truth(x), _axes(b, x, dim), keepdim)
 
 
-@lowers("var.correction", "var.dim", "var")
+@lowers("var", "var.dim", "var.correction", "std", "std.dim", "std.correction", "var_mean.dim", "var_mean.correction")
 def variance(
     b: AtenBuilder,
     x: Value,
@@ -141,33 +141,8 @@ def variance(
     keepdim: bool = False,
     *,
     correction: Number | None = None,
-) -> Value:
-    return variance_and_mean(b, x, dim, unbiased, keepdim, correction=correction)[0]
-
-
-@lowers("std.correction", "std.dim", "std")
-def deviation(
-    b: AtenBuilder,
-    x: Value,
-    dim: Dims | bool = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    *,
-    correction: Number | None = None,
-) -> Value:
-    return b.sqrt(variance(b, x, dim, unbiased, keepdim, correction=correction))
-
-
-@lowers("var_mean.correction", "var_mean.dim")
-def variance_and_mean(
-    b: AtenBuilder,
-    x: Value,
-    dim: Dims | bool = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    *,
-    correction: Number | None = None,
-) -> list[Value]:
+) -> Value | list[Value]:
+    """The mean of the squared distances from the mean, or the root of that, or with the mean."""
     if isinstance(dim, bool):  # var(x, unbiased)
         dim, unbiased = None, dim
     element = element_of(x)
@@ -178,8 +153,13 @@ def variance_and_mean(
     centred = b.subtract(wide, centre)
     squares = b.reduce("add", b.multiply(centred, centred), axes, keepdim)
     spread = b.divide(squares, b.scalar(max(freedom, 0.0), element_of(squares)))
+    if b.operator.startswith("aten.std"):
+        spread = b.sqrt(spread)
+    result = b.convert(spread, element)
+    if not b.operator.startswith("aten.var_mean"):
+        return result
     flat = centre if keepdim else b.reshape(centre, shape_of(spread))
-    return [b.convert(spread, element), b.convert(flat, element)]
+    return [result, b.convert(flat, element)]
 
 
 @lowers("logsumexp")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from .pooling import blended
 from .table import lowers
 
 Scales = Sequence[float] | None
+Matrix = Callable[[int, int, bool, float | None], Array]
+"""What makes the weights of `n` input elements for each of `m` output elements: (n, m, align_corners, scale)."""
 
 
 def _sizes(
@@ -38,6 +40,48 @@ def linear_matrix(n: int, m: int, align_corners: bool, scale: float | None) -> A
     """How much each of `n` elements counts for each of `m`, between its two neighbours."""
     places = np.maximum(_places(n, m, align_corners, scale), 0.0)
     return onnx.weights(places, n, onnx.Kernel(cubic=False), False)
+
+
+def _cubic_matrix(n: int, m: int, align_corners: bool, scale: float | None) -> Array:
+    """How much each of `n` elements counts for each of `m`, by a cubic through four neighbours."""
+    return onnx.weights(_places(n, m, align_corners, scale), n, onnx.Kernel(cubic=True), False)
+
+
+def _nearest_matrix(n: int, m: int, align_corners: bool, scale: float | None) -> Array:
+    """1 for the one of `n` elements that each of `m` is."""
+    return np.arange(n) == nearest_places(n, m, scale)[:, None]
+
+
+def _resized(
+    b: AtenBuilder,
+    x: Value,
+    sizes: Sequence[int],
+    scales: Sequence[float | None],
+    matrix: Matrix,
+    align_corners: bool = False,
+) -> Value:
+    """`x` times the weights along each of its spatial dimensions."""
+    for axis, (m, scale) in enumerate(zip(sizes, scales, strict=True), start=2):
+        n = shape_of(x)[axis]
+        if n != m:
+            x = blended(b, x, matrix(n, m, align_corners, scale), axis)
+    return x
+
+
+def _backward(
+    b: AtenBuilder,
+    grad: Value,
+    input_size: Sequence[int],
+    scales: Sequence[float | None],
+    matrix: Matrix,
+    align_corners: bool = False,
+) -> Value:
+    """What each element of the input counted for: the product with the transposed weights."""
+    for axis, scale in enumerate(scales, start=2):
+        n, m = input_size[axis], shape_of(grad)[axis]
+        if n != m:
+            grad = blended(b, grad, matrix(n, m, align_corners, scale).T, axis)
+    return grad
 
 
 def nearest_places(n: int, m: int, scale: float | None, exact: bool = False) -> Array:
@@ -87,37 +131,21 @@ def nearest_2d_backward(
     scales_h: float | None = None,
     scales_w: float | None = None,
 ) -> Value:
-    result = grad_output
-    for axis, scale in ((2, scales_h), (3, scales_w)):
-        n, m = input_size[axis], output_size[axis - 2]
-        hit = np.arange(n)[:, None] == nearest_places(n, m, scale)
-        result = blended(b, result, hit, axis)
-    return result
-
-
-def _linear(
-    b: AtenBuilder, x: Value, sizes: Sequence[int], align_corners: bool, scales: Sequence[float | None]
-) -> Value:
-    for i, (m, scale) in enumerate(zip(sizes, scales, strict=True)):
-        n = shape_of(x)[2 + i]
-        if n != m:
-            x = blended(b, x, linear_matrix(n, m, align_corners, scale), 2 + i)
-    return x
+    return _backward(b, grad_output, input_size, [scales_h, scales_w], _nearest_matrix)
 
 
 @lowers("upsample_linear1d.vec", "upsample_bilinear2d.vec", "upsample_trilinear3d.vec")
 def linear_vec(
     b: AtenBuilder, x: Value, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Scales
 ) -> Value:
-    sizes, scales = _sizes(b, x, output_size, scale_factors)
-    return _linear(b, x, sizes, align_corners, scales)
+    return _resized(b, x, *_sizes(b, x, output_size, scale_factors), linear_matrix, align_corners)
 
 
 @lowers("upsample_linear1d")
 def linear_1d(
     b: AtenBuilder, x: Value, output_size: Sequence[int], align_corners: bool, scales: float | None = None
 ) -> Value:
-    return _linear(b, x, output_size, align_corners, [scales])
+    return _resized(b, x, output_size, [scales], linear_matrix, align_corners)
 
 
 @lowers("upsample_bilinear2d")
@@ -129,7 +157,7 @@ def bilinear_2d(
     scales_h: float | None = None,
     scales_w: float | None = None,
 ) -> Value:
-    return _linear(b, x, output_size, align_corners, [scales_h, scales_w])
+    return _resized(b, x, output_size, [scales_h, scales_w], linear_matrix, align_corners)
 
 
 @lowers("upsample_bilinear2d_backward")
@@ -142,31 +170,14 @@ def bilinear_2d_backward(
     scales_h: float | None = None,
     scales_w: float | None = None,
 ) -> Value:
-    result = grad_output
-    for axis, scale in ((2, scales_h), (3, scales_w)):
-        matrix = linear_matrix(input_size[axis], output_size[axis - 2], align_corners, scale)
-        result = blended(b, result, matrix.T, axis)
-    return result
-
-
-def _cubic(
-    b: AtenBuilder, x: Value, sizes: Sequence[int], align_corners: bool, scales: Sequence[float | None]
-) -> Value:
-    for i, (m, scale) in enumerate(zip(sizes, scales, strict=True)):
-        n = shape_of(x)[2 + i]
-        if n != m:
-            x = blended(
-                b, x, onnx.weights(_places(n, m, align_corners, scale), n, onnx.Kernel(cubic=True), False), 2 + i
-            )
-    return x
+    return _backward(b, grad_output, input_size, [scales_h, scales_w], linear_matrix, align_corners)
 
 
 @lowers("upsample_bicubic2d.vec")
 def bicubic_vec(
     b: AtenBuilder, x: Value, output_size: Sequence[int] | None, align_corners: bool, scale_factors: Scales
 ) -> Value:
-    sizes, scales = _sizes(b, x, output_size, scale_factors)
-    return _cubic(b, x, sizes, align_corners, scales)
+    return _resized(b, x, *_sizes(b, x, output_size, scale_factors), _cubic_matrix, align_corners)
 
 
 @lowers("upsample_bicubic2d")
@@ -178,4 +189,17 @@ def bicubic_2d(
     scales_h: float | None = None,
     scales_w: float | None = None,
 ) -> Value:
-    return _cubic(b, x, output_size, align_corners, [scales_h, scales_w])
+    return _resized(b, x, output_size, [scales_h, scales_w], _cubic_matrix, align_corners)
+
+
+@lowers("upsample_bicubic2d_backward")
+def bicubic_2d_backward(
+    b: AtenBuilder,
+    grad_output: Value,
+    output_size: Sequence[int],
+    input_size: Sequence[int],
+    align_corners: bool,
+    scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Value:
+    return _backward(b, grad_output, input_size, [scales_h, scales_w], _cubic_matrix, align_corners)

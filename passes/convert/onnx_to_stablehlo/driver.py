@@ -21,13 +21,11 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseArrayBase,
     DictionaryAttr,
     FunctionType,
     ModuleOp,
     StringAttr,
     TensorType,
-    i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -37,13 +35,13 @@ from xdsl.utils.exceptions import VerifyException
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
 from ....compiler.places import describe_location
-from ....compiler.program import EXTENTS
 from ....compiler.weights import WeightStore
 from ....dialects.onnx import OnnxOp, is_absent
 from ....dialects.onnx.attributes import python_value
 from ....dialects.onnx.load import DIMS, NAME
 from ....dialects.onnx.ops import OPSETS
 from .builder import GraphBuilder
+from .extents import told_sizes
 from .functions import expand, has_body
 from .table import Entry, broken_plugins, find
 
@@ -153,15 +151,11 @@ def _result(b: GraphBuilder, function: FuncOp, index: int, value: SSAValue) -> S
 
 def _extents(b: GraphBuilder, function: FuncOp, results: Sequence[SSAValue]) -> list[SSAValue]:
     """Further results that tell the true sizes of those whose sizes data decide."""
-    told: dict[SSAValue, list[Attribute]] = {}
-    for i, result in enumerate(results):
-        for dimension, size in b.extents.get(result, {}).items():
-            told.setdefault(size, []).append(DenseArrayBase.from_list(i64, [i, dimension]))
-    if told:
+    sizes, attributes = told_sizes(b.extents, results)
+    if sizes:
         known = function.res_attrs or ArrayAttr([DictionaryAttr({}) for _ in results])
-        more = [DictionaryAttr({EXTENTS: ArrayAttr(pairs)}) for pairs in told.values()]
-        function.properties["res_attrs"] = ArrayAttr([*known, *more])
-    return list(told)
+        function.properties["res_attrs"] = ArrayAttr([*known, *attributes])
+    return sizes
 
 
 _KEEPS_EXTENTS = frozenset({"Identity"})

@@ -403,3 +403,22 @@ case(
 case("half", lambda x, y: (x @ y.T, F.softmax(x, 1), F.layer_norm(x, (5,)), x.sum(), torch.exp(x)), X.half(), Y.half())
 case("bfloat16", lambda x, y: (x @ y.T, F.softmax(x, 1), x.mean(0), F.gelu(x)), X.bfloat16(), Y.bfloat16())
 case("double", lambda x, y: (x @ y.T, F.softmax(x, 1), torch.erf(x)), X.double(), Y.double())
+
+TABLE, BAGS, STARTS = rand(7, 3), ints(8, low=0, high=7), torch.tensor([0, 3, 3, 6])
+for mode in ("sum", "mean", "max"):
+    case(f"embedding_bag_{mode}", lambda w, i, o, m=mode: F.embedding_bag(i, w, o, mode=m), TABLE, BAGS, STARTS)
+case(
+    "embedding_bag_weighted",
+    lambda w, i, o, p: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=p, padding_idx=2),
+    TABLE,
+    BAGS,
+    STARTS,
+    rand(8),
+)
+case(
+    "embedding_bag_to_the_end",
+    lambda w, i, o: F.embedding_bag(i, w, o, mode="mean", include_last_offset=True),
+    TABLE,
+    BAGS,
+    torch.tensor([0, 2, 5, 8]),
+)
