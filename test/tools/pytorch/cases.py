@@ -422,3 +422,9 @@ case(
     BAGS,
     torch.tensor([0, 2, 5, 8]),
 )
+for mode, more in (("nearest", ()), ("bilinear", (False,)), ("bicubic", (True,))):
+    case(
+        f"gradient of {mode} upsampling",
+        lambda g, m=mode, a=more: getattr(torch.ops.aten, f"upsample_{m}2d_backward")(g, [9, 7], [2, 3, 6, 7], *a),
+        rand(2, 3, 9, 7),
+    )
