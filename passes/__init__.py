@@ -52,8 +52,9 @@ PASSES: dict[str, dict[str, str]] = {
     },
     "buffers: where each value lives": {
         "bufferize": ".bufferization.bufferize:Bufferize",
-        "plan-arena": ".bufferization.plan_arena:PlanArena",
         "linalg-schedule-contractions": ".linalg.schedule_contractions:ScheduleContractions",
+        "reserve-copies": ".bufferization.reserve_copies:ReserveCopies",
+        "plan-arena": ".bufferization.plan_arena:PlanArena",
     },
     "loops": {
         "convert-contraction-to-vector": ".convert.contraction_to_vector:ConvertContractionToVector",

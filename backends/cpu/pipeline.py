@@ -60,7 +60,7 @@ MODULE_PHASES = (
     Phase(
         "buffers",
         "every value gets a place: caller's buffer, arena or constants; every contraction a schedule",
-        ("bufferize", "plan-arena", "linalg-schedule-contractions"),
+        ("bufferize", "linalg-schedule-contractions", "reserve-copies", "plan-arena"),
     ),
 )
 

@@ -77,6 +77,8 @@ def _steps(now: dict[str, int], problem: Problem, machine: Machine) -> Iterator[
                 values = (value * 2, value // 2, value + machine.cores, 1)
             case "depth":
                 values = _depths(value, problem)
+            case "copy":  # room for copies is there where the default makes some
+                values = (0,)
             case "ahead":
                 values = _aheads(now, problem)
             case _:

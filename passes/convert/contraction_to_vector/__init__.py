@@ -38,7 +38,8 @@ from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 from .amx_tiles import TILE_ROWS, takes_tiles
 from .analysis import Contraction, Kernel, Unsupported, analyse, sums_in_f32
-from .emit import emit
+from .copies import can_copy
+from .emit import copied_elements, emit
 from .epilogue import check
 from .groups import is_grouped, with_room
 from .pack import lower_pack
@@ -91,6 +92,16 @@ class ConvertContractionToVector(ModulePass):
         erase(kernel)
 
 
+def copies_of(function: FuncOp, machine: Machine) -> int:
+    """How many elements the kernel needs for the copies of rows that its schedule asks for; 0 for none."""
+    given = string_attribute(function, "lamina.schedule")
+    schedule = Schedule.parse(given) if given else None
+    if schedule is None or not schedule.copy:
+        return 0
+    kernel = analyse(function)
+    return copied_elements(kernel, schedule, panel_lanes(kernel.contraction, machine), machine)
+
+
 def string_attribute(function: FuncOp, name: str) -> str | None:
     """The text of a string attribute, if there."""
     attribute = function.attributes.get(name)
@@ -123,7 +134,7 @@ def default_schedule(kernel: Kernel, machine: Machine) -> Schedule:
     chosen = choose(problem, with_room(machine, contraction))
     if not takes_tiles(kernel, machine):
         return chosen
-    return replace(chosen, rows=min(TILE_ROWS, problem.rows), panels=1)
+    return replace(chosen, rows=min(TILE_ROWS, problem.rows), panels=1, copy=0)
 
 
 def problem_of(contraction: Contraction, lanes: int) -> Problem:
@@ -138,6 +149,7 @@ def problem_of(contraction: Contraction, lanes: int) -> Problem:
         loops=tuple(level[0] for level in k_levels(contraction)),
         packed=contraction.panels is not None and not is_grouped(contraction),
         in_memory=sums_can_wait(contraction),
+        copies=can_copy(contraction),
     )
 
 

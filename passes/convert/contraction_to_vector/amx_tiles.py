@@ -30,7 +30,7 @@ from .analysis import Contraction, Kernel
 from .groups import GroupWriter, is_unsigned
 from .loops import D
 from .spot import Columns, TilePlace
-from .tile import Fetch, Step
+from .tile import Fetch, Left, Step
 
 COLUMNS = ROW_BYTES // 4  # sums in a row of a tile
 TILE_ROWS = 2 * ROWS
@@ -90,6 +90,7 @@ class AmxWriter(GroupWriter):
         operands: tuple[SSAValue | None, SSAValue | None, SSAValue | None],
         block: SSAValue | None,
         number: tuple[int, SSAValue | None],
+        left: Left | None = None,
     ) -> None:
         place = TilePlace(self.code, self.contraction, columns, operands)
         heights = parts(rows, ROWS)

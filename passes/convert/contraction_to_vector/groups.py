@@ -26,7 +26,7 @@ from ....dialects import dot, vector
 from ....dialects.linalg.contraction import PAIRS_FIT
 from .analysis import Contraction
 from .spot import TilePlace, zero
-from .tile import Fetch, Step, TileWriter
+from .tile import Fetch, Left, Step, TileWriter
 
 
 def is_grouped(contraction: Contraction) -> bool:
@@ -98,7 +98,7 @@ class GroupWriter(TileWriter):
     def step(
         self,
         place: TilePlace,
-        a_places: Sequence[tuple[SSAValue, int]],
+        left: Left,
         b_place: SSAValue,
         spots: Sequence[tuple[int, int]],
         ks: Sequence[SSAValue],
@@ -115,7 +115,7 @@ class GroupWriter(TileWriter):
             for panel in dict.fromkeys(panel for _, panel in spots)
         }
         lefts = {
-            row: self.spread(place, a_places[row], ks, self.walk(1, ahead))
+            row: self.spread(place, left.places[row], ks, self.walk(1, ahead))
             for row in dict.fromkeys(row for row, _ in spots)
         }
         flags = {

@@ -14,6 +14,7 @@ MOST_ROWS = 12  # of a tile
 LATENCY = 4  # cycles of a multiply-add
 FEW_ROWS = 4  # of A that are too few to pay for packing B
 STREAMS = (8, 7, 6, 9, 10, 5, 4)  # places that a core fetches from at once, the best first; measured on Zen 3
+COPY_COLUMNS = 512  # that pay for copying A; measured on Zen 3
 MIN_STRIPS = 16  # strips per block below which panels of B are fetched too often
 
 
@@ -22,7 +23,7 @@ class Problem:
     """The numbers a schedule depends on.
 
     `lanes` is the panel width, `loops` the trip counts of the loops over k, `packed` whether B lies in panels,
-    `in_memory` whether sums can wait in the output.
+    `in_memory` whether sums can wait in the output, `copies` whether tiles can read copies of A.
     """
 
     batch: int
@@ -34,6 +35,7 @@ class Problem:
     loops: tuple[int, ...] = ()
     packed: bool = True
     in_memory: bool = True
+    copies: bool = False
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class Schedule:
 
     With a `depth`, tiles pass over all rows and panels of a task for so many rounds of the outermost loop over k, then
     for the next, and the sums wait in the output meanwhile (0: all of k at once). With an `ahead`, a tile asks for a
-    row of the next panels of B every so many rounds of its innermost loop (0: it does not). Rows and panels that do not
+    row of the next panels of B every so many rounds of its innermost loop (0: it does not). With `copy` (0 or 1), a
+    task copies its rows of A, block of k by block, into the order in which tiles read them. Rows and panels that do not
     divide the problem are covered by tiles of two sizes.
     """
 
@@ -53,6 +56,7 @@ class Schedule:
     unroll: int = 1
     depth: int = 0
     ahead: int = 0
+    copy: int = 0
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value}" for name, value in asdict(self).items())
@@ -62,11 +66,11 @@ class Schedule:
         """The schedule printed as `text`; what is left out has its default.
 
         >>> Schedule.parse("rows=6 row_blocks=4")
-        Schedule(rows=6, panels=1, row_blocks=4, panel_blocks=1, unroll=1, depth=0, ahead=0)
+        Schedule(rows=6, panels=1, row_blocks=4, panel_blocks=1, unroll=1, depth=0, ahead=0, copy=0)
         """
         found = dict(re.findall(r"(\w+)\s*=\s*(\d+)", text))
         names = {field.name for field in fields(Schedule)}
-        least = dict.fromkeys(names, 1) | {"depth": 0, "ahead": 0}
+        least = dict.fromkeys(names, 1) | {"depth": 0, "ahead": 0, "copy": 0}
         if "rows" not in found or any(name not in names or int(value) < least[name] for name, value in found.items()):
             raise LaminaError(f"not a schedule: '{text}'", hint=f"for example '{Schedule(6)}'")
         return Schedule(**{name: int(value) for name, value in found.items()})
@@ -113,9 +117,10 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
     rows, panels = tile_of(problem, machine)
     strips, groups = ceil_div(problem.rows, rows), ceil_div(problem.columns // problem.lanes, panels)
     depth = depth_of(problem, machine, strips)
-    row_blocks, panel_blocks = blocks(problem, machine, rows, strips, groups, depth)
+    copy = worth_copying(problem, machine)
+    row_blocks, panel_blocks = blocks(problem, machine, rows, strips, groups, depth, copy)
     ahead = ahead_of(problem, machine, strips // row_blocks, depth)
-    return Schedule(rows, panels, row_blocks, panel_blocks, depth=depth, ahead=ahead)
+    return Schedule(rows, panels, row_blocks, panel_blocks, depth=depth, ahead=ahead, copy=int(copy))
 
 
 def streams(problem: Problem, machine: Machine) -> bool:
@@ -174,12 +179,23 @@ def ahead_of(problem: Problem, machine: Machine, strips: int, depth: int) -> int
     return next((d for d in range(strips + strips // 8, strips // 2, -1) if run % d == 0), 0)
 
 
-def blocks(problem: Problem, machine: Machine, rows: int, strips: int, groups: int, depth: int = 0) -> tuple[int, int]:
+def worth_copying(problem: Problem, machine: Machine) -> bool:
+    """Whether rows of A are copied: where many columns read them, and L2 does not hold them as they lie anyhow."""
+    bytes_ = problem.rows * problem.depth * problem.element_bytes
+    wide = bytes_ > machine.l2_bytes // 2 and problem.columns >= 2 * COPY_COLUMNS
+    return problem.copies and (wide or (bytes_ > machine.l2_bytes and problem.columns >= COPY_COLUMNS))
+
+
+def blocks(
+    problem: Problem, machine: Machine, rows: int, strips: int, groups: int, depth: int = 0, copy: bool = False
+) -> tuple[int, int]:
     """How many blocks the strips and the groups of panels are cut into."""
     strip_bytes = rows * (depth or problem.depth) * problem.element_bytes
     strips_in_cache = max(MIN_STRIPS, machine.l2_bytes * 4 // 5 // max(1, strip_bytes))
     if strips > strips_in_cache:  # where A comes more than once, rather with room for a few panels and for C
         strips_in_cache = max(MIN_STRIPS // 2, machine.l2_bytes * 2 // 5 // max(1, strip_bytes))
+    if copy:
+        strips_in_cache = max(MIN_STRIPS // 2, machine.l2_bytes * 5 // 8 // max(1, strip_bytes))
     row_blocks = ceil_div(strips, strips_in_cache)
     cores = machine.cores
     work = problem.batch * problem.rows * problem.columns * problem.depth

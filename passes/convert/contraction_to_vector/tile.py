@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import prod
 
@@ -38,6 +39,24 @@ def k_levels(contraction: Contraction) -> list[Level]:
     return levels
 
 
+@dataclass(frozen=True)
+class Left:
+    """How a tile reads A: element (row, k...) of `flat` lies at `places[row]`, a value and a constant, plus Σ k * step.
+
+    `steps` is that sum over (place, k...), `last` the step of the innermost loop.
+    """
+
+    flat: SSAValue
+    places: Sequence[tuple[SSAValue, int]]
+    steps: AffineExpr
+    last: int
+
+    def load(self, code: Loops, row: int, ks: Sequence[SSAValue], ahead: int) -> SSAValue:
+        """The element of a row, `ahead` rounds further in the innermost loop."""
+        base, offset = self.places[row]
+        return code.load(self.flat, D(0) + self.steps + (ahead * self.last + offset), base, *ks)
+
+
 class TileWriter:
     """Writes tiles of one kernel; `flats` are the kernel's arrays as one dimension."""
 
@@ -68,21 +87,22 @@ class TileWriter:
         operands: tuple[SSAValue | None, SSAValue | None, SSAValue | None],
         block: SSAValue | None,
         number: tuple[int, SSAValue | None],
+        left: Left | None = None,
     ) -> None:
         """The tile of `rows` × `panels` at `operands`: batch, first row, first panel; `block` of k, None for all.
 
-        Its `number` among those of the panels is a constant and an index to add.
+        Its `number` among those of the panels is a constant and an index to add. A is read where it lies, or `left`.
         """
         place = TilePlace(self.code, self.contraction, columns, operands)
         spots = [(row, panel) for row in range(rows) for panel in range(panels)]
         inits = self.initials(place, spots, block)
-        a_places = self.a_places(place, rows)
+        a = left or self.in_place(place, rows)
         b_place = self.b_place(place)
         if self.contraction.panels is None and place.mask() is not None:
             place.zeros(self.b_type(place))  # made here, used inside the loops over k
 
         def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue], ahead: int) -> list[SSAValue]:
-            return self.step(place, a_places, b_place, spots, ks, sums, ahead)
+            return self.step(place, a, b_place, spots, ks, sums, ahead)
 
         fetch: Fetch | None = None
         if self.lookahead is not None:
@@ -181,6 +201,11 @@ class TileWriter:
         rows = prod(level[0] for level in self.levels[1:]) * (self.depth or self.levels[0][0])
         return Lookahead(self.code, self.contraction, self.flats, self.steps(2), rows, ahead)
 
+    def in_place(self, place: TilePlace, rows: int) -> Left:
+        """A where it lies."""
+        last = self.levels[-1][1] if self.levels else 0
+        return Left(self.flats[self.contraction.a.value], self.a_places(place, rows), self.steps(1), last)
+
     def a_places(self, place: TilePlace, rows: int) -> list[tuple[SSAValue, int]]:
         """For each row the position in A where its k begins, as a value and a constant to add."""
         exprs = [place.outer(self.contraction.a.form, row) for row in range(rows)]
@@ -229,7 +254,7 @@ class TileWriter:
     def step(
         self,
         place: TilePlace,
-        a_places: Sequence[tuple[SSAValue, int]],
+        left: Left,
         b_place: SSAValue,
         spots: Sequence[tuple[int, int]],
         ks: Sequence[SSAValue],
@@ -237,8 +262,7 @@ class TileWriter:
         ahead: int,
     ) -> list[SSAValue]:
         """The sums after one more k: a row of B as vectors, an element of A per row, a multiply-add for each pair."""
-        a_flat, b_flat = self.flats[self.contraction.a.value], self.flats[self.contraction.b.value]
-        a_walk, b_walk = self.walk(1, ahead), self.walk(2, ahead)
+        b_flat, b_walk = self.flats[self.contraction.b.value], self.walk(2, ahead)
         panels = self.contraction.panels
         apart = panels.stride if panels else place.panel_lanes
         b_type = self.b_type(place)
@@ -250,10 +274,7 @@ class TileWriter:
             )
             for panel in dict.fromkeys(panel for _, panel in spots)
         }
-        lefts = {
-            row: self.code.load(a_flat, a_walk + a_places[row][1], a_places[row][0], *ks)
-            for row in dict.fromkeys(row for row, _ in spots)
-        }
+        lefts = {row: left.load(self.code, row, ks, ahead) for row in dict.fromkeys(row for row, _ in spots)}
         return [
             self.multiply_add(place.lanes, lefts[row], rights[panel], total)
             for (row, panel), total in zip(spots, sums, strict=True)

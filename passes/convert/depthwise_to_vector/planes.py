@@ -11,11 +11,11 @@ from xdsl.ir.affine import AffineExpr
 
 from ....compiler.machine import Machine
 from ....dialects import vector
-from ..contraction_to_vector.emit import Cover
 from ..contraction_to_vector.epilogue import Epilogue, overlap_is_harmless, unread_arrays
 from ..contraction_to_vector.loops import D, Loops
 from ..contraction_to_vector.schedule import ceil_div
 from ..contraction_to_vector.spot import Columns, TilePlace
+from ..contraction_to_vector.tasks import Cover
 from .analysis import Problem
 from .rows import Index, Layout, Rows, Slot, widest
 

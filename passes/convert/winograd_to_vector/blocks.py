@@ -28,8 +28,9 @@ from ....dialects.memref import SubviewOp
 from ...linalg.grouping import BLOCK_ROWS
 from ..contraction_to_vector import default_schedule, panel_lanes
 from ..contraction_to_vector.analysis import Contraction, Kernel, analyse_contraction
-from ..contraction_to_vector.emit import Cover, write_tiles
+from ..contraction_to_vector.emit import write_tiles
 from ..contraction_to_vector.loops import D, Loops
+from ..contraction_to_vector.tasks import Cover
 from .input_tiles import InputTiles
 from .output_tiles import OutputTiles
 from .tiles import Index
