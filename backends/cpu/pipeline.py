@@ -75,6 +75,7 @@ KERNEL_PHASES = (
             "convert-attention-to-vector",
             "convert-linalg-to-affine",
             "affine-loop-fusion",
+            "affine-loop-coalescing",  # before loops that belong together are parted
             "affine-loop-interchange",
             "affine-loop-coalescing",
             "affine-loop-strip",

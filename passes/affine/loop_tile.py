@@ -9,7 +9,8 @@ Before:                                        After (sizes=32,32):
                                                            affine.store %v, %y[%it * 32 + %i, %jt * 32 + %j]
 
 Without `sizes`, nests are tiled where one access runs along memory with the innermost loop and another with an
-outer one (a transpose): these two loops, by 32. The loops must be permutable: no dependence goes backwards in any.
+outer one (a transpose): these two loops, by about 32, so that what is left over is no less than a vector.
+The loops must be permutable: no dependence goes backwards in any.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from .dependence import is_permutable
 from .loops import all_loops, band, erase, functions, move_body, new_for, stride_along, substitute, terminated
 
 TILE = 32
+VECTOR = 8  # elements of 4 bytes
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,20 @@ def transpose_sizes(loops: Sequence[ForOp]) -> list[int]:
             stride_along(op, loop.variable) == 1 and (stride_along(op, last.variable) or 0) >= TILE for op in ops
         )
         if across and (loop.trip_count or 0) >= 2 * TILE:
-            sizes[index] = sizes[-1] = TILE
+            sizes[index], sizes[-1] = (even_size(each.trip_count or 0) for each in (loop, last))
             break
     return sizes
+
+
+def even_size(trips: int) -> int:
+    """The size near TILE that divides `trips` in whole vectors, else one that leaves a whole vector at least.
+
+    >>> even_size(4096), even_size(112), even_size(100)
+    (32, 16, 40)
+    """
+    near = sorted(range(TILE // 2, 2 * TILE, VECTOR), key=lambda size: abs(size - TILE))
+    whole = (size for size in near if trips % size == 0)
+    return next(whole, next((size for size in near if trips % size >= VECTOR), TILE))
 
 
 def tile(loops: Sequence[ForOp], sizes: Sequence[int]) -> bool:

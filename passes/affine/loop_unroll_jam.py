@@ -13,7 +13,8 @@ loop are fused as `affine-loop-fusion` does; where a dependence forbids it the l
 do not fill the factor become a loop of their own.
 
 Without a `factor`, sums of products of a matrix's rows with what is the same for all rows are jammed, four at a time:
-one core fetches from several places at once nearly twice as fast as from one.
+one core fetches from several places at once nearly twice as fast as from one. So are rows that are added (or the like)
+to one row, which then is read and written a fourth as often.
 """
 
 from __future__ import annotations
@@ -30,10 +31,22 @@ from xdsl.traits import IsTerminator
 
 from ...dialects.affine import ForOp, LoadOp, StoreOp
 from .loop_fusion import fuse_block
-from .loops import all_loops, erase, functions, is_innermost, new_for, stride_along, substitute, terminated, top_loops
+from .loops import (
+    all_loops,
+    band,
+    erase,
+    functions,
+    is_innermost,
+    new_for,
+    stride_along,
+    substitute,
+    terminated,
+    top_loops,
+)
 
 ROWS = 4  # at a time
 LONG = 64  # elements of a row from which on waiting for it is what counts
+APART = 768  # elements between rows that are read side by side: those of one page look like one to the prefetcher
 MOST_OPS = 8  # of the body: multiply and add, perhaps widen
 
 
@@ -50,7 +63,12 @@ class LoopUnrollJam(ModulePass):
             for loop in all_loops(function):
                 inner = top_loops(loop.body.block)
                 if len(inner) == 1 and is_innermost(inner[0]):
-                    unroll_jam(loop, self.factor or (ROWS if sums_rows(loop, inner[0]) else 0))
+                    rows = sums_rows(loop, inner[0]) or accumulates_rows(loop, inner[0])
+                    unroll_jam(loop, self.factor or (ROWS if rows else 0))
+                elif not self.factor and len(inner) == 1:
+                    nest = band(inner[0])
+                    if is_innermost(nest[-1]) and accumulates_rows(loop, nest[-1]):
+                        unroll_jam(loop, ROWS)
 
 
 def sums_rows(loop: ForOp, inner: ForOp) -> bool:
@@ -60,8 +78,25 @@ def sums_rows(loop: ForOp, inner: ForOp) -> bool:
         return False
     if any(isinstance(op, StoreOp) for op in ops):
         return False
-    loads = [op for op in ops if isinstance(op, LoadOp) and stride_along(op, inner.variable) == 1]
+    loads = [op for op in _loads(ops) if stride_along(op, inner.variable) == 1]
     return sorted(bool(stride_along(op, loop.variable)) for op in loads) == [False, True]
+
+
+def accumulates_rows(loop: ForOp, inner: ForOp) -> bool:
+    """Whether each round of `loop` takes another row into one that all rounds share, element by element."""
+    ops = list(inner.body.block.ops)
+    stores = [op for op in ops if isinstance(op, StoreOp)]
+    if inner.inits or loop.inits or (inner.trip_count or 0) < LONG or len(ops) > MOST_OPS or len(stores) != 1:
+        return False
+    places = [(stride_along(op, inner.variable), stride_along(op, loop.variable)) for op in (*stores, *_loads(ops))]
+    others = [down for along, down in places if along == 1]
+    if len(others) != 3 or len(places) != 3 or others[0] != 0 or others.count(0) != 2:
+        return False
+    return all(down is not None and (not down or down >= APART) for down in others)
+
+
+def _loads(ops: list[Operation]) -> list[LoadOp]:
+    return [op for op in ops if isinstance(op, LoadOp)]
 
 
 def unroll_jam(loop: ForOp, factor: int) -> ForOp | None:
@@ -79,7 +114,8 @@ def unroll_jam(loop: ForOp, factor: int) -> ForOp | None:
     terminated(block, loop)
     Rewriter.insert_op(jammed, InsertPoint.before(loop))
     fuse_block(block)
-    if len(top_loops(block)) != 1:
+    before, after = top_loops(loop.body.block), top_loops(block)
+    if len(after) != 1 or len(band(after[0])) != len(band(before[0])):
         erase(jammed)
         return None
     if whole < upper:

@@ -133,9 +133,12 @@ def step_of(base: SSAValue, map: AffineMap, operands: tuple[SSAValue, ...], inde
     return step
 
 
-def analyse(loop: affine.ForOp, *, gathers: bool = False) -> Plan:
-    """The plan for `loop`, with `gathers` however many there are. Raises NotVectorizable."""
-    trips = trip_count(loop)
+def analyse(loop: affine.ForOp, *, gathers: bool = False, least: int | None = None) -> Plan:
+    """The plan for `loop`, with `gathers` however many there are; for `least` rounds, where it is not known how many.
+
+    Raises NotVectorizable.
+    """
+    trips = trip_count(loop) or least
     if trips is None or trips < 2:
         raise NotVectorizable("too few rounds, or not known how many")
     selection = find_selection(loop)

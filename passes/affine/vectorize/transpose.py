@@ -14,22 +14,24 @@ after, for 8 × 8 elements at a time:
         affine.vector_store %r0, %y[%ti * 8, %tj * 8] : memref<64x56xf32>, vector<8xf32>
         ... 7 more
 
-What does not divide is covered by squares that overlap.
+What does not divide is covered by squares that overlap; so are tiles of affine-loop-tile that stick out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, VectorType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
 from ....compiler.machine import Machine
 from ....dialects import affine
+from ....dialects.affine.linear_forms import is_linear
 from .analysis import NotVectorizable, Plan, analyse, buffer_of, step_of
 from .emit import Round, shuffle
 
@@ -50,35 +52,70 @@ def transpose_nest(loop: affine.ForOp, machine: Machine) -> bool:
     side = 8 if machine.vector_bytes >= 32 else 4
     if not isinstance(outer, affine.ForOp | affine.ParallelOp):
         return False
-    bounds = constant_range(outer)
+    bounds, range_ = extent(outer), extent(loop)
     around = [op for op in outer.body.block.ops if op is not loop and not isinstance(op, affine.YieldOp)]
-    if bounds is None or outer.results or any(not isinstance(op, affine.LoadOp) for op in around):
+    if bounds is None or range_ is None or outer.results or any(not isinstance(op, affine.LoadOp) for op in around):
         return False
     stored = {buffer_of(op.memref) for op in loop.body.block.ops if isinstance(op, affine.StoreOp)}
     if any(isinstance(op, affine.LoadOp) and buffer_of(op.memref) in stored for op in around):
         return False
     try:
-        plan = analyse(loop, gathers=True)
+        plan = analyse(loop, gathers=True, least=range_.least)
         turned = [op for op, step in plan.steps.items() if step not in (0, 1)]
         if not turned or not fits(plan, turned, outer.body.block.args[0]):
             return False
     except NotVectorizable:
         return False
-    if plan.trips < side or bounds[1] < side or constant_range(loop) is None:
+    if range_.least < side or bounds.least < side:
         return False
-    _Transposition(plan, outer, bounds, turned, side).write()
+    _Transposition(plan, outer, (bounds, range_), turned, side).write()
     return True
 
 
-def constant_range(loop: affine.ForOp | affine.ParallelOp) -> tuple[int, int] | None:
-    """First value and number of rounds of a loop over one dimension with constant bounds and step 1."""
+@dataclass(frozen=True)
+class Extent:
+    """A loop over one dimension, step 1: its first value, and how many rounds, the least of `counts` of `operands`.
+
+    There are always `least` of them.
+    """
+
+    first: int
+    counts: AffineMap
+    operands: tuple[SSAValue, ...]
+    least: int
+
+    @property
+    def constant(self) -> int | None:
+        """The number of rounds, if it is known."""
+        return None if self.counts.num_dims else self.least
+
+
+def extent(loop: affine.ForOp | affine.ParallelOp) -> Extent | None:
+    """The rounds of a loop, constant or as affine-loop-tile leaves them in the last tile; None for other loops."""
     if isinstance(loop, affine.ParallelOp):
         found = loop.constant_bounds()
         if found is None or len(loop.steps) != 1 or loop.steps.data[0].value.data != 1:
             return None
-        return found[0][0], found[1][0] - found[0][0]
-    found = loop.constant_bounds()
-    return (found[0], found[1] - found[0]) if found is not None and found[2] == 1 else None
+        return _known(found[0][0], found[1][0] - found[0][0])
+    bounds = loop.constant_bounds()
+    if bounds is not None:
+        return _known(bounds[0], bounds[1] - bounds[0]) if bounds[2] == 1 else None
+    lower, upper = loop.lowerBoundMap.data, loop.upperBoundMap.data
+    if lower != AffineMap(0, 0, (AffineExpr.constant(0),)) or loop.step.value.data != 1:
+        return None
+    if upper.num_dims != 1 or upper.num_symbols or not all(is_linear(expr) for expr in upper.results):
+        return None
+    (operand,) = operands = tuple(loop.upperBoundOperands)
+    around = operand.owner.parent_op() if isinstance(operand, BlockArgument) else None
+    tiles = extent(around) if isinstance(around, affine.ForOp | affine.ParallelOp) else None
+    if tiles is None or tiles.constant is None:
+        return None
+    ends = ((tiles.first,), (tiles.first + tiles.constant - 1,))
+    return Extent(0, upper, operands, min(expr.eval(end, ()) for expr in upper.results for end in ends))
+
+
+def _known(first: int, count: int) -> Extent:
+    return Extent(first, AffineMap(0, 0, (AffineExpr.constant(count),)), (), count)
 
 
 def fits(plan: Plan, turned: Sequence[Operation], outer: SSAValue) -> bool:
@@ -96,47 +133,56 @@ class _Transposition:
         self,
         plan: Plan,
         outer: affine.ForOp | affine.ParallelOp,
-        bounds: tuple[int, int],
+        extents: tuple[Extent, Extent],
         turned: Sequence[Operation],
         side: int,
     ):
         self.plan = plan
         self.outer = outer
-        self.bounds = bounds
+        self.extents = extents  # of the outer loop and the inner one
         self.turned = turned
         self.side = side
 
     def write(self) -> None:
         """Replaces the nest."""
-        inner_range = constant_range(self.plan.loop)
-        assert inner_range is not None
         outside, inside = Block(arg_types=[IndexType()]), Block(arg_types=[IndexType()])
         body = Builder(InsertPoint.at_end(inside))
-        row = self.start(body, outside.args[0], *self.bounds)
-        column = self.start(body, inside.args[0], *inner_range)
+        rows, columns = self.extents
+        row = self.start(body, outside.args[0], rows)
+        column = self.start(body, inside.args[0], columns)
         self.square(body, row, column)
         body.insert(affine.YieldOp.get())
-        outside.add_op(affine.ForOp.of(0, -(-inner_range[1] // self.side), inside))
+        outside.add_op(self.loop(columns, inside))
         outside.add_op(affine.YieldOp.get())
-        tiles = -(-self.bounds[1] // self.side)
         new: Operation
         if isinstance(self.outer, affine.ParallelOp):
-            new = affine.ParallelOp.of([0], [tiles], Region(outside))
+            new = affine.ParallelOp.of([0], [-(-rows.least // self.side)], Region(outside))
         else:
-            new = affine.ForOp.of(0, tiles, outside)
+            new = self.loop(rows, outside)
         for op in new.walk():
             op.location = self.plan.loop.location
         Builder(InsertPoint.before(self.outer)).insert(new)
         self.outer.detach()
         self.outer.erase()
 
-    def start(self, builder: Builder, tile: SSAValue, first: int, count: int) -> SSAValue:
+    def loop(self, extent: Extent, body: Block) -> affine.ForOp:
+        """A loop over the squares that cover an extent."""
+        counts = tuple(expr.ceil_div(self.side) for expr in extent.counts.results)
+        upper = AffineMapAttr(AffineMap(extent.counts.num_dims, 0, counts))
+        return affine.ForOp.from_region([], extent.operands, [], [], 0, upper, Region(body))
+
+    def start(self, builder: Builder, tile: SSAValue, extent: Extent) -> SSAValue:
         """Where a tile of `side` begins; the last one ends with the last element."""
-        expr = AffineExpr.dimension(0)
+        expr, count = AffineExpr.dimension(0), extent.constant
+        if count is None:
+            (operand,) = extent.operands
+            ends = [each.replace_dims_and_symbols([AffineExpr.dimension(1)], ()) for each in extent.counts.results]
+            least = (expr * self.side, *(end - self.side for end in ends))
+            return builder.insert(affine.MinOp([tile, operand], AffineMapAttr(AffineMap(2, 0, least)))).result
         if count % self.side == 0:
-            expr = expr * self.side + first
+            expr = expr * self.side + extent.first
         else:
-            expr = (expr * (count - self.side)) // (-(-count // self.side) - 1 or 1) + first
+            expr = (expr * (count - self.side)) // (-(-count // self.side) - 1 or 1) + extent.first
         return builder.insert(affine.ApplyOp([tile], AffineMapAttr(AffineMap(1, 0, (expr,))))).result
 
     def square(self, builder: Builder, row: SSAValue, column: SSAValue) -> None:

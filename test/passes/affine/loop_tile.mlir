@@ -3,11 +3,11 @@
 
 // CHECK-LABEL: func.func @transpose
 // CHECK: affine.for %[[IT:.*]] = 0 to 8 {
-// CHECK-NEXT: affine.for %[[JT:.*]] = 0 to 4 {
+// CHECK-NEXT: affine.for %[[JT:.*]] = 0 to 3 {
 // CHECK-NEXT: affine.for %i = 0 to 32 {
-// CHECK-NEXT: affine.for %j = 0 to min affine_map<(d0) -> (32, ((d0 * -32) + 100))>(%[[JT]]) {
-// CHECK-NEXT: affine.load %x[%[[JT]] * 32 + %j, %[[IT]] * 32 + %i]
-// CHECK-NEXT: affine.store %{{.*}}, %y[%[[IT]] * 32 + %i, %[[JT]] * 32 + %j]
+// CHECK-NEXT: affine.for %j = 0 to min affine_map<(d0) -> (40, ((d0 * -40) + 100))>(%[[JT]]) {
+// CHECK-NEXT: affine.load %x[%[[JT]] * 40 + %j, %[[IT]] * 32 + %i]
+// CHECK-NEXT: affine.store %{{.*}}, %y[%[[IT]] * 32 + %i, %[[JT]] * 40 + %j]
 func.func @transpose(%x: memref<100x256xf32>, %y: memref<256x100xf32>) {
   affine.for %i = 0 to 256 {
     affine.for %j = 0 to 100 {

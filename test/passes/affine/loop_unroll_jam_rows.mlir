@@ -56,3 +56,53 @@ func.func @short(%x: memref<9x16xf32>, %v: memref<16xf32>, %y: memref<9xf32>) {
   }
   func.return
 }
+
+// Rows that are taken into one row, element by element: four at once, in their order. Not where they lie close together.
+// CHECK-LABEL: func.func @down
+// CHECK: affine.for %i = 0 to 8 step 4 {
+// CHECK-NEXT: affine.for %[[J:.*]] = 0 to 800 {
+// CHECK: affine.load %x[%i, %[[J]]]
+// CHECK: affine.load %x[%i + 1, %[[J]]]
+// CHECK: affine.load %x[%i + 3, %[[J]]]
+// CHECK: affine.for %{{.*}} = 8 to 9 {
+// CHECK: affine.for %{{.*}} = 0 to 9 {
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 80 {
+func.func @down(%x: memref<9x800xf32>, %y: memref<800xf32>, %short: memref<9x80xf32>, %z: memref<80xf32>) {
+  affine.for %i = 0 to 9 {
+    affine.for %j = 0 to 800 {
+      %s = affine.load %y[%j] : memref<800xf32>
+      %l = affine.load %x[%i, %j] : memref<9x800xf32>
+      %t = arith.addf %s, %l : f32
+      affine.store %t, %y[%j] : memref<800xf32>
+    }
+  }
+  affine.for %i = 0 to 9 {
+    affine.for %j = 0 to 80 {
+      %s = affine.load %z[%j] : memref<80xf32>
+      %l = affine.load %short[%i, %j] : memref<9x80xf32>
+      %t = arith.addf %s, %l : f32
+      affine.store %t, %z[%j] : memref<80xf32>
+    }
+  }
+  func.return
+}
+
+// The same with a loop between: a few rows of each of several arrays.
+// CHECK-LABEL: func.func @planes
+// CHECK: affine.for %k = 0 to 8 step 4 {
+// CHECK-NEXT: affine.for %[[R:.*]] = 0 to 3 {
+// CHECK-NEXT: affine.for %[[C:.*]] = 0 to 400 {
+// CHECK: affine.load %x[%k + 3, %[[R]], %[[C]]]
+func.func @planes(%x: memref<8x3x400xf32>, %y: memref<3x400xf32>) {
+  affine.for %k = 0 to 8 {
+    affine.for %r = 0 to 3 {
+      affine.for %j = 0 to 400 {
+        %s = affine.load %y[%r, %j] : memref<3x400xf32>
+        %l = affine.load %x[%k, %r, %j] : memref<8x3x400xf32>
+        %t = arith.maximumf %s, %l : f32
+        affine.store %t, %y[%r, %j] : memref<3x400xf32>
+      }
+    }
+  }
+  func.return
+}

@@ -174,3 +174,51 @@ def test_transposes_of_three_dimensions(kernel: Kernel, permutation: tuple[int, 
     kernel(text, "affine-loop-interchange,affine-loop-tile,affine-vectorize", [x, y])
     np.testing.assert_array_equal(y, want)
     assert untouched(whole)
+
+
+@pytest.mark.parametrize("shape", [(77, 100), (64, 333), (91, 73)])
+def test_tiles_that_stick_out(kernel: Kernel, shape: tuple[int, int]):
+    x = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+    whole, y = guarded(shape[::-1])
+    columns, rows = shape
+    text = f"""
+    func.func public @kernel(%x: memref<{columns}x{rows}xf32>, %y: memref<{rows}x{columns}xf32>) {{
+      affine.for %i = 0 to {rows} {{
+        affine.for %j = 0 to {columns} {{
+          %a = affine.load %x[%j, %i] : memref<{columns}x{rows}xf32>
+          affine.store %a, %y[%i, %j] : memref<{rows}x{columns}xf32>
+        }}
+      }}
+      func.return
+    }}"""
+    kernel(text, "affine-loop-tile,affine-vectorize", [x, y])
+    np.testing.assert_array_equal(y, x.T)
+    assert untouched(whole)
+
+
+@pytest.mark.parametrize("shape", [(9, 1, 801), (8, 3, 400), (3, 2, 800)])
+def test_rows_taken_into_one(kernel: Kernel, shape: tuple[int, int, int]):
+    x = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+    whole, y = guarded(shape[1:])
+    y[...] = 0
+    planes, rows, columns = shape
+    text = f"""
+    func.func public @kernel(%x: memref<{planes}x{rows}x{columns}xf32>, %y: memref<{rows}x{columns}xf32>) {{
+      affine.for %k = 0 to {planes} {{
+        affine.for %i = 0 to {rows} {{
+          affine.for %j = 0 to {columns} {{
+            %s = affine.load %y[%i, %j] : memref<{rows}x{columns}xf32>
+            %a = affine.load %x[%k, %i, %j] : memref<{planes}x{rows}x{columns}xf32>
+            %t = arith.addf %s, %a : f32
+            affine.store %t, %y[%i, %j] : memref<{rows}x{columns}xf32>
+          }}
+        }}
+      }}
+      func.return
+    }}"""
+    kernel(text, "affine-loop-unroll-jam,affine-scalrep,affine-vectorize", [x, y])
+    want = np.zeros_like(y)
+    for plane in x:  # in this order
+        want += plane
+    np.testing.assert_array_equal(y, want)
+    assert untouched(whole)

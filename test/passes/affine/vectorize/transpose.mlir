@@ -31,3 +31,37 @@ func.func @in_place(%x: memref<16x16xf32>) {
   }
   func.return
 }
+
+// Tiles that stick out: as many squares as cover what is there, the last one ending with it.
+// CHECK-LABEL: func.func @tiles
+// CHECK: affine.for %[[T:.*]] = 0 to 3 {
+// CHECK-NEXT: affine.for %[[TI:.*]] = 0 to 4 {
+// CHECK-NEXT: affine.for %[[TJ:.*]] = 0 to min affine_map<(d0) -> (5, (((d0 * -40) + 100) ceildiv 8))>(%[[T]]) {
+// CHECK: affine.min affine_map<(d0, d1) -> ((d0 * 8), 32, ((d1 * -40) + 92))> (%[[TJ]], %[[T]])
+// CHECK: vector.shuffle
+func.func @tiles(%x: memref<100x32xf32>, %y: memref<32x100xf32>) {
+  affine.for %t = 0 to 3 {
+    affine.for %i = 0 to 32 {
+      affine.for %j = 0 to min affine_map<(d0) -> (40, d0 * -40 + 100)>(%t) {
+        %a = affine.load %x[%t * 40 + %j, %i] : memref<100x32xf32>
+        affine.store %a, %y[%i, %t * 40 + %j] : memref<32x100xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// The last tile has less than a square: no squares.
+// CHECK-LABEL: func.func @narrow
+// CHECK-NOT: shuffle
+func.func @narrow(%x: memref<68x32xf32>, %y: memref<32x68xf32>) {
+  affine.for %t = 0 to 3 {
+    affine.for %i = 0 to 32 {
+      affine.for %j = 0 to min affine_map<(d0) -> (32, d0 * -32 + 68)>(%t) {
+        %a = affine.load %x[%t * 32 + %j, %i] : memref<68x32xf32>
+        affine.store %a, %y[%i, %t * 32 + %j] : memref<32x68xf32>
+      }
+    }
+  }
+  func.return
+}
