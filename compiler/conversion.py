@@ -29,6 +29,7 @@ from xdsl.traits import CallableOpInterface, IsTerminator
 
 from .diagnostics import Diagnostic, LaminaError
 from .locations import locate
+from .walking import all_ops
 
 OpT = TypeVar("OpT", bound=Operation)
 Replacement = SSAValue | Sequence[SSAValue | Sequence[SSAValue]] | None
@@ -264,7 +265,7 @@ def convert(
     conversion = _Conversion(rules)
     conversion.region(module.body)
     conversion.finish()
-    left = [op for op in module.walk() if _is_illegal(op, illegal, legal_if or {})]
+    left = [op for op in all_ops(module) if _is_illegal(op, illegal, legal_if or {})]
     if left:
         first, *others = left
         notes = tuple(Diagnostic.at("note", f"nor '{other.name}'", other) for other in others)

@@ -12,6 +12,7 @@ from .diagnostics import LaminaError
 from .pass_manager import Instrumentation, PassManager
 from .pipelines import PassTable, parse_pipeline
 from .program import LEVEL, Program, main_function
+from .walking import all_ops
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ def level_of(program: Program) -> str:
     recorded = program.module.attributes.get(LEVEL)
     if isinstance(recorded, StringAttr):
         return recorded.data
-    dialects = {op.name.partition(".")[0] for op in program.module.walk()}
+    dialects = {op.name.partition(".")[0] for op in all_ops(program.module)}
     if "llvm" in dialects:
         return "llvm"
     if "vector" in dialects:

@@ -28,6 +28,7 @@ from .effects import is_trivially_dead
 from .folding import Folder
 from .locations import locate
 from .traits import has, owns_its_values
+from .walking import all_ops
 
 Pattern = Callable[[Any, PatternRewriter], None]
 
@@ -94,9 +95,9 @@ class GreedyRewriter:
 
         Raises RuntimeError naming the pattern when rewriting does not come to an end.
         """
-        _, *ops = root.walk()
+        _, *ops = all_ops(root)
         if self._drop_unreachable_blocks([root, *ops]):
-            _, *ops = root.walk()
+            _, *ops = all_ops(root)
         if self._folder is not None:
             self._unique_constants(ops)
         for op in reversed(ops):

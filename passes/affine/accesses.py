@@ -17,6 +17,7 @@ from xdsl.ir.affine import (
     AffineSymExpr,
 )
 
+from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, ForOp, LoadOp, ParallelOp, StoreOp
 from ...dialects.memref import AllocaOp, AllocOp, CollapseShapeOp, DeallocOp, DimOp, ExpandShapeOp
 from ...dialects.memref import LoadOp as MemRefLoadOp
@@ -93,7 +94,7 @@ class MemoryAccess:
 
 def accesses(ops: Iterable[Operation]) -> list[MemoryAccess]:
     """The memory accesses of ops and of what is nested in them, in program order."""
-    return [access for op in ops for inner in op.walk() for access in _of(inner)]
+    return [access for op in ops for inner in all_ops(op) for access in _of(inner)]
 
 
 def _of(op: Operation) -> Iterator[MemoryAccess]:

@@ -12,6 +12,7 @@ from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSe
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 
+from ...compiler.walking import all_ops
 from ...dialects.affine import (
     ApplyOp,
     ForOp,
@@ -62,7 +63,7 @@ def top_loops(block: Block) -> list[ForOp]:
 
 def all_loops(root: Operation) -> list[ForOp]:
     """Every loop below `root`, outer before inner."""
-    return [op for op in root.walk() if isinstance(op, ForOp)]
+    return [op for op in all_ops(root) if isinstance(op, ForOp)]
 
 
 def is_innermost(loop: ForOp) -> bool:

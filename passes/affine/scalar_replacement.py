@@ -22,6 +22,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ...compiler.walking import all_ops
 from ...dialects.affine import ForOp, LoadOp, StoreOp, YieldOp
 from ...dialects.memref import AllocaOp
 from ...dialects.memref.views import VIEW_OPS, root
@@ -41,7 +42,7 @@ class ScalarReplacement(ModulePass):
         for function in functions(op):
             for loop in reversed(all_loops(function)):
                 carry_accumulators(loop)
-            for inner in list(function.walk()):
+            for inner in all_ops(function):
                 for region in inner.regions:
                     for block in region.blocks:
                         forward_stores(block)
@@ -100,15 +101,15 @@ def _meets(first: MemoryAccess, second: MemoryAccess) -> bool:
 def remove_dead_stores(function: FuncOp) -> None:
     """Drops stores to stack memory and to scratch arguments that nothing reads, and memory that nothing uses."""
     block = function.body.block
-    own: list[SSAValue] = [op.memref for op in function.walk() if isinstance(op, AllocaOp)]
+    own: list[SSAValue] = [op.memref for op in all_ops(function) if isinstance(op, AllocaOp)]
     scratch = function.attributes.get(SCRATCH)
     if isinstance(scratch, IntegerAttr) and scratch.value.data:
         own += block.args[len(block.args) - scratch.value.data :]
     read = {a.root for a in accesses([function]) if not a.writes}
-    for op in list(function.walk()):
+    for op in all_ops(function):
         if isinstance(op, StoreOp) and root(op.memref) in own and root(op.memref) not in read:
             erase(op)
-    for op in reversed(list(function.walk())):
+    for op in reversed(all_ops(function)):
         if isinstance(op, (AllocaOp, *VIEW_OPS)) and not any(result.first_use for result in op.results):
             erase(op)
 

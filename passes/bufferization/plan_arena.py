@@ -25,6 +25,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ...compiler.walking import all_ops
 from ...dialects.memref import AllocOp, CastOp, CollapseShapeOp, ExpandShapeOp, SubviewOp, ViewOp
 from .layout import byte_size
 from .placement import Interval, lower_bound, plan_offsets
@@ -67,7 +68,7 @@ class PlanArena(ModulePass):
 
     def _plan(self, module: ModuleOp, function: FuncOp) -> None:
         block = function.body.block
-        allocs = [inner for inner in function.walk() if isinstance(inner, AllocOp)]
+        allocs = [inner for inner in all_ops(function) if isinstance(inner, AllocOp)]
         positions = {inner: i for i, inner in enumerate(block.ops)}
         intervals = [live_interval(alloc, block, positions) for alloc in allocs]
         offsets, size = plan_offsets(intervals)

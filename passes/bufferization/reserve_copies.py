@@ -33,6 +33,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.context import lamina_context
 from ...compiler.machine import Machine
+from ...compiler.walking import all_ops
 from ...dialects.memref import AllocOp
 from ..convert.contraction_to_vector import copies_of
 from ..convert.contraction_to_vector.copies import COPIES
@@ -54,7 +55,7 @@ class ReserveCopies(ModulePass):
         }
         if not types:
             return
-        for call in [inner for inner in op.walk() if isinstance(inner, CallOp)]:
+        for call in [inner for inner in all_ops(op) if isinstance(inner, CallOp)]:
             if (type_ := types.get(call.callee.string_value())) is not None:
                 alloc = AllocOp([], [], type_, IntegerAttr(ALIGNMENT, i64))
                 alloc.location = call.location

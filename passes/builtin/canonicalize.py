@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.rewriting import GreedyRewriter
+from ...compiler.walking import all_ops
 from ...dialects import load_canonical
 
 
@@ -31,6 +32,6 @@ class Canonicalize(ModulePass):
     name = "canonicalize"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for dialect in {inner.dialect_name() for inner in op.walk()}:
+        for dialect in {inner.dialect_name() for inner in all_ops(op)}:
             load_canonical(dialect)
         GreedyRewriter(lamina_context(ctx)).run(op)

@@ -21,6 +21,7 @@ from xdsl.passes import ModulePass
 
 from ...compiler.diagnostics import Diagnostic, LaminaError
 from ...compiler.locations import fuse
+from ...compiler.walking import all_ops
 from .symbol_dce import drop_dead_symbols
 
 PLACES = 4
@@ -57,7 +58,7 @@ def inline_calls(roots: list[Operation], functions: Mapping[str, FuncOp]) -> int
         nonlocal count
         if root in done:
             return
-        for call in [op for op in root.walk() if isinstance(op, CallOp)]:
+        for call in [op for op in all_ops(root) if isinstance(op, CallOp)]:
             callee = functions.get(call.callee.string_value())
             if callee is None or not is_inlinable(callee):
                 continue

@@ -39,6 +39,7 @@ from xdsl.rewriter import InsertPoint
 from ...compiler.context import lamina_context
 from ...compiler.locations import locate
 from ...compiler.machine import Machine
+from ...compiler.walking import all_ops
 from ...dialects import vector
 from ...dialects.arith import shaped
 from ...dialects.dot import ProductOp
@@ -138,7 +139,7 @@ class ConvertDotToLLVM(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = lamina_context(ctx).machine
-        products = [inner for inner in op.walk() if isinstance(inner, ProductOp)]
+        products = [inner for inner in all_ops(op) if isinstance(inner, ProductOp)]
         pieces: Pieces = {}
         for product in products:
             _Lowering(product, machine, pieces).run()

@@ -42,6 +42,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.diagnostics import LaminaError
+from ...compiler.walking import all_ops
 from ...dialects.llvm.addressing import INBOUNDS, GEPOp
 
 PARALLEL_FOR = "lamina_parallel_for"
@@ -66,7 +67,7 @@ class ConvertParallelToRuntime(ModulePass):
                 _append_context_type(function)
         called = False
         for function, context in contexts.items():
-            for call in [c for c in function.walk() if isinstance(c, func.CallOp)]:
+            for call in [c for c in all_ops(function) if isinstance(c, func.CallOp)]:
                 call.operands = [*call.operands, context]
             for count, loop in enumerate(_outermost_parallel(function)):
                 _outline(op, function, loop, context, count)

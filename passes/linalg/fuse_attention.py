@@ -32,6 +32,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.context import lamina_context
 from ...compiler.locations import fuse
+from ...compiler.walking import all_ops
 from ...compiler.weights import WeightStore
 from ...dialects.arith.semantics import attribute_array
 from ...dialects.linalg import FillOp, GenericOp, IndexOp
@@ -57,7 +58,7 @@ class FuseAttention(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         context = lamina_context(ctx)
         fewest = self.queries or context.machine.lanes(4)
-        for generic in [inner for inner in op.walk() if isinstance(inner, GenericOp)]:
+        for generic in [inner for inner in all_ops(op) if isinstance(inner, GenericOp)]:
             found = match(generic)
             if found is not None and found.worthwhile(fewest):
                 rewrite(found, context.weights)

@@ -50,6 +50,7 @@ from ...compiler.context import lamina_context
 from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.schedules import Schedules
+from ...compiler.walking import all_ops
 from ...dialects.dot.ops import group_of, sum_type
 from ...dialects.linalg import GenericOp, PackOp, WinogradFilterTransformOp
 from ...dialects.linalg.contraction import Contraction, match_contraction
@@ -75,7 +76,7 @@ class PackContractions(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         context = lamina_context(ctx)
-        for generic in [inner for inner in op.walk() if isinstance(inner, GenericOp)]:
+        for generic in [inner for inner in all_ops(op) if isinstance(inner, GenericOp)]:
             found = match_contraction(generic)
             if found is not None and found.n:
                 self.pack(generic, found, context.machine, context.schedules)

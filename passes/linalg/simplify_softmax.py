@@ -27,6 +27,7 @@ from xdsl.dialects.utils import FastMathFlag
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ...compiler.walking import all_ops
 from ...dialects.linalg import GenericOp
 from ...dialects.math import BELOW_ONE
 from .softmax import Softmax, match_softmax
@@ -41,7 +42,7 @@ class SimplifySoftmax(ModulePass):
     name = "linalg-simplify-softmax"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for generic in [inner for inner in op.walk() if isinstance(inner, GenericOp)]:
+        for generic in [inner for inner in all_ops(op) if isinstance(inner, GenericOp)]:
             for result in generic.results:
                 found = match_softmax(result)
                 if found is not None:

@@ -38,6 +38,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.context import lamina_context
+from ...compiler.walking import all_ops
 from ...compiler.weights import WeightStore
 from ...dialects.arith.semantics import attribute_array
 from ...dialects.dot.pairs import pairs_fit
@@ -61,7 +62,7 @@ class UnsignedBytes(ModulePass):
         pairs = ours.machine.multiplies_pairs_of_bytes
         if not ours.machine.wants_unsigned_bytes and not pairs:
             return
-        for generic in [inner for inner in op.walk() if isinstance(inner, GenericOp)]:
+        for generic in [inner for inner in all_ops(op) if isinstance(inner, GenericOp)]:
             found = match_contraction(generic)
             if found is None or not _takes_signed_bytes(generic, found):
                 continue

@@ -44,6 +44,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...compiler.context import lamina_context
 from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
+from ...compiler.walking import all_ops
 from ...dialects.linalg import (
     FillOp,
     GenericOp,
@@ -74,7 +75,7 @@ class Winograd(ModulePass):
         if self.tile not in (None, 0, *TILES):
             raise LaminaError(f"linalg-winograd has no tiles of {self.tile}", hint="tile=4, tile=2 or tile=0 for none")
         machine = lamina_context(ctx).machine
-        for generic in [inner for inner in op.walk() if isinstance(inner, GenericOp)]:
+        for generic in [inner for inner in all_ops(op) if isinstance(inner, GenericOp)]:
             if (found := match_convolution(generic)) is not None:
                 tile = best_tile(found, machine) if self.tile is None else self.tile
                 if tile:

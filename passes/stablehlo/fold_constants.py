@@ -27,6 +27,7 @@ from ...compiler.context import lamina_context
 from ...compiler.effects import is_pure, is_trivially_dead
 from ...compiler.interpreter import Interpreter
 from ...compiler.semantics import has_meaning
+from ...compiler.walking import all_ops
 from ...compiler.weights import Array, WeightStore
 from ...dialects.stablehlo import BroadcastInDimOp, CompositeOp, ConstantOp, IotaOp
 from ...dialects.stablehlo.constants import INLINE_ELEMENTS, constant_value, make_constant
@@ -53,7 +54,7 @@ class _Folding:
 
     def run(self, module: ModuleOp) -> None:
         used: list[Operation] = []
-        for op in list(module.walk()):
+        for op in all_ops(module):
             if op.dialect_name() == "stablehlo" and op.results and op.parent is not None:
                 self._op(op, used)
         while used:
@@ -110,7 +111,7 @@ class _Folding:
 
 def _captures(op: Operation) -> bool:
     """Whether a region of `op` uses values from outside."""
-    inside = {inner for inner in op.walk()}
+    inside = {inner for inner in all_ops(op)}
     return any(
         (operand.owner if isinstance(operand.owner, Operation) else operand.owner.parent_op()) not in inside
         for inner in op.walk()

@@ -31,6 +31,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ....compiler.context import lamina_context
+from ....compiler.walking import all_ops
 from ....dialects import affine
 from .analysis import NotVectorizable, analyse
 from .emit import vectorise
@@ -45,7 +46,7 @@ class Vectorize(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = lamina_context(ctx).machine
-        loops = [inner for inner in op.walk() if isinstance(inner, affine.ForOp)]
+        loops = [inner for inner in all_ops(op) if isinstance(inner, affine.ForOp)]
         for loop in loops:
             if any(inner.regions for inner in loop.body.block.ops):
                 continue

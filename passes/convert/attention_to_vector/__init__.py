@@ -35,6 +35,7 @@ from xdsl.rewriter import InsertPoint
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
+from ....compiler.walking import all_ops
 from ....dialects.affine.linear_forms import access
 from ....dialects.linalg_ext import AttentionOp
 from .plan import plan
@@ -53,7 +54,7 @@ class ConvertAttentionToVector(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = lamina_context(ctx).machine
-        for attention in [inner for inner in op.walk() if isinstance(inner, AttentionOp) and not inner.results]:
+        for attention in [inner for inner in all_ops(op) if isinstance(inner, AttentionOp) and not inner.results]:
             convert(attention, machine, self.block)
 
 

@@ -29,6 +29,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
+from ....compiler.walking import all_ops
 from ....dialects.linalg import FillOp, GenericOp
 from ....dialects.memref import AllocaOp, SubviewOp
 from .nests import lower_fill, lower_generic
@@ -49,13 +50,13 @@ class ConvertLinalgToAffine(ModulePass):
                 self._function(function)
 
     def _function(self, function: FuncOp) -> None:
-        for op in list(function.walk()):
+        for op in all_ops(function):
             match op:
                 case GenericOp():
                     lower_generic(op, self.unroll)
                 case _:
                     pass
-        for op in list(function.walk()):  # after the generics, which take over the fills they start from
+        for op in all_ops(function):  # after the generics, which take over the fills they start from
             if isinstance(op, FillOp):
                 lower_fill(op)
         _erase_unused(function)
@@ -63,7 +64,7 @@ class ConvertLinalgToAffine(ModulePass):
 
 def _erase_unused(function: FuncOp) -> None:
     """Subviews are now part of the accesses; scratch that only told a window's size is not needed."""
-    for op in reversed(list(function.walk())):
+    for op in reversed(all_ops(function)):
         unused: Operation | None = op if isinstance(op, SubviewOp | AllocaOp) else None
         if unused is not None and not any(result.first_use for result in unused.results):
             unused.detach()

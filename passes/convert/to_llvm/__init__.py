@@ -22,6 +22,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....compiler.context import LaminaContext
 from ....compiler.conversion import convert
+from ....compiler.walking import all_ops
 from . import amx, arith, func, math, memref, vector
 from .rules import RULES
 
@@ -58,7 +59,7 @@ class ConvertToLLVM(ModulePass):
 def _drain(module: ModuleOp) -> None:
     """Stores past the caches keep no order with others: a function that has some waits for them before it returns."""
     for function in module.ops:
-        inner = list(function.walk()) if isinstance(function, llvm.FuncOp) else []
+        inner = all_ops(function) if isinstance(function, llvm.FuncOp) else []
         if any(isinstance(op, llvm.StoreOp) and op.nontemporal is not None for op in inner):
             for op in inner:
                 if isinstance(op, llvm.ReturnOp):
