@@ -50,6 +50,8 @@ UNFORESEEN = (
 )
 # Types that need no parser to find their end; the same text always means the same type.
 _SIMPLE_TYPE = re.compile(r"(?:(?:tensor|memref|vector)<[0-9x?]*[a-z][a-z0-9]*>|[a-z][a-z0-9]*)(?![\w$.<])")
+MOST_PARTS = 1 << 20  # of what an alias stands for: aliases of aliases stand for any number
+_ALIAS = re.compile(r"[#!][A-Za-z_][\w$.]*")
 _LOCATION_ALIAS = re.compile(r"^(#loc\w*)\s*=\s*(loc\(.*\))\s*$", re.MULTILINE)
 
 
@@ -84,6 +86,7 @@ class LaminaParser(LiteralParser):
         self._forward_uses: dict[str, Span] = {}
         self._blobs: dict[str, bytes] = {}
         self._resource_uses: dict[str, DenseResourceAttr] = {}
+        self._alias_sizes: dict[str, int] = {}  # written out, with what it refers to
         self._later_aliases = dict(_LOCATION_ALIAS.findall(text)) if "loc(#" in text else {}
 
     # Errors
@@ -254,9 +257,15 @@ class LaminaParser(LiteralParser):
         return location
 
     def _parse_alias_def(self) -> None:
-        if self._current_token.text in self._later_aliases:
-            self.attribute_aliases.pop(self._current_token.text, None)
+        token = self._current_token
+        if token.text in self._later_aliases:
+            self.attribute_aliases.pop(token.text, None)
         super()._parse_alias_def()
+        text = self.lexer.input.content[token.span.end : self._current_token.span.start]
+        size = 1 + text.count(",") + sum(self._alias_sizes.get(name, 0) for name in _ALIAS.findall(text))
+        if size > MOST_PARTS:
+            self.raise_error(f"'{token.text}' stands for something of {size} parts, at most {MOST_PARTS}", token.span)
+        self._alias_sizes[token.text] = size
 
     # Resources
 

@@ -58,12 +58,22 @@ def main_function(module: ModuleOp) -> Operation:
     for op in module.ops:
         name = op.properties.get("sym_name")
         if isinstance(name, StringAttr) and name.data == "main":
+            if not op.regions or not op.regions[0].blocks:
+                raise LaminaError("the function @main has no body", where=op)
             return op
     raise LaminaError("the module has no function @main", hint="the entry of a program is `func.func public @main`")
 
 
 def signature_of(module: ModuleOp) -> Signature:
     """The recorded signature of a module, or the one that the tensor types of `@main` tell."""
+    try:
+        return _told(module)
+    except (AssertionError, IndexError, KeyError, TypeError, ValueError) as error:
+        what = f"{SIGNATURE}, lamina.name, lamina.dims or {EXTENTS}"
+        raise LaminaError(f"the attributes of @main do not tell a signature: {error}", hint=f"see {what}") from error
+
+
+def _told(module: ModuleOp) -> Signature:
     recorded = module.attributes.get(SIGNATURE)
     if isinstance(recorded, StringAttr):
         return Signature.from_json(json.loads(recorded.data))
@@ -72,7 +82,11 @@ def signature_of(module: ModuleOp) -> Signature:
     assert isinstance(type_, FunctionType)
     sides = (("arg_attrs", type_.inputs, "input"), ("res_attrs", type_.outputs, "output"))
     inputs, outputs = (_specs(main.properties.get(attrs), types.data, word) for attrs, types, word in sides)
-    return Signature(inputs, outputs, _extents(main.properties.get("res_attrs")))
+    extents = _extents(main.properties.get("res_attrs"))
+    for output, dimension, _ in extents:
+        if not (0 <= output < len(outputs) and 0 <= dimension < len(outputs[output].shape)):
+            raise ValueError(f"there is no dimension {dimension} of output {output}")
+    return Signature(inputs, outputs, extents)
 
 
 def _extents(attrs: Attribute | None) -> tuple[tuple[int, int, int], ...]:

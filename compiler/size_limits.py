@@ -11,13 +11,16 @@ from .diagnostics import LaminaError
 
 ADDRESSABLE = 1 << 47  # bytes: the address space of a process
 _WIDEST = 16  # bytes of an element
+MOST_DIMENSIONS = 64  # NumPy's
 
 
 def is_addressable(kind: Attribute) -> bool:
-    """Whether the elements of a type have room in the address space; what has none, or is dynamic, has."""
+    """Whether the elements of a type have room in the address space, and it has no more dimensions than arrays have."""
     if not isinstance(kind, ShapedType):
         return True
     sizes = kind.get_shape()
+    if len(sizes) > MOST_DIMENSIONS:
+        return False
     return DYNAMIC_INDEX in sizes or prod(max(size, 1) for size in sizes) * _WIDEST <= ADDRESSABLE
 
 

@@ -46,6 +46,7 @@ from .loops import (
 GRAIN = 32 * 1024  # element operations: about ten microseconds of one core
 TASKS = 16  # a loop of fewer iterations takes the next one along
 LINE = 64  # elements: chunks begin at cache lines
+TRIED = 4096  # sizes of a chunk, from the smallest on
 RUN = 2048  # columns of a chunk, unless cores would have none: rows are read in long pieces, as prefetchers want them
 
 
@@ -154,7 +155,12 @@ def _chunk_inner(loop: ForOp, grain: int, tasks: int) -> bool:
     column = max(1, work([loop]) // max(1, trips))
     least = max(1, grain // column, min(RUN, trips // tasks))
     size = next(
-        (s for unit in (LINE, 16, 8) for s in range(-(-least // unit) * unit, trips // 2 + 1, unit) if trips % s == 0),
+        (
+            s
+            for unit in (LINE, 16, 8)
+            for s in range(-(-least // unit) * unit, min(trips // 2 + 1, least + TRIED * unit), unit)
+            if trips % s == 0
+        ),
         0,
     )
     if not size:

@@ -28,6 +28,10 @@ PLACES = 4
 """Of the places an op comes from, itself and then the calls around it, so many are kept."""
 
 
+MOST_OPS = 1 << 16
+"""That calls may become in all: functions that call each other twice, and so on, stand for any number."""
+
+
 @dataclass(frozen=True)
 class Inline(ModulePass):
     """Replaces calls of private functions by their bodies; a function that calls itself is an error."""
@@ -60,16 +64,19 @@ def inline_calls(roots: list[Operation], functions: Mapping[str, FuncOp]) -> int
             return
         for call in [op for op in all_ops(root) if isinstance(op, CallOp)]:
             callee = functions.get(call.callee.string_value())
+            if callee is not None and callee is root:
+                raise LaminaError(f"the function @{callee.sym_name.data} calls itself", where=call)
             if callee is None or not is_inlinable(callee):
                 continue
-            if callee is root or any(function is callee for function, _ in path):
+            if any(function is callee for function, _ in path):
                 notes = tuple(Diagnostic.at("note", "called here", c) for _, c in path)
                 raise LaminaError(f"the function @{callee.sym_name.data} calls itself", where=call, notes=notes)
             path.append((callee, call))
             visit(callee)
             path.pop()
-            _inline(call, callee)
-            count += 1
+            count += _inline(call, callee)
+            if count > MOST_OPS:
+                raise LaminaError(f"calls that stand for more than {MOST_OPS} operations", where=call)
         done.add(root)
 
     for root in roots:
@@ -91,7 +98,9 @@ def is_inlinable(function: FuncOp) -> bool:
     )
 
 
-def _inline(call: CallOp, function: FuncOp) -> None:
+def _inline(call: CallOp, function: FuncOp) -> int:
+    """Puts the body in the call's place; the number of ops in it."""
+    count = 0
     block = call.parent
     assert block is not None
     body = function.body.block
@@ -106,6 +115,8 @@ def _inline(call: CallOp, function: FuncOp) -> None:
         copy = op.clone(values)
         for inner in copy.walk():
             inner.location = fuse([inner.location, call.location], at_most=PLACES)
+            count += 1
         block.insert_op_before(copy, call)
     call.detach()
     call.erase()
+    return count

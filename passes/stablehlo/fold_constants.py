@@ -29,8 +29,10 @@ from ...compiler.interpreter import Interpreter
 from ...compiler.semantics import has_meaning
 from ...compiler.walking import all_ops
 from ...compiler.weights import Array, WeightStore
-from ...dialects.stablehlo import BroadcastInDimOp, CompositeOp, ConstantOp, IotaOp
+from ...dialects.stablehlo import BroadcastInDimOp, CompositeOp, ConstantOp, IotaOp, WhileOp
 from ...dialects.stablehlo.constants import INLINE_ELEMENTS, constant_value, make_constant
+
+REPEATED = 4096  # times that a view may repeat what is behind it; computing with more takes long
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,10 @@ class _Folding:
         types = [cast("TensorType[Attribute]", r.type) for r in op.results if isinstance(r.type, TensorType)]
         if len(types) != len(op.results) or not is_pure(op) or not has_meaning(op) or _captures(op):
             return False
+        if any(isinstance(inner, WhileOp) for inner in op.walk()):  # it may never end
+            return False
+        if any(self.known[operand].size > REPEATED * _stored(self.known[operand]) for operand in op.operands):
+            return isinstance(op, BroadcastInDimOp)
         largest = max(prod(t.get_shape()) for t in types)
         if isinstance(op, IotaOp):
             return largest <= INLINE_ELEMENTS
@@ -107,6 +113,11 @@ class _Folding:
             return True
         size = sum(self.interpreter.spec(t).nbytes for t in types)
         return size <= self.limit or size <= sum(self.known[operand].nbytes for operand in op.operands)
+
+
+def _stored(array: Array) -> int:
+    """The elements behind an array, those that a view repeats counted once, and a few for nothing."""
+    return max(INLINE_ELEMENTS, prod(size for size, stride in zip(array.shape, array.strides, strict=True) if stride))
 
 
 def _captures(op: Operation) -> bool:

@@ -71,6 +71,8 @@ def _longest_run(block: Block, fewest: int, worth: int) -> list[list[Operation]]
     ]
     best: tuple[int, int, int, int] | None = None  # ops saved, period, first op, how many ops are equal to a later one
     for period in _periods(keys):
+        if period == 1:  # a call in place of one op saves nothing, and could itself be outlined for ever
+            continue
         start = length = 0
         for i in range(len(keys) - period + 1):
             if i < len(keys) - period and keys[i] == keys[i + period]:

@@ -3,7 +3,7 @@
 The parent has everything imported and forks a worker for some cases; the worker says which case it begins and how
 each ended. What the kernel enforces holds inside machine code, too: the signal of a timer of processor time ends a
 case that computes for too long, and the limit on the address space makes an allocation that is too large fail. A case
-that sleeps as long is ended by the parent: on a machine with other work the clock alone says nothing.
+that sleeps for a minute is ended by the parent.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from ...compiler.diagnostics import LaminaError
 from .kinds import Kind
 
 BATCH = 64  # cases of one worker
+PATIENCE = 6  # times as long as it may compute a case may sleep: it may just not be its turn
 
 
 @dataclass(frozen=True)
@@ -128,14 +129,15 @@ class _Worker:
         """Outcomes until the worker is silent for good; the case it was at then, and whether it was ended for it."""
         begun: int | None = None
         woken = time.monotonic()  # when the worker was last seen at work
+        now = done = 0
         rest = b""
         waited_out = False
         while True:
             ready, _, _ = select.select([self.reader], [], [], 0.5)
             if not ready:
-                if begun is None or _is_busy(self.process):
-                    woken = time.monotonic()
-                elif time.monotonic() - woken > self.limits.seconds and not waited_out:
+                if begun is None or (now := _work_done(self.process)) != done:
+                    woken, done = time.monotonic(), now
+                elif time.monotonic() - woken > self.limits.seconds * PATIENCE and not waited_out:
                     waited_out = True
                     os.kill(self.process, signal.SIGVTALRM)  # says where it is
                     time.sleep(0.5)
@@ -164,15 +166,13 @@ class _Worker:
         return Outcome(number, what, "", f"{name}\n{said}", f"{what} {name} {_stack_place(said)}", seconds)
 
 
-def _is_busy(process: int) -> bool:
-    """Whether any thread of a process runs or would, had it a processor; False where nobody says."""
+def _work_done(process: int) -> int:
+    """The processor's time that a process has had, in ticks; always the same where nobody says."""
     try:
-        states = [
-            task.read_text().rpartition(")")[2].split()[0] for task in Path(f"/proc/{process}/task").glob("*/stat")
-        ]
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return False
-    return any(state in "RD" for state in states)
+        return 0
+    return int(fields[11]) + int(fields[12])
 
 
 def _stack_place(text: str) -> str:

@@ -30,7 +30,7 @@ def wait() -> None:
 
 
 def sleep() -> None:
-    time.sleep(60)
+    time.sleep(30)
 
 
 def grow() -> None:
