@@ -14,14 +14,16 @@ _WIDEST = 16  # bytes of an element
 MOST_DIMENSIONS = 64  # NumPy's
 
 
-def is_addressable(kind: Attribute) -> bool:
-    """Whether the elements of a type have room in the address space, and it has no more dimensions than arrays have."""
+def excess(kind: Attribute) -> str:
+    """What a type has too much of to be computed with, in words; empty where it has not, or is dynamic."""
     if not isinstance(kind, ShapedType):
-        return True
+        return ""
     sizes = kind.get_shape()
     if len(sizes) > MOST_DIMENSIONS:
-        return False
-    return DYNAMIC_INDEX in sizes or prod(max(size, 1) for size in sizes) * _WIDEST <= ADDRESSABLE
+        return f"{len(sizes)} dimensions are too many, at most {MOST_DIMENSIONS}"
+    if DYNAMIC_INDEX in sizes or prod(max(size, 1) for size in sizes) * _WIDEST <= ADDRESSABLE:
+        return ""
+    return f"a value of type {kind} is larger than any memory"
 
 
 def check_sizes(module: Operation) -> None:
@@ -29,5 +31,5 @@ def check_sizes(module: Operation) -> None:
     for op in module.walk():
         arguments = [argument for region in op.regions for block in region.blocks for argument in block.args]
         for value in (*op.results, *arguments):
-            if not is_addressable(value.type):
-                raise LaminaError(f"a value of type {value.type} is larger than any memory", where=op)
+            if reason := excess(value.type):
+                raise LaminaError(reason, where=op)

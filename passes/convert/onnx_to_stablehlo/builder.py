@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ....compiler.diagnostics import LaminaError, ValuesNeeded
 from ....compiler.dtypes import dtype_of
-from ....compiler.size_limits import is_addressable
+from ....compiler.size_limits import excess
 from ....compiler.weights import Array, WeightStore
 from ....dialects import stablehlo as hlo
 from ....dialects.onnx import OnnxOp
@@ -56,8 +56,8 @@ class GraphBuilder:
     def all(self, op: Operation) -> list[Value]:
         """Appends `op`, folds it when its operands are small constants, and returns all its results."""
         for result in op.results:
-            if not is_addressable(result.type):
-                raise self.fail(f"a value of type {result.type} is larger than any memory")
+            if reason := excess(result.type):
+                raise self.fail(reason)
         folded = self._fold(op)
         if folded is not None:
             op.erase()

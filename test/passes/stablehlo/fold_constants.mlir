@@ -42,3 +42,25 @@ func.func @reduction() -> tensor<i32> {
   %0 = stablehlo.reduce(%a init: %z) applies stablehlo.add across dimensions = [0] : (tensor<3xi32>, tensor<i32>) -> tensor<i32>
   return %0 : tensor<i32>
 }
+
+// -----
+
+// A loop of constants may never end, and what a view repeats without memory is not computed with.
+
+// CHECK-LABEL: func.func @stays
+// CHECK:         stablehlo.while
+// CHECK:         stablehlo.reduce
+func.func @stays() -> (tensor<i1>, tensor<f32>) {
+  %true = stablehlo.constant dense<true> : tensor<i1>
+  %0 = "stablehlo.while"(%true) ({
+  ^bb0(%a: tensor<i1>):
+    stablehlo.return %a : tensor<i1>
+  }, {
+  ^bb0(%a: tensor<i1>):
+    stablehlo.return %a : tensor<i1>
+  }) : (tensor<i1>) -> tensor<i1>
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %many = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<f32>) -> tensor<10000000000xf32>
+  %1 = stablehlo.reduce(%many init: %one) applies stablehlo.add across dimensions = [0] : (tensor<10000000000xf32>, tensor<f32>) -> tensor<f32>
+  return %0, %1 : tensor<i1>, tensor<f32>
+}

@@ -72,3 +72,22 @@ func.func public @wired_differently(%a: tensor<4xf32>, %b: tensor<4xf32>) -> ten
   %8 = stablehlo.tanh %7 : tensor<4xf32>
   func.return %8 : tensor<4xf32>
 }
+
+// -----
+
+// A chain of one op is left: a call of it would be a chain of one op, too.
+
+// CHECK-LABEL: func.func public @main
+// CHECK-NOT:     func.call
+// CHECK:         func.return
+func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.tanh %a : tensor<4xf32>
+  %1 = stablehlo.tanh %0 : tensor<4xf32>
+  %2 = stablehlo.tanh %1 : tensor<4xf32>
+  %3 = stablehlo.tanh %2 : tensor<4xf32>
+  %4 = stablehlo.tanh %3 : tensor<4xf32>
+  %5 = stablehlo.tanh %4 : tensor<4xf32>
+  %6 = stablehlo.tanh %5 : tensor<4xf32>
+  %7 = stablehlo.tanh %6 : tensor<4xf32>
+  func.return %7 : tensor<4xf32>
+}

@@ -71,18 +71,60 @@ def test_a_function_that_calls_itself() -> None:
         lamina.import_onnx(model)
 
 
+def aliases(count: int) -> str:
+    """Each alias is eight times the one before it."""
+    lines = ["#a0 = [1]", *(f"#a{i} = [{', '.join([f'#a{i - 1}'] * 8)}]" for i in range(1, count))]
+    return "\n".join([*lines, f"module attributes {{a = #a{count - 1}}} {{}}"])
+
+
+def calls(depth: int) -> str:
+    """Each function calls the next one twice."""
+    head, kind = "(%x: tensor<f32>) -> tensor<f32>", "(tensor<f32>) -> tensor<f32>"
+    functions = [f"func.func @main{head} {{ %0 = call @f0(%x) : {kind}\nreturn %0 : tensor<f32> }}"]
+    for i in range(depth):
+        body = f"%0 = call @f{i + 1}(%x) : {kind}\n%1 = call @f{i + 1}(%0) : {kind}"
+        functions.append(f"func.func private @f{i}{head} {{ {body}\nreturn %1 : tensor<f32> }}")
+    functions.append(
+        f"func.func private @f{depth}{head} {{ %0 = stablehlo.tanh %x : tensor<f32>\nreturn %0 : tensor<f32> }}"
+    )
+    return "\n".join(functions)
+
+
+def constant(text: str) -> str:
+    """A program that gives a constant."""
+    kind = text.partition(" : ")[2]
+    return f"func.func @main() -> {kind} {{ %0 = stablehlo.constant {text}\nreturn %0 : {kind} }}"
+
+
+def identity(attributes: str, kind: str = "tensor<3xf32>", module: str = "") -> str:
+    """A program that gives back what it is given, its result with attributes."""
+    function = f"func.func @main(%x: {kind}) -> ({kind} {{{attributes}}}) {{ return %x : {kind} }}"
+    return f"module attributes {{{module}}} {{ {function} }}"
+
+
 PROGRAMS = {
-    "a weight that is not there": ("dense_resource<w> : tensor<2xf32>", "weight 'w' is not there"),
-    "a literal of many elements": ("dense<0.0> : tensor<1048576x1048576xf32>", "literal of 1099511627776 elements"),
+    "a weight that is not there": (constant("dense_resource<w> : tensor<2xf32>"), "weight 'w' is not there"),
+    "many elements": (constant("dense<0.0> : tensor<1048576x1048576xf32>"), "literal of 1099511627776 elements"),
+    "many dimensions": (identity("", f"tensor<{'1x' * 65}f32>"), "65 dimensions are too many"),
+    "an alias for very much": (aliases(12), "parts, at most"),
+    "calls of calls": (calls(25), "stand for more than"),
+    "main calls itself": (
+        "func.func @main(%x: tensor<f32>) -> tensor<f32> { %0 = call @main(%x) : (tensor<f32>) -> tensor<f32>\n"
+        "return %0 : tensor<f32> }",
+        "@main calls itself",
+    ),
+    "no body": ("func.func private @main(tensor<f32>) -> tensor<f32>", "@main has no body"),
+    "a signature that is none": (identity("", module='lamina.signature = "{"'), "do not tell a signature"),
+    "extents that are none": (identity("lamina.extents = [1]"), "do not tell a signature"),
+    "extents of no output": (identity("lamina.extents = [array<i64: 7, 9>]"), "no dimension 9 of output 7"),
 }
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs(name: str, tmp_path: Path) -> None:
-    constant, message = PROGRAMS[name]
-    kind = constant.partition(" : ")[2]
+    text, message = PROGRAMS[name]
     path = tmp_path / "m.mlir"
-    path.write_text(f"func.func @main() -> {kind} {{\n  %0 = stablehlo.constant {constant}\n  return %0 : {kind}\n}}\n")
+    path.write_text(text)
     with pytest.raises(LaminaError, match=message):
         lamina.compile(path, cache=False)
 
