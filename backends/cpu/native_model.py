@@ -67,8 +67,11 @@ os.register_at_fork(after_in_child=_in_child)
 
 
 def aligned_bytes(size: int) -> Array:
-    """Fresh memory that starts on a cache line."""
-    raw = np.empty(size + ALIGNMENT, np.uint8)
+    """Fresh memory that starts on a cache line. Raises LaminaError where there is not so much."""
+    try:
+        raw = np.empty(size + ALIGNMENT, np.uint8)
+    except MemoryError as error:
+        raise LaminaError(f"the model needs {size} bytes of memory at once, more than there is") from error
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size]
 

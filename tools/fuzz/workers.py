@@ -130,12 +130,14 @@ class _Worker:
         begun: int | None = None
         woken = time.monotonic()  # when the worker was last seen at work
         now = done = 0
+        looked = woken
         rest = b""
         waited_out = False
         while True:
             ready, _, _ = select.select([self.reader], [], [], 0.5)
+            slept, looked = time.monotonic() - looked, time.monotonic()
             if not ready:
-                if begun is None or (now := _work_done(self.process)) != done:
+                if begun is None or slept > 5.0 or (now := _work_done(self.process)) != done:
                     woken, done = time.monotonic(), now
                 elif time.monotonic() - woken > self.limits.seconds * PATIENCE and not waited_out:
                     waited_out = True

@@ -31,6 +31,7 @@ Value = SSAValue
 Number = int | float | bool
 Operand = SSAValue | Number
 
+_MOST_ELEMENTS = 1 << 26  # of a constant that the rule of an operator computes
 _FOLDED_ELEMENTS = 4096  # results up to this size are computed at once when their inputs are known
 
 
@@ -162,6 +163,11 @@ class GraphBuilder:
         result = op.results[0]
         self._known[result] = array
         return result
+
+    def make_room(self, *shape: int) -> None:
+        """Raises LaminaError where a constant of this shape is too large to be computed here."""
+        if math.prod(shape) > _MOST_ELEMENTS:
+            raise self.fail(f"a constant of shape {list(shape)} is too large")
 
     def scalar(self, number: Number, element: Attribute) -> Value:
         """A constant without dimensions, one per value and element type."""

@@ -53,6 +53,7 @@ def arange(b: GraphBuilder, start: Value, limit: Value, delta: Value, *, stash_t
     if step == 0:
         raise b.fail("delta of Range is 0")
     count = max(math.ceil((last - first) / step), 0)
+    b.make_room(count)
     dtype = dtype_of(element_of(start))
     return b.constant((first + np.arange(count) * step).astype(dtype))
 
@@ -60,6 +61,7 @@ def arange(b: GraphBuilder, start: Value, limit: Value, delta: Value, *, stash_t
 @lowers("EyeLike")
 def eye_like(b: GraphBuilder, x: Value, *, dtype: int | None = None, k: int = 0) -> Value:
     rows, columns = shape_of(x)
+    b.make_room(rows, columns)
     kind: Any = dtype_of(element_of(x)) if dtype is None else numpy_dtype(dtype)
     return b.constant(np.eye(rows, columns, k).astype(kind))
 
