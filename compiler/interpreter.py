@@ -162,7 +162,7 @@ class Interpreter:
             return value
         array = np.asarray(value)
         if array.dtype != spec.dtype or (not self.lifted and not _fits(array.shape, spec.shape)):
-            raise TypeError(f"'{op.name}' gave {array.dtype}{list(array.shape)} for a result of type {type_}")
+            raise LaminaError(f"gave {array.dtype}{list(array.shape)} for a result of type {type_}", where=op)
         return array
 
     def spec(self, type_: Attribute) -> Spec:

@@ -27,5 +27,5 @@ def test_changed_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(outcomes) == CASES[name]
     wrong = [f"case {o.number}: {o.what}: {o.report}" for o in outcomes if not o.good]
     assert not wrong, "\n".join(wrong)
-    few = CASES[name] < 10
+    few = CASES[name] < 30
     assert few or {"ok", "refused"} <= {o.what for o in outcomes}, "the changes are all harmless, or none is"
