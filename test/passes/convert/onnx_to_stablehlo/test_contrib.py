@@ -160,7 +160,8 @@ CASES: list[tuple[str, list[Any], dict[str, Any]]] = [
 ]
 BLOCKS = {"MatMulNBits": 32}
 DOMAINS = {"SimplifiedLayerNormalization": ""}
-OFF_BY_ONE = 0.2  # the share of bytes that may be: ONNX Runtime's tables round otherwise
+OFF_BY_ONE = {"QLinearSoftmax": 0.2}
+"""The share of bytes that may be, 0.05 for others: ONNX Runtime's softmax looks exponentials up in a table of integers."""
 
 
 def model_of(name: str, inputs: list[Any], attributes: dict[str, Any], constants: Sequence[int] = ()) -> Any:
@@ -203,9 +204,9 @@ def test_as_onnx_runtime(name: str, inputs: list[Any], attributes: dict[str, Any
         assert actual.dtype == expected.dtype and actual.shape == expected.shape
         if actual.dtype == np.uint8:  # a value halfway may go either way
             assert np.abs(actual.astype(int) - expected.astype(int)).max() <= 1
-            assert (actual != expected).mean() < OFF_BY_ONE
+            assert (actual != expected).mean() < OFF_BY_ONE.get(name, 0.05)
         else:
-            np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=2e-6 * max(1, np.abs(expected).max()) * 5)
+            np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=2e-6)
 
 
 def grouped(
