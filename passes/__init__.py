@@ -25,6 +25,8 @@ PASSES: dict[str, dict[str, str]] = {
         "convert-onnx-to-stablehlo": ".convert.onnx_to_stablehlo:ConvertOnnxToStablehlo",
     },
     "stablehlo: the graph, canonical": {
+        "stablehlo-refine-shapes": ".stablehlo.refine_shapes:RefineShapes",
+        "stablehlo-replace-deprecated": ".stablehlo.replace_deprecated:ReplaceDeprecated",
         "stablehlo-decompose-chlo": ".stablehlo.decompose_chlo:DecomposeChlo",
         "stablehlo-inline-composites": ".stablehlo.inline_composites:InlineComposites",
         "stablehlo-fold-constants": ".stablehlo.fold_constants:FoldConstants",

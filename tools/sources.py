@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, StringAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, FunctionType, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+from xdsl.rewriter import Rewriter
 
 from ..compiler.artefact import written_whole
 from ..compiler.bytecode.sections import MAGIC as BYTECODE
 from ..compiler.context import LaminaContext
+from ..compiler.descent import level_of
 from ..compiler.diagnostics import LaminaError
 from ..compiler.driver import WEIGHTS_ATTRIBUTE
 from ..compiler.machine import Machine
@@ -217,10 +220,29 @@ def with_shapes(program: Program | Unsized, shapes: Mapping[str, int]) -> Progra
         if size < 0:
             raise LaminaError(f"dimension '{name}' cannot be {size}")
     bound = program.clone()
+    if level_of(bound) == "stablehlo":
+        _bind_sizes(bound, shapes)
+        return bound
     bind = all_passes()["onnx-bind-shapes"]()
     bind(shapes=tuple(f"{k}={v}" for k, v in shapes.items())).apply(bound.context, bound.module)  # pyright: ignore
     all_passes()["onnx-infer-shapes"]()().apply(bound.context, bound.module)
     return bound
+
+
+def _bind_sizes(program: Program, shapes: Mapping[str, int]) -> None:
+    """Puts sizes into the inputs of a program of the hub, and finds those that follow from them."""
+    function = main_function(program.module)
+    assert isinstance(function, FuncOp)
+    types: list[Attribute] = []
+    for argument, spec in zip(function.body.block.args, program.signature.inputs, strict=True):
+        sizes = [shapes.get(size, DYNAMIC_INDEX) if isinstance(size, str) else size for size in spec.shape]
+        kind = argument.type
+        assert isinstance(kind, TensorType)
+        types.append(TensorType(kind.element_type, sizes))
+        Rewriter.replace_value_with_new_type(argument, types[-1])
+    function.properties["function_type"] = FunctionType.from_lists(types, list(function.function_type.outputs))
+    for name in ("inline", "stablehlo-refine-shapes"):
+        all_passes()[name]()().apply(program.context, program.module)
 
 
 def holds_only_tensors(program: object) -> bool:

@@ -20,6 +20,8 @@ MODULE_PHASES = (
         (
             "inline",
             "stablehlo-inline-composites",
+            "stablehlo-refine-shapes",
+            "stablehlo-replace-deprecated",
             "stablehlo-decompose-chlo",
             "canonicalize",
             "cse",
