@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from xdsl.dialects.builtin import FunctionType
 from xdsl.ir import Operation
 
 from ..backends.cpu.pipeline import MODULE_PHASES
@@ -22,7 +23,8 @@ from ..compiler.interpreter import Interpreter
 from ..compiler.pass_manager import PassManager
 from ..compiler.pipelines import parse_pipeline
 from ..compiler.places import describe_location
-from ..compiler.program import Program
+from ..compiler.program import Program, main_function
+from ..compiler.semantics import Spec
 from ..compiler.signature import Array
 from ..passes import all_passes
 from .compare import Comparison, compare
@@ -122,7 +124,19 @@ def _apply(program: Program, name: str) -> None:
 
 def _interpret(program: Program, inputs: Sequence[Array]) -> tuple[list[Array], Trace]:
     trace = Trace()
-    return Interpreter(program.context, hook=trace).run(program.module, list(inputs)), trace
+    interpreter = Interpreter(program.context, hook=trace)
+    types = main_function(program.module).properties["function_type"]
+    assert isinstance(types, FunctionType)
+    arrays = [_as(array, interpreter.spec(type_)) for array, type_ in zip(inputs, types.inputs, strict=True)]
+    return interpreter.run(program.module, arrays), trace
+
+
+def _as(array: Array, spec: Spec) -> Array:
+    """The same bytes in another shape and dtype: types lose their signs on the way, complex numbers become pairs."""
+    assert spec.dtype is not None and spec.shape is not None
+    if (array.dtype == spec.dtype and array.shape == spec.shape) or array.nbytes != spec.nbytes:
+        return array
+    return np.ascontiguousarray(array).reshape(-1).view(spec.dtype).reshape(spec.shape)
 
 
 def _worst(program: Program, outputs: Sequence[Array], expected: Sequence[Array], limit: float) -> Comparison:
@@ -130,7 +144,7 @@ def _worst(program: Program, outputs: Sequence[Array], expected: Sequence[Array]
     if len(outputs) != len(expected):
         raise LaminaError(f"{len(outputs)} outputs, expected {len(expected)}")
     every = [
-        compare(name, a.view(b.dtype) if a.dtype.itemsize == b.dtype.itemsize else a, b, limit)
+        compare(name, _as(a, Spec(b.shape, b.dtype)), b, limit)
         for name, a, b in zip(names, outputs, expected, strict=True)
     ]
     return max(every, key=lambda c: (not c.good, c.error), default=Comparison("no outputs", 0.0, limit))

@@ -23,6 +23,10 @@ MODULE_PHASES = (
             "stablehlo-refine-shapes",
             "stablehlo-replace-deprecated",
             "stablehlo-decompose-chlo",
+            "stablehlo-expand-fft",
+            "stablehlo-expand-random",
+            "stablehlo-expand-library-calls",
+            "stablehlo-expand-linear-algebra",
             "canonicalize",
             "cse",
             "stablehlo-simplify",
@@ -42,6 +46,7 @@ MODULE_PHASES = (
         "linalg",
         "every computation is a structured op; ops that belong together become one kernel",
         (
+            "stablehlo-split-complex",
             "stablehlo-store-as-bytes",
             "convert-stablehlo-to-linalg",
             "canonicalize",

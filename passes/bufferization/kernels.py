@@ -172,6 +172,8 @@ class KernelEmitter(Emitter):
                     self.insert(StoreOp.get(inner.scalar, buffer, inner.indices), inner)
                     self.dead.append(inner)
                     latest = latest - {inner.dest} | {inner.result}
+                case ForOp() if inner.iter_args and not _has_tensors(inner):
+                    self._read_only(inner, homes)
                 case ForOp() if inner.iter_args:
                     self._require(inner, all(v in latest for v in inner.iter_args))
                     self._loop(inner, [self.buffers[v] for v in inner.iter_args])
@@ -188,6 +190,13 @@ class KernelEmitter(Emitter):
         Rewriter.insert_op(loop, InsertPoint.before(op))
         self.dead.append(op)
 
+    def _read_only(self, op: ForOp, homes: Sequence[SSAValue]) -> None:
+        """A loop inside that carries scalars: it reads other tensors than those being changed."""
+        for inner in op.body.walk():
+            if isinstance(inner, ExtractOp):
+                self._require(inner, self.buffers.get(inner.tensor) not in homes)
+        self.captures(op.body)
+
     @staticmethod
     def _require(op: Operation, possible: bool) -> None:
         if not possible:
@@ -201,6 +210,10 @@ class KernelEmitter(Emitter):
         properties.pop("res_attrs", None)
         if isinstance(properties.get("arg_attrs"), ArrayAttr):
             properties["arg_attrs"] = ArrayAttr([DictionaryAttr({}) for _ in self.block.args])
+
+
+def _has_tensors(op: ForOp) -> bool:
+    return any(isinstance(value.type, TensorType) for value in op.iter_args)
 
 
 def _is_for(group: Group, value: SSAValue, op: Operation) -> bool:

@@ -54,9 +54,16 @@ def _sign(x: Array) -> Array:
 
 
 def _log_plus_one(x: Array) -> Array:
-    if x.dtype.kind == "c":
-        return np.log1p(np.real(x)) + 0j if not np.imag(x).any() else np.log(1 + x)
-    return np.log1p(x)
+    if x.dtype.kind != "c":
+        return np.log1p(x)
+    a, b = np.real(x), np.imag(x)
+    whole = np.empty_like(x)
+    whole.real, whole.imag = a + 1, b  # the sign of a zero stays, which says on which side of the cut it is
+    logarithm = np.log(whole)
+    small = np.maximum(np.abs(a), np.abs(b)) < 0.5
+    whole.real = np.where(small, np.log1p(a * (a + 2) + b * b) / 2, np.real(logarithm))
+    whole.imag = np.imag(logarithm)
+    return whole
 
 
 def _bits(x: Array) -> Array:
@@ -99,7 +106,8 @@ def _remainder(x: Array, y: Array) -> Array:
 
 def _power(x: Array, y: Array) -> Array:
     if x.dtype.kind not in "iu":
-        return np.power(x, y)
+        wide = np.complex128 if x.dtype.kind == "c" else x.dtype  # an error of the logarithm is multiplied
+        return np.power(x.astype(wide, copy=False), y)
     result, base, exponent = np.ones_like(x * y), x * np.ones_like(y), np.where(y < 0, 0, y)
     while exponent.any():
         result = np.where(exponent & 1, result * base, result)

@@ -11,7 +11,7 @@ from ....compiler.dtypes import DType
 from ....compiler.semantics import Spec, semantics
 from ....compiler.weights import Array
 
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
 def _rotated(x: Array, count: int) -> Array:
@@ -23,7 +23,7 @@ def threefry2x32(key: tuple[int, int], low: Array, high: Array) -> tuple[Array, 
     keys = np.array([*key, key[0] ^ key[1] ^ 0x1BD11BDA], np.uint32)
     x0, x1 = low + keys[0], high + keys[1]
     for block in range(5):
-        for rotation in _ROTATIONS[block % 2]:
+        for rotation in ROTATIONS[block % 2]:
             x0 = x0 + x1
             x1 = _rotated(x1, rotation) ^ x0
         x0 = x0 + keys[(block + 1) % 3]
@@ -59,7 +59,7 @@ def _pairs_interleaved(pair: tuple[Array, Array], half: Sequence[int], axis: int
     return whole[(slice(None),) * axis + (slice(shape[axis]),)]
 
 
-def _split_axis(shape: Sequence[int]) -> int:
+def split_axis(shape: Sequence[int]) -> int:
     """The first axis of even size, else the first of the largest ones."""
     even = [axis for axis, size in enumerate(shape) if size % 2 == 0]
     return even[0] if even else max(range(len(shape)), key=lambda axis: shape[axis])
@@ -87,7 +87,7 @@ def rng_bit_generator(state: Array, *, rng_algorithm: str, results: list[Spec]) 
         bits = philox4x32(_halves(words[0]), counters).reshape(-1).view(np.uint8)[:needed].view(word)
     else:
         full = shape or (1,)
-        axis = _split_axis(full)
+        axis = split_axis(full)
         half = [*full[:axis], -(-full[axis] // 2), *full[axis + 1 :]]
         blocks = prod(full) if word.itemsize == 8 else prod(half)
         counters = np.uint64(counter) + np.arange(blocks, dtype=np.uint64)

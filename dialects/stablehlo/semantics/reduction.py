@@ -133,7 +133,8 @@ def select_and_scatter(
     values = windows(padded(operand, init, low, high), sizes, strides, ones)
     indices = windows(padded(places, np.array(-1), low, high), sizes, strides, ones)
     shape = values.shape[:rank]
-    values, indices = values.reshape(*shape, -1), indices.reshape(*shape, -1)
+    flat = (*shape, prod(sizes))
+    values, indices = values.reshape(flat), indices.reshape(flat)
     chosen, best = indices[..., 0], values[..., 0]
     for tap in range(1, values.shape[-1]):
         [keep] = regions[0].lifted(best, values[..., tap])

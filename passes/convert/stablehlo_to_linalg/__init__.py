@@ -21,10 +21,10 @@ from xdsl.passes import ModulePass
 
 from ....compiler.conversion import convert
 from ....compiler.diagnostics import LaminaError
-from . import contractions, control, elementwise, indexing, movement, reductions, sorting
+from . import contractions, control, elementwise, indexing, movement, reductions, selection, sorting
 from .rules import RULES, UNSIGNED
 
-CHAPTERS = (elementwise, movement, reductions, contractions, indexing, sorting, control)
+CHAPTERS = (elementwise, movement, reductions, contractions, indexing, selection, sorting, control)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def _refuse_complex(module: ModuleOp) -> None:
     for op in module.walk():
         for value in (*op.operands, *op.results):
             if isinstance(value.type, TensorType) and isinstance(value.type.element_type, ComplexType):
-                hint = "they run on the target 'interpret'"
+                hint = "stablehlo-split-complex makes pairs of real ones of them"
                 raise LaminaError("complex numbers are not lowered to linalg", where=op, hint=hint)
 
 

@@ -7,11 +7,24 @@ from typing import Any, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr, DenseResourceAttr, IntegerType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
 
 from ....compiler.conversion import RuleBuilder
 from ....dialects import stablehlo as hlo
-from .rules import RULES, Scalars, elementwise, result_type, signless, tensor_type
+from ....dialects.linalg import IndexOp
+from .rules import (
+    PARALLEL,
+    RULES,
+    Scalars,
+    constant_expr,
+    d,
+    elementwise,
+    empty,
+    generic,
+    result_type,
+    tensor_type,
+)
 from .scalars import SCALARS
 
 
@@ -34,18 +47,44 @@ def lower_constant(op: hlo.ConstantOp, operands: Sequence[SSAValue], b: RuleBuil
 
 @RULES.lowers(hlo.BitcastConvertOp)
 def lower_bitcast(op: hlo.BitcastConvertOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    """Between types of one width; a change of width would change the shape."""
+    """Of a change of width the last dimension tells the pieces, the lowest bits first."""
     type_ = result_type(op)
     source, target = tensor_type(operands[0]).element_type, type_.element_type
     if source == target:
         return operands[0]
-    bits = [
-        cast(Any, t).width.data if isinstance(t, IntegerType) else cast(AnyFloat, t).bitwidth for t in (source, target)
-    ]
-    if bits[0] != bits[1]:
-        raise b.fail(f"bit casts between types of different width ({source} and {target}) are not lowered to linalg")
+    old, new = (IntegerType(_bits(t)) for t in (source, target))
+    rank = type_.get_num_dims()
 
-    def body(s: Scalars, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        return [s(arith.BitcastOp(args[0], signless(target)))]
+    def bits(s: Scalars, x: SSAValue) -> SSAValue:
+        return x if x.type == old else s(arith.BitcastOp(x, old))
 
-    return elementwise(b, operands, type_, body)
+    def value(s: Scalars, x: SSAValue) -> Sequence[SSAValue]:
+        return [x if x.type == target else s(arith.BitcastOp(x, target))]
+
+    def piece(s: Scalars, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        count = s(arith.IndexCastOp(s(IndexOp(rank - 1)), old))
+        moved = s(arith.ShRUIOp(bits(s, args[0]), s(arith.MuliOp(count, s.constant(_bits(target), old)))))
+        return value(s, s(arith.TruncIOp(moved, new)))
+
+    def whole(s: Scalars, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        total = s.constant(0, new)
+        for i, arg in enumerate(args[:-1]):
+            moved = s(arith.ShLIOp(s(arith.ExtUIOp(bits(s, arg), new)), s.constant(i * _bits(source), new)))
+            total = s(arith.OrIOp(total, moved))
+        return value(s, total)
+
+    if old == new:
+        return elementwise(b, operands, type_, lambda s, args: value(s, args[0]))
+    all_dims = tuple(d(i) for i in range(rank))
+    if _bits(source) > _bits(target):
+        inputs, maps, body = list(operands), [AffineMap(rank, 0, all_dims[:-1])], piece
+    else:
+        count = _bits(target) // _bits(source)
+        inputs, body = list(operands) * count, whole
+        maps = [AffineMap(rank, 0, (*all_dims, constant_expr(i))) for i in range(count)]
+    maps.append(AffineMap.identity(rank))
+    return generic(b, inputs, [empty(b, type_)], maps, [PARALLEL] * rank, body)[0]
+
+
+def _bits(type_: Attribute) -> int:
+    return type_.width.data if isinstance(type_, IntegerType) else cast(AnyFloat, type_).bitwidth

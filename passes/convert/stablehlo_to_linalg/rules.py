@@ -39,7 +39,8 @@ def signless(type_: Attribute) -> Attribute:
                 return type_
             return TensorType(element, type_.get_shape(), type_.encoding)
         case ComplexType():
-            raise LaminaError("complex numbers are not lowered to linalg", hint="they run on the target 'interpret'")
+            hint = "stablehlo-split-complex makes pairs of real ones of them"
+            raise LaminaError("complex numbers are not lowered to linalg", hint=hint)
         case _:
             return type_
 

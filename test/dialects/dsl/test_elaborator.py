@@ -185,20 +185,13 @@ def run(text: str, inputs: tuple[Any, ...], execute: Callable[[Program, list[Any
     return execute(Program(instantiate(files, bind(files, "main", kinds), context), context), arrays)
 
 
-NOT_COMPILED = {"complex"}  # complex numbers are not lowered
-
-
-@pytest.mark.parametrize(
-    ("name", "target"), [(n, t) for n in CASES for t in ("interpret", "cpu") if t != "cpu" or n not in NOT_COMPILED]
-)
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("target", ["interpret", "cpu"])
 def test_values(name: str, target: str) -> None:
     text, inputs, expected = CASES[name]
     if name == "batches":
         x, y, v = inputs
         expected = (x @ y, v @ y, x @ y[0])
-    if name == "casts" and target == "cpu":
-        text = text.replace(", c64(v)", "")
-        expected = expected[:-1]
 
     def execute(program: Program, arrays: list[Any]) -> list[Any]:
         return lamina.interpret(program, arrays) if target == "interpret" else lamina.compile(program)(*arrays)

@@ -1,8 +1,9 @@
 """Runs generated programs of JAX on the reference and on native code, and says which agree with JAX.
 
-    python test/tools/jax/sweep.py [--only PART] [--every N] [--jobs 2] [--target cpu]
+    python test/tools/jax/sweep.py [--only PART] [--every N] [--jobs 2] [--target cpu] [--table FILE.md]
 
-Needs the extra `jax`. Exit code 1 when any program disagrees or cannot be compiled.
+Needs the extra `jax`. Exit code 1 when any program disagrees or cannot be compiled. Machine code is kept between runs
+of one compiler, as ever (`LAMINA_CACHE`): the second run is the shorter one.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import os
 import sys
 import warnings
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import jax
 import numpy as np
 from jax_programs import contraction, control, elementwise, movement
-from jax_programs.programs import Program, programs
+from jax_programs.programs import COMPLEX, FLOATS, INTEGERS, Program, programs
+from workers import answers
 
 import lamina
 from lamina.backends import Options
@@ -30,6 +32,7 @@ from lamina.compiler.tolerance import Bounded, bounded_reference
 from lamina.tools.sources import read_program
 
 assert contraction and control and elementwise and movement  # they register their families
+ELEMENTS = {*FLOATS, *INTEGERS, *COMPLEX, "bool"}
 
 
 def expected_by_jax(program: Program, arguments: list[Any]) -> list[Any]:
@@ -76,21 +79,43 @@ def outcome(program: Program, target: str = "cpu") -> str:
     if target == "interpret":
         return ""
     try:
-        actual = lamina.compile(read, target, options=Options(threads=1, cache=False))(*arguments)
+        actual = lamina.compile(read, target, options=Options(threads=1))(*arguments)
     except lamina.LaminaError as error:
         return f"{target} cannot: {error}"
     return difference(bounded, actual, target)
 
 
-def _checked(name: str, target: str) -> tuple[str, str]:
-    program = _BY_NAME[name]
+def _checked(name: str, target: str) -> str:
     try:
-        return name, outcome(program, target)
+        return outcome(_BY_NAME[name], target)
     except Exception as error:
-        return name, f"crash: {type(error).__name__}: {error}"
+        return f"crash: {type(error).__name__}: {error}"
 
 
 _BY_NAME = {program.name: program for program in programs()}
+
+
+def kind_of(found: str) -> str:
+    """Which column of the table an outcome counts in."""
+    if not found:
+        return "agree"
+    start = found.partition(":")[0]
+    return {"jax": "reference differs", "cpu": "cpu differs"}.get(start, start)
+
+
+def table(outcomes: dict[str, str]) -> str:
+    """Programs by operator, as Markdown: how many there are, how many agree, of which element types, and the others."""
+    operators: dict[str, list[str]] = {}
+    for name in outcomes:
+        operators.setdefault(name.partition("-")[0], []).append(name)
+    rows = ["| operator | programs | agree | element types | others |", "|---|---|---|---|---|"]
+    for operator, names in sorted(operators.items()):
+        kinds = Counter(kind_of(outcomes[name]) for name in names)
+        agree = kinds.pop("agree", 0)
+        types = sorted({part for name in names for part in name.split("-")[1:] if part in ELEMENTS})
+        others = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        rows.append(f"| {operator} | {len(names)} | {agree} | {' '.join(types)} | {others} |")
+    return "\n".join(rows) + "\n"
 
 
 def main() -> int:
@@ -99,14 +124,21 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="each Nth program")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--target", default="cpu", help="cpu or interpret")
+    parser.add_argument("--seconds", type=float, default=300, help="processor time that a program may take")
+    parser.add_argument("--table", type=Path, help="where to write a table by operator")
     given = parser.parse_args()
     names = [name for name in _BY_NAME if given.only in name][:: given.every]
-    reasons: Counter[str] = Counter()
-    with ProcessPoolExecutor(given.jobs) as pool:
-        for name, found in pool.map(_checked, names, [given.target] * len(names), chunksize=8):
-            reasons[found.partition(":")[0] or "agree"] += 1
-            if found:
-                print(f"{name}: {' '.join(found.split())}", flush=True)
+    answered = answers(partial(_checked, target=given.target), names, given.jobs, given.seconds)
+    outcomes: dict[str, str] = {}
+    for name, found in answered:
+        outcomes[name] = found
+        if found:
+            print(f"{name}: {' '.join(found.split())}", flush=True)
+        if len(outcomes) % 100 == 0:
+            print(f"{len(outcomes)} of {len(names)} done", file=sys.stderr, flush=True)
+    if given.table is not None:
+        given.table.write_text(table(outcomes))
+    reasons = Counter(kind_of(found) for found in outcomes.values())
     print(f"{len(names)} programs: {', '.join(f'{count} {reason}' for reason, count in reasons.most_common())}")
     return 0 if set(reasons) <= {"agree"} else 1
 

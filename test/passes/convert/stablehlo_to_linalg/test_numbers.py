@@ -455,3 +455,41 @@ def test_convolutions(name: str) -> None:
     check(f"""func.func public @main(%x: tensor<{x}xf32>, %w: tensor<{w}xf32>) -> tensor<{y}xf32> {{
       %0 = stablehlo.convolution(%x, %w) dim_numbers = {dims}, window = {{{window}}} {{batch_group_count = {batches} : i64, feature_group_count = {groups} : i64}} : (tensor<{x}xf32>, tensor<{w}xf32>) -> tensor<{y}xf32>
       func.return %0 : tensor<{y}xf32> }}""", tolerance=1e-4)  # fmt: skip
+
+
+@pytest.mark.parametrize("element", ["f32", "bf16", "i32"])
+@pytest.mark.parametrize("direction", ["GE", "LT"])
+@pytest.mark.parametrize(
+    "x, y, window",
+    [
+        ("1x6x4x2", "1x3x2x2", "window_dimensions = array<i64: 1, 2, 2, 1>, window_strides = array<i64: 1, 2, 2, 1>"),
+        ("5x7", "3x7", "window_dimensions = array<i64: 3, 3>, window_strides = array<i64: 2, 1>, padding = dense<1> : tensor<2x2xi64>"),
+        ("3", "5", "window_dimensions = array<i64: 2>, padding = dense<[[3, 0]]> : tensor<1x2xi64>, window_strides = array<i64: 1>"),
+        ("0x2", "0x1", "window_dimensions = array<i64: 1, 2>"),
+    ],
+)  # fmt: skip
+def test_select_and_scatter(x: str, y: str, window: str, direction: str, element: str) -> None:
+    """Overlapping windows, padding alone in two of them, NaN, nothing at all."""
+    check(f"""func.func public @main(%x: tensor<{x}x{element}>, %s: tensor<{y}x{element}>) -> tensor<{x}x{element}> {{
+      %zero = stablehlo.constant dense<{"0" if element == "i32" else "0.5"}> : tensor<{element}>
+      %0 = "stablehlo.select_and_scatter"(%x, %s, %zero) <{{{window}}}> ({{
+      ^bb0(%a: tensor<{element}>, %b: tensor<{element}>):
+        %p = stablehlo.compare {direction}, %a, %b : (tensor<{element}>, tensor<{element}>) -> tensor<i1>
+        stablehlo.return %p : tensor<i1>
+      }}, {{
+      ^bb0(%a: tensor<{element}>, %b: tensor<{element}>):
+        %t = stablehlo.add %a, %b : tensor<{element}>
+        stablehlo.return %t : tensor<{element}>
+      }}) : (tensor<{x}x{element}>, tensor<{y}x{element}>, tensor<{element}>) -> tensor<{x}x{element}>
+      func.return %0 : tensor<{x}x{element}> }}""", edges=True, oracle=False)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "x, y",
+    [("3x4xf32", "3x4x4xui8"), ("3x2x4xui8", "3x2xf32"), ("5xi32", "5x2xi16"), ("2xf16", "2xbf16"), ("3xf64", "3x2xui32"),
+     ("3x8xi8", "3xf64"), ("0x2xi16", "0xf32"), ("2xbf16", "f32")],
+)  # fmt: skip
+def test_bitcasts_of_other_width(x: str, y: str) -> None:
+    check(f"""func.func public @main(%x: tensor<{x}>) -> tensor<{y}> {{
+      %0 = stablehlo.bitcast_convert %x : (tensor<{x}>) -> tensor<{y}>
+      func.return %0 : tensor<{y}> }}""", edges="i" in x)  # fmt: skip
