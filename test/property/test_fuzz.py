@@ -10,7 +10,7 @@ import pytest
 from lamina.tools.fuzz.kinds import KINDS
 from lamina.tools.fuzz.workers import Limits, run_cases
 
-CASES = {"onnx": 20, "stablehlo": 20, "bytecode": 40, "mlir": 30, "dsl": 20, "check": 1000, "lamx": 30, "schedules": 3}
+CASES = {"onnx": 20, "stablehlo": 20, "bytecode": 40, "mlir": 30, "dsl": 60, "check": 1000, "lamx": 30, "schedules": 3}
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -1,5 +1,6 @@
 """The Python interface: symbolic shapes, saving and loading, ONNX's backend interface."""
 
+import hashlib
 import json
 import struct
 
@@ -75,9 +76,11 @@ def test_a_damaged_open_artefact_is_told(tmp_path, damage, told):
     path = tmp_path / "m.lamx"
     lamina.compile(product(np.ones((5, 600), np.float32))).save(path)
     data = path.read_bytes()
-    magic, where, length = struct.unpack_from("<8sQQ", data)
+    start = struct.Struct("<8sQQ32s")
+    magic, where, length, _ = start.unpack_from(data)
     header = json.dumps(json.loads(data[where : where + length]) | damage).encode()
-    path.write_bytes(struct.pack("<8sQQ", magic, where, len(header)) + data[24:where] + header)
+    head = start.pack(magic, where, len(header), hashlib.sha256(header).digest())
+    path.write_bytes(head + data[start.size : where] + header)
     with pytest.raises(LaminaError, match=told):
         lamina.load(path)(np.ones((2, 5), np.float32))
 

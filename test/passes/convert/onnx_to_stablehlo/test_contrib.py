@@ -161,7 +161,7 @@ CASES: list[tuple[str, list[Any], dict[str, Any]]] = [
 BLOCKS = {"MatMulNBits": 32}
 DOMAINS = {"SimplifiedLayerNormalization": ""}
 OFF_BY_ONE = {"QLinearSoftmax": 0.2}
-"""The share of bytes that may be, 0.05 for others: ONNX Runtime's softmax looks exponentials up in a table of integers."""
+"""The share of bytes that may be, 0.05 for others: ONNX Runtime's softmax looks exponentials up in a table."""
 
 
 def model_of(name: str, inputs: list[Any], attributes: dict[str, Any], constants: Sequence[int] = ()) -> Any:
