@@ -28,7 +28,7 @@ NATIVE = (".o", ".ll", ".s", ".so")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument("model", help="a .onnx or .mlir file, program.lam::function, or onnx:NAME")
+    parser.add_argument("model", help="a .onnx, .mlir, .mlirbc or .pt2 file, program.lam::function, or onnx:NAME")
     parser.add_argument(
         "-o",
         "--output",

@@ -13,7 +13,7 @@ from .sources import read_program, unsupported, whole, with_shapes, write_progra
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument("model", help="a .onnx or .pt2 file, program.lam::function, or onnx:NAME")
+    parser.add_argument("model", help="a .onnx, .mlirbc or .pt2 file, program.lam::function, or onnx:NAME")
     parser.add_argument("-o", "--output", type=Path, help="where to write the IR (default: standard output)")
     parser.add_argument("--to", metavar="LEVEL", help="the level to stop at (default: as imported)")
     parser.add_argument(
