@@ -97,7 +97,7 @@ def test_files(fails, tmp_path):
     assert "no such file" in fails(tmp_path / "none.onnx")
     assert "is a directory" in fails(tmp_path)
     (tmp_path / "m.txt").write_text("x")
-    assert "expected .onnx, .lam, .pt2 or .mlir" in fails(tmp_path / "m.txt")
+    assert "expected .onnx, .lam, .pt2, .mlir, .mlirbc or .jax" in fails(tmp_path / "m.txt")
     assert "unknown light model" in fails("onnx:resnet51")
     (tmp_path / "m.lamx").write_bytes(MAGIC + b"\xff" * 30)
     assert "damaged" in fails(tmp_path / "m.lamx")

@@ -38,7 +38,7 @@ from .headers import changed_artefact
 from .onnx_changes import changed_model
 from .tokens import LAM_WORDS, MLIR_WORDS, changed_tokens
 
-ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).resolve().parents[2]
 OPTIONS = Options(threads=1, cache=False)
 MOST_OPS = 150  # of a program that is compiled
 MOST_ELEMENTS = 1 << 12  # of each value of a program that is run
@@ -220,9 +220,10 @@ def onnx_seeds(many: bool) -> list[bytes]:
 
 def text_seeds(tops: Sequence[str], suffix: str) -> list[bytes]:
     """Files of a checkout. Raises LaminaError where there is none."""
-    found = [p for top in tops for p in sorted((ROOT / top).rglob(f"*{suffix}")) if p.stat().st_size < 20_000]
+    root = Path.cwd() if not (PACKAGE / "test").is_dir() else PACKAGE  # installed, the package is without its tests
+    found = [p for top in tops for p in sorted((root / top).rglob(f"*{suffix}")) if p.stat().st_size < 20_000]
     if not found:
-        raise LaminaError(f"no {suffix} files to begin with", where=str(ROOT), hint="fuzz in a checkout of lamina")
+        raise LaminaError(f"no {suffix} files to begin with", where=str(root), hint="fuzz in a checkout of lamina")
     return [path.read_bytes() for path in found]
 
 

@@ -1,4 +1,4 @@
-"""Every op of the hub by name: `stablehlo.dot_general(x, w, lhs_contracting_dimensions=[1], …)`, `chlo.erf(x)`.
+"""The hub's ops by name: `stablehlo.dot_general(x, w, lhs_contracting_dimensions=[1], …)`, `chlo.erf(x)`.
 
 Nothing is listed here: the op classes say what they take. Operands come first, in the op's order; attributes are
 arguments by name: numbers, lists, strings, booleans, types. Bodies are functions' names, or for the usual ones the
@@ -28,15 +28,17 @@ from .builder import Builder, ssa
 from .failure import Failure, Undetermined, first_line
 from .table import TABLE
 
-UNREACHABLE = {
+_UNREACHABLE = {
     "stablehlo.return": "it ends the body of an op; functions have `return`",
     "stablehlo.after_all": "tokens are no values of the language",
     "stablehlo.tuple": "the language has tuples of its own: (a, b)",
     "stablehlo.get_tuple_element": "the language has tuples of its own: pair.0",
     "stablehlo.uniform_quantize": "the language has no quantised types",
     "stablehlo.uniform_dequantize": "the language has no quantised types",
+    "stablehlo.create_token": "tokens are no values of the language",
+    "stablehlo.partition_id": "a program of the language runs once, not on several replicas",
+    "stablehlo.replica_id": "a program of the language runs once, not on several replicas",
 }
-"""Ops that cannot be called, each with the reason."""
 
 
 @cache
@@ -50,10 +52,17 @@ def operations() -> dict[str, type[StableHLOOp]]:
     return found
 
 
+@cache
+def unreachable() -> dict[str, str]:
+    """Ops that cannot be called, each with the reason: those above, and those without a constructor of their own."""
+    generic = [name for name, op in operations().items() if any(p.name == "successors" for p in _parameters(op))]
+    return dict.fromkeys(generic, "its operands have no names here yet; write it in a .mlir file") | _UNREACHABLE
+
+
 def find(b: Builder, name: str) -> type[StableHLOOp]:
     """The op called `name`. Raises Failure where there is none, or none that can be called."""
-    if name in UNREACHABLE:
-        raise b.fail("E555", f"{name} cannot be called", hint=UNREACHABLE[name])
+    if name in unreachable():
+        raise b.fail("E555", f"{name} cannot be called", hint=unreachable()[name])
     op = operations().get(name)
     if op is None:
         close = get_close_matches(name, operations(), 1)

@@ -6,7 +6,7 @@ import inspect
 import sys
 
 from . import TABLE, Builtin
-from .hub_ops import UNREACHABLE, operations
+from .hub_ops import operations, unreachable
 
 _HEAD = """# Built-in functions
 
@@ -21,8 +21,9 @@ the tensor they meet; nothing else is cast. A dtype is a function too: `f32(x)` 
 _HUB = """
 ## The hub's ops
 
-Every op of the hub can be called by its name, `stablehlo.<op>` or `chlo.<op>`: operands first, attributes by name as
-numbers, lists, text or types, bodies as names of functions (or of the hub's own binary ops: `body="add"`).
+The hub's ops are called by their names, `stablehlo.<op>` or `chlo.<op>`: operands first, attributes by name as
+numbers, lists, text or types, bodies as names of functions (or of the hub's own binary ops: `body="add"`). Dynamic,
+collective and deprecated ones are for `.mlir` files: calling them is an error that says so.
 
 ```lam
 fn sums[M, N](x: f32[M, N]) -> f32[M] = stablehlo.reduce(x, 0.0, dimensions=[1], body="add")
@@ -64,7 +65,7 @@ def reference() -> str:
             parts.append(f"| {_cell(names)} | {_cell(' '.join(alike[0].doc.split()))} |\n")
     parts.append(_HUB)
     for name, op in operations().items():
-        if name not in UNREACHABLE:
+        if name not in unreachable():
             shown = tuple(inspect.signature(op.__init__).parameters.values())[1:]
             inside = Builtin.show("", shown).removeprefix("(").removesuffix(")")
             parts.append(f"| `{name}` | {_cell(f'`{inside}`')} |\n")
