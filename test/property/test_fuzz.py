@@ -10,7 +10,7 @@ import pytest
 from lamina.tools.fuzz.kinds import KINDS
 from lamina.tools.fuzz.workers import Limits, run_cases
 
-CASES = {"onnx": 20, "stablehlo": 20, "bytecode": 40, "mlir": 30, "dsl": 60, "check": 1000, "lamx": 30, "schedules": 3}
+CASES = {"onnx": 40, "stablehlo": 40, "bytecode": 40, "mlir": 30, "dsl": 60, "check": 1000, "lamx": 30, "schedules": 12}
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -27,5 +27,4 @@ def test_changed_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert len(outcomes) == CASES[name]
     wrong = [f"case {o.number}: {o.what}: {o.report}" for o in outcomes if not o.good]
     assert not wrong, "\n".join(wrong)
-    few = CASES[name] < 30
-    assert few or {"ok", "refused"} <= {o.what for o in outcomes}, "the changes are all harmless, or none is"
+    assert {"ok", "refused"} <= {o.what for o in outcomes}, "the changes are all harmless, or none is"

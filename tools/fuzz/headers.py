@@ -1,23 +1,26 @@
-"""Changes of `.lamx` artefacts: of bytes, and of the numbers that say where the header is."""
+"""Changes of `.lamx` artefacts: of bytes, and of the header, whose digest is made right again."""
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from collections.abc import Sequence
 from random import Random
 
 from .changes import changed_bytes
 
-_START = struct.Struct("<8sQQ")  # as in compiler/artefact.py: magic, offset and length of the header
+_START = struct.Struct("<8sQQ32s")  # as in compiler/artefact.py: magic, offset, length and digest of the header
 
 
 def changed_artefact(dice: Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """`data` with one change; a fifth of them where the header is told to be, a fifth in the header."""
-    if dice.random() < 0.6 or len(data) < _START.size:
+    """`data` with one change; half of them in the header or where it is told to be, beyond what its digest finds."""
+    magic, where, length, digest = _START.unpack(data[: _START.size].ljust(_START.size, b"\0"))
+    if dice.random() < 0.5 or not _START.size <= where <= where + length <= len(data):
         return changed_bytes(dice, data, others)
-    magic, where, length = _START.unpack(data[: _START.size])
-    if dice.random() < 0.5:
-        return data[:where] + changed_bytes(dice, data[where:], others)
-    numbers = [where, length]
-    numbers[dice.randrange(2)] = dice.choice((0, 1, where, length, len(data), 1 << 40, (1 << 64) - 1))
-    return _START.pack(magic, *numbers) + data[_START.size :]
+    if dice.random() < 0.2:
+        numbers = [where, length]
+        numbers[dice.randrange(2)] = dice.choice((0, 1, where, length, len(data), 1 << 40, (1 << 64) - 1))
+        return _START.pack(magic, *numbers, digest) + data[_START.size :]
+    header = changed_bytes(dice, data[where : where + length], others)
+    start = _START.pack(magic, where, len(header), hashlib.sha256(header).digest())
+    return start + data[_START.size : where] + header

@@ -220,7 +220,9 @@ def onnx_seeds(many: bool) -> list[bytes]:
 
 def text_seeds(tops: Sequence[str], suffix: str) -> list[bytes]:
     """Files of a checkout. Raises LaminaError where there is none."""
-    root = Path.cwd() if not (PACKAGE / "test").is_dir() else PACKAGE  # installed, the package is without its tests
+    checkout = Path.cwd()
+    installed = not (PACKAGE / "test").is_dir()  # without its tests: those of a checkout that one stands in are taken
+    root = checkout if installed and (checkout / "dialects" / "dsl").is_dir() else PACKAGE
     found = [p for top in tops for p in sorted((root / top).rglob(f"*{suffix}")) if p.stat().st_size < 20_000]
     if not found:
         raise LaminaError(f"no {suffix} files to begin with", where=str(root), hint="fuzz in a checkout of lamina")
