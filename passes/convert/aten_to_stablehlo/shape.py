@@ -9,7 +9,7 @@ import numpy as np
 
 from ....compiler.weights import Array
 from ....dialects import stablehlo as hlo
-from ..onnx_to_stablehlo.shape import take
+from ..onnx_to_stablehlo.taking import take
 from .builder import AtenBuilder, Number, Value, element_of, rank_of, shape_of
 from .table import lowers
 

@@ -9,8 +9,8 @@ from xdsl.ir import Attribute, Region
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, is_unsigned, rank_of, shape_of
 from .regions import replace_region
-from .shape import take
 from .table import lowers
+from .taking import gather_along, take
 
 
 def from_front(b: GraphBuilder, indices: Value, size: int) -> Value:
@@ -34,19 +34,7 @@ def gather(b: GraphBuilder, x: Value, indices: Value, *, axis: int = 0) -> Value
         positions = known.reshape(-1).astype(np.int64) % own[along]
         if positions.size <= 8:  # a few known rows are slices, which fuse
             return b.reshape(take(b, x, positions, along), shape)
-    place = from_front(b, indices, own[along])
-    rank = rank_of(indices)
-    return b(
-        hlo.GatherOp(
-            x,
-            place,
-            offset_dims=[i for i in range(len(shape)) if not along <= i < along + rank],
-            collapsed_slice_dims=[along],
-            start_index_map=[along],
-            index_vector_dim=rank,
-            slice_sizes=[1 if i == along else n for i, n in enumerate(own)],
-        )
-    )
+    return gather_along(b, x, from_front(b, indices, own[along]), along)
 
 
 @lowers("GatherElements")

@@ -11,8 +11,8 @@ import numpy as np
 from ....compiler.dtypes import dtype_of
 from ....compiler.weights import Array
 from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
-from .shape import take
 from .table import lowers
+from .taking import take
 
 
 @lowers("Resize", since=11)

@@ -11,6 +11,7 @@ from ....compiler.weights import Array
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .table import lowers
+from .taking import take
 
 
 @lowers("Shape")
@@ -219,9 +220,11 @@ def _pad(b: GraphBuilder, x: Value, low: Sequence[int], high: Sequence[int], mod
         return b.pad(x, fill, low, high)
     for axis, (before, after) in enumerate(zip(low, high, strict=True)):
         if before or after:
-            positions = _outside(shape_of(x)[axis], before, after, mode)
+            n = shape_of(x)[axis]
+            b.make_room(before + n + after)
+            positions = _outside(n, before, after, mode) if n else None
             if positions is None:
-                raise b.fail(f"mode '{mode}' of Pad with pads {before} and {after}")
+                raise b.fail(f"mode '{mode}' of Pad with pads {before} and {after} of {n} elements")
             x = take(b, x, positions, axis)
     return x
 
@@ -240,17 +243,6 @@ def _outside(n: int, before: int, after: int, mode: str) -> Array | None:
             return np.where(folded < n, folded, period - folded)
         case _:
             return None
-
-
-def take(b: GraphBuilder, x: Value, positions: Array, axis: int) -> Value:
-    """The elements at known `positions` along `axis`: runs of neighbours become slices."""
-    runs: list[Value] = []
-    start = 0
-    for i in range(1, len(positions) + 1):
-        if i == len(positions) or positions[i] != positions[i - 1] + 1:
-            runs.append(b.slice_axis(x, axis, int(positions[start]), int(positions[i - 1]) + 1))
-            start = i
-    return b.concatenate(runs, axis)
 
 
 @lowers("DepthToSpace")

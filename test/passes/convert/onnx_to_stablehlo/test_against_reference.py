@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from onnx.parser import parse_model
 from onnx.reference import ReferenceEvaluator
 
 import lamina
+from lamina.backends import Options
+from lamina.backends import target as find_target
 from lamina.compiler.diagnostics import LaminaError
+from lamina.tools import api
 
 RNG = np.random.default_rng(7)
 
@@ -54,6 +58,25 @@ def check(
         expected = np.asarray(expected)
         assert got.shape == expected.shape and got.dtype == expected.dtype
         np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
+@pytest.mark.parametrize("pads", [(1, 2, 3, 2), (0, 70, 0, 90), (-1, -2, 4, -2), (0, 0, 0, 3000)])
+def test_pad_with_what_is_there(pads: tuple[int, ...], mode: str) -> None:
+    x, places = floats(3, 4), []
+    for n, before, after in zip(x.shape, pads[:2], pads[2:], strict=True):
+        at = np.arange(-before, n + after)
+        fold = {"reflect": (n - 1) - np.abs(at % (2 * n - 2) - (n - 1)), "edge": at.clip(0, n - 1), "wrap": at % n}
+        places.append(fold[mode])
+    model = one_node("Pad", [x, np.array(pads)], opset=19, mode=mode)
+    np.testing.assert_array_equal(lamina.compile(model)(x, np.array(pads))[0], x[np.ix_(*places)])
+
+
+def test_many_known_places_are_one_operation() -> None:
+    text = """<ir_version: 8, opset_import: ["": 19]> g (float[3] x) => (float[603] y)
+        <int64[2] pads = {300, 300}> { y = Pad<mode = "reflect">(x, pads) }"""
+    hub = find_target("cpu").lower(api.import_onnx(parse_model(text)), "stablehlo", Options())
+    assert len(list(hub.module.walk())) < 10
 
 
 @pytest.mark.parametrize("align", [0, 1])
