@@ -154,9 +154,9 @@ def qlinear_leaky_relu(
 def qlinear_global_average_pool(
     b: GraphBuilder, x: Value, x_scale: Value, x_zero: Value, scale: Value, zero: Value, *, channels_last: int = 0
 ) -> Value:
-    if channels_last:
-        raise b.fail("channels_last is not supported")
-    return quantize_linear(b, global_average_pool(b, _real(b, x, x_scale, x_zero)), scale, zero)
+    real = _real(b, x, x_scale, x_zero)
+    pooled = global_average_pool(b, to_channels_first(b, real) if channels_last else real)
+    return quantize_linear(b, to_channels_last(b, pooled) if channels_last else pooled, scale, zero)
 
 
 @lowers("QLinearConcat", domain=MICROSOFT)
@@ -232,32 +232,35 @@ def fused_conv(
     return activated(b, result if added is None else b.add(result, added), activation, activation_params)
 
 
-@lowers("NhwcConv", "NhwcFusedConv", domain=MICROSOFT)
-def nhwc_conv(
-    b: GraphBuilder,
-    x: Value,
-    w: Value,
-    bias: Value | None = None,
-    added: Value | None = None,
-    *,
-    activation: str = "",
-    activation_params: Sequence[float] = (),
-    **attributes: Any,
+@lowers("NhwcFusedConv", domain=MICROSOFT)
+def nhwc_fused_conv(
+    b: GraphBuilder, x: Value, w: Value, bias: Value | None = None, added: Value | None = None, **attributes: Any
 ) -> Value:
-    """FusedConv with channels last, of images and of weights."""
+    """FusedConv of images with channels last; the weights are ordered as those of Conv."""
+    first = None if added is None else to_channels_first(b, added)
+    return to_channels_last(b, fused_conv(b, to_channels_first(b, x), w, bias, first, **attributes))
+
+
+@lowers("NhwcConv", domain=MICROSOFT)
+def nhwc_conv(b: GraphBuilder, x: Value, w: Value, bias: Value | None = None, **attributes: Any) -> Value:
+    """Conv with channels last, of images and of weights: ONNX Runtime's own optimiser writes both so."""
+    return to_channels_last(b, conv(b, to_channels_first(b, x), to_channels_first(b, w), bias, **attributes))
+
+
+def to_channels_first(b: GraphBuilder, x: Value) -> Value:
     last = rank_of(x) - 1
-    before, after = [0, last, *range(1, last)], [0, *range(2, last + 1), 1]
-    result = conv(b, b.transpose(x, before), b.transpose(w, before), bias, **attributes)
-    result = b.transpose(result, after)
-    return activated(b, result if added is None else b.add(result, added), activation, activation_params)
+    return b.transpose(x, [0, last, *range(1, last)])
+
+
+def to_channels_last(b: GraphBuilder, x: Value) -> Value:
+    return b.transpose(x, [0, *range(2, rank_of(x)), 1])
 
 
 @lowers("NhwcMaxPool", domain=MICROSOFT)
 def nhwc_max_pool(b: GraphBuilder, x: Value, *, kernel_shape: Sequence[int], **attributes: Any) -> Value:
-    last = rank_of(x) - 1
-    pooled = max_pool(b, b.transpose(x, [0, last, *range(1, last)]), kernel_shape=kernel_shape, **attributes)
+    pooled = max_pool(b, to_channels_first(b, x), kernel_shape=kernel_shape, **attributes)
     assert isinstance(pooled, SSAValue)  # the places are an output of ONNX's MaxPool only
-    return b.transpose(pooled, [0, *range(2, last + 1), 1])
+    return to_channels_last(b, pooled)
 
 
 @lowers("Trilu", domain=MICROSOFT)

@@ -6,7 +6,7 @@ from xdsl.dialects.builtin import i32
 
 from .activation import gelu, sigmoid
 from .builder import GraphBuilder, Value, rank_of, shape_of
-from .contrib import MICROSOFT
+from .contrib import MICROSOFT, to_channels_first, to_channels_last
 from .indexing import gather
 from .normalization import group_normalization, layer_normalization, rms_normalization, softmax_1
 from .table import lowers
@@ -65,9 +65,16 @@ def bias_add(b: GraphBuilder, x: Value, bias: Value, skip: Value) -> Value:
 
 @lowers("BiasSoftmax", domain=MICROSOFT)
 def bias_softmax(b: GraphBuilder, x: Value, bias: Value, *, axis: int = 1, is_inner_broadcast: int) -> Value:
-    """Softmax over all dimensions from `axis` on, after a bias is added."""
-    if not is_inner_broadcast and shape_of(bias) != shape_of(x):
-        raise b.fail("is_inner_broadcast=0 is not supported")
+    """Softmax over all dimensions from `axis` on, after a bias is added.
+
+    The bias lacks some dimensions before `axis`, or has 1 there: the last of them where `is_inner_broadcast` is 1, else
+    the first.
+    """
+    own, given = shape_of(x), shape_of(bias)
+    axis = b.axis(axis, len(own))
+    missing = len(own) - len(given)
+    if is_inner_broadcast and missing > 0:
+        bias = b.reshape(bias, [*given[: axis - missing], *[1] * missing, *given[axis - missing :]])
     return softmax_1(b, b.add(x, bias), axis=axis)
 
 
@@ -84,9 +91,8 @@ def group_norm(
     channels_last: int = 1,
 ) -> Value:
     """GroupNormalization, and x * sigmoid(x) after it where `activation` is 1."""
-    last = rank_of(x) - 1
-    second = b.transpose(x, [0, last, *range(1, last)]) if channels_last else x
-    result = group_normalization(b, second, scale, shift, num_groups=groups, epsilon=epsilon)
+    result = to_channels_first(b, x) if channels_last else x
+    result = group_normalization(b, result, scale, shift, num_groups=groups, epsilon=epsilon)
     if activation:
         result = b.multiply(result, sigmoid(b, result))
-    return b.transpose(result, [0, *range(2, last + 1), 1]) if channels_last else result
+    return to_channels_last(b, result) if channels_last else result

@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
 from .contraction import matmul
-from .contrib import MICROSOFT
+from .contrib import MICROSOFT, to_channels_first, to_channels_last
 from .indexing import gather
 from .normalization import softmax, softmax_1
 from .pooling import average_pool
@@ -235,15 +235,6 @@ def qlinear_where(
     return quantize_linear(b, b.select(condition, left, right), scale, zero)
 
 
-def _channels_second(b: GraphBuilder, x: Value) -> Value:
-    rank = rank_of(x)
-    return b.transpose(x, [0, rank - 1, *range(1, rank - 1)])
-
-
-def _channels_last(b: GraphBuilder, x: Value) -> Value:
-    return b.transpose(x, [0, *range(2, rank_of(x)), 1])
-
-
 @lowers("QLinearAveragePool", domain=MICROSOFT)
 def qlinear_average_pool(
     b: GraphBuilder,
@@ -264,7 +255,7 @@ def qlinear_average_pool(
     real = dequantize_linear(b, x, x_scale, x_zero)
     pooled = average_pool(
         b,
-        _channels_second(b, real) if channels_last else real,
+        to_channels_first(b, real) if channels_last else real,
         kernel_shape=kernel_shape,
         auto_pad=auto_pad,
         ceil_mode=ceil_mode,
@@ -273,11 +264,11 @@ def qlinear_average_pool(
         strides=strides,
     )
     zero = b.scalar(0, element_of(x)) if zero is None else zero
-    return quantize_linear(b, _channels_last(b, pooled) if channels_last else pooled, scale, zero)
+    return quantize_linear(b, to_channels_last(b, pooled) if channels_last else pooled, scale, zero)
 
 
 @lowers("QLinearConv", domain=MICROSOFT)
 def qlinear_conv_either(b: GraphBuilder, x: Value, *rest: Value, channels_last: int = 0, **attributes: Any) -> Value:
     """ONNX's QLinearConv, whose images may have their channels last."""
-    result = qlinear_conv(b, _channels_second(b, x) if channels_last else x, *rest, **attributes)
-    return _channels_last(b, result) if channels_last else result
+    result = qlinear_conv(b, to_channels_first(b, x) if channels_last else x, *rest, **attributes)
+    return to_channels_last(b, result) if channels_last else result

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -153,6 +154,11 @@ CASES: list[tuple[str, list[Any], dict[str, Any]]] = [
         {"kernel_shape": [2, 2], "channels_last": 1},
     ),
     (
+        "QLinearGlobalAveragePool",
+        [bytes_(2, 5, 4, 3), *SCALED, number(0.03), byte(110)],
+        {"channels_last": 1},
+    ),
+    (
         "QLinearConv",
         [bytes_(1, 6, 6, 3), *SCALED, signed(4, 3, 3, 3), number(0.02), np.array(0, np.int8), number(0.5), byte(110)],
         {"channels_last": 1},
@@ -253,3 +259,71 @@ def test_packed_keys_and_values() -> None:
     )
     [apart] = lamina.compile(model_of("MultiHeadAttention", parts, {"num_heads": 3}), "interpret")(*parts)
     np.testing.assert_array_equal(packed, apart)
+
+
+def run(name: str, inputs: list[Any], attributes: dict[str, Any]) -> Any:
+    return lamina.compile(model_of(name, inputs, attributes), "interpret")(*inputs)[0]
+
+
+def first(x: Any) -> Any:
+    """Channels last to channels first."""
+    return np.moveaxis(x, -1, 1)
+
+
+def test_convolutions_with_channels_last() -> None:
+    """Those that ONNX Runtime has no kernel for, as its FusedConv."""
+    x, w, bias, added = reals(2, 6, 7, 4), reals(6, 2, 3, 3), reals(6), reals(2, 3, 4, 6)
+    options = {"group": 2, "strides": [2, 2], "pads": [1, 1, 1, 1], "activation": "Relu"}
+    inputs = [np.ascontiguousarray(first(x)), w, bias, np.ascontiguousarray(first(added))]
+    [(ours, theirs)] = both(model_of("FusedConv", inputs, options), inputs)
+    np.testing.assert_allclose(ours, theirs, rtol=2e-5, atol=2e-6)
+    np.testing.assert_array_equal(first(run("NhwcFusedConv", [x, w, bias, added], options)), ours)
+    del options["activation"]
+    plain = run("FusedConv", inputs[:3], options)
+    turned = np.ascontiguousarray(np.moveaxis(w, 1, -1))
+    np.testing.assert_array_equal(first(run("NhwcConv", [x, turned, bias], options)), plain)
+
+
+def softmax(x: Any) -> Any:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "inner", "axis", "spread"),
+    [
+        ((2, 3, 4, 5), 1, 3, (2, 3, 4, 5)),
+        ((2, 1, 1, 5), 1, 3, (2, 1, 1, 5)),
+        ((2, 5), 1, 3, (2, 1, 1, 5)),
+        ((4, 5), 0, 3, (1, 1, 4, 5)),
+        ((1, 1, 4, 5), 0, 2, (1, 1, 4, 5)),
+    ],
+)
+def test_softmax_after_a_bias(shape: tuple[int, ...], inner: int, axis: int, spread: tuple[int, ...]) -> None:
+    x, bias = reals(2, 3, 4, 5), reals(*shape)
+    total = x + bias.reshape(spread)
+    expected = softmax(total.reshape(*total.shape[:axis], -1)).reshape(x.shape)
+    actual = run("BiasSoftmax", [x, bias], {"axis": axis, "is_inner_broadcast": inner})
+    np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=2e-6)
+
+
+def test_sums_of_diffusion_models() -> None:
+    x, bias, skip = reals(2, 3, 8), reals(8), reals(2, 3, 8)
+    np.testing.assert_allclose(run("BiasAdd", [x, bias, skip], {}), x + bias + skip, rtol=2e-5, atol=2e-6)
+    left, right = np.split((x + bias).astype(np.float64), 2, -1)
+    gelu = right * 0.5 * (1 + np.vectorize(math.erf)(right / math.sqrt(2)))
+    np.testing.assert_allclose(run("BiasSplitGelu", [x, bias], {}), left * gelu, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("channels_last", [0, 1])
+@pytest.mark.parametrize("activation", [0, 1])
+def test_group_norm(activation: int, channels_last: int) -> None:
+    x, scale, shift = reals(2, 6, 3, 5).astype(np.float64), reals(6), reals(6)
+    parts = x.reshape(2, 3, -1)
+    normal = (parts - parts.mean(-1, keepdims=True)) / np.sqrt(parts.var(-1, keepdims=True) + 1e-4)
+    expected = normal.reshape(x.shape) * scale[:, None, None] + shift[:, None, None]
+    expected = expected / (1 + np.exp(-expected)) if activation else expected
+    given = np.ascontiguousarray(np.moveaxis(x, 1, -1) if channels_last else x, np.float32)
+    options = {"groups": 3, "activation": activation, "epsilon": 1e-4, "channels_last": channels_last}
+    actual = run("GroupNorm", [given, scale, shift], options)
+    np.testing.assert_allclose(first(actual) if channels_last else actual, expected, rtol=2e-5, atol=2e-6)
