@@ -138,13 +138,16 @@ class Artefact:
             if _digest(code) != header["digest"]:
                 raise LaminaError("damaged artefact: the code is not what was written", where=name)
             arrays = None if header["arrays"] is None else dict(_places(header["arrays"], nbytes))
+            signature = Signature.from_json(header["signature"])
+            if arrays is None and signature.symbols:
+                raise ValueError(f"code for shapes that are not known: {', '.join(signature.symbols)}")
             constants: Array = np.memmap(path, np.uint8, "r", PAGE, (nbytes,)) if nbytes else np.zeros(0, np.uint8)
             return Artefact(
                 target=header["target"],
                 triple=header["triple"],
                 cpu=header["cpu"],
                 features=header["features"],
-                signature=Signature.from_json(header["signature"]),
+                signature=signature,
                 objects=code[:-1],
                 constants=constants,
                 arena_bytes=header["arena_bytes"],

@@ -143,11 +143,16 @@ class Signature:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Signature:
-        """The inverse of `to_json`."""
-        inputs, outputs = (
-            tuple(TensorSpec(n, tuple(s), d) for n, s, d in data[side]) for side in ("inputs", "outputs")
-        )
+        """The inverse of `to_json`. Raises ValueError, TypeError, KeyError or AttributeError for other data."""
+        inputs, outputs = (tuple(_spec(*entry) for entry in data[side]) for side in ("inputs", "outputs"))
         return Signature(inputs, outputs, tuple((o, d, p) for o, d, p in data.get("extents", ())))
+
+
+def _spec(name: Any, shape: Any, dtype: Any) -> TensorSpec:
+    dtype_named(dtype)
+    if not isinstance(name, str) or any(not isinstance(d, str) and (type(d) is not int or d < 0) for d in shape):
+        raise ValueError(f"'{name}' of shape {shape} is no tensor")
+    return TensorSpec(name, tuple(shape), dtype)
 
 
 def dtype_named(name: str) -> np.dtype[Any]:

@@ -144,7 +144,10 @@ class NativeModel:
         self._runtime = runtime
         self._threads = threads or len(os.sched_getaffinity(0))
         self._pool = shared_pool(self._threads, runtime, code)
-        self._entry = _ENTRY(code[entry])
+        try:
+            self._entry = _ENTRY(code[entry])
+        except KeyError as error:
+            raise LaminaError(f"the code has no function '{entry}'") from error
         self._constants = _placed(constants)
         self._frames: list[_Frame] = []
         self._outputs = [OutputMemory(tuple(int(d) for d in s.shape), dtype_named(s.dtype)) for s in signature.outputs]

@@ -75,14 +75,37 @@ def test_a_saved_model_is_compiled_for_each_shape_where_it_is_loaded(tmp_path, m
 def test_a_damaged_open_artefact_is_told(tmp_path, damage, told):
     path = tmp_path / "m.lamx"
     lamina.compile(product(np.ones((5, 600), np.float32))).save(path)
+    change_header(path, damage)
+    with pytest.raises(LaminaError, match=told):
+        lamina.load(path)(np.ones((2, 5), np.float32))
+
+
+def change_header(path, damage):
+    """Another header for an artefact, its digest made right."""
     data = path.read_bytes()
     start = struct.Struct("<8sQQ32s")
     magic, where, length, _ = start.unpack_from(data)
     header = json.dumps(json.loads(data[where : where + length]) | damage).encode()
     head = start.pack(magic, where, len(header), hashlib.sha256(header).digest())
     path.write_bytes(head + data[start.size : where] + header)
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ({"entry": "lamin_main"}, "no function 'lamin_main'"),
+        ({"signature": {"inputs": [], "outputs": [["y", [2], "floa32"]]}}, "floa32"),
+        ({"signature": {"inputs": [], "outputs": [["y", [-2], "float32"]]}}, "'y' of shape .-2. is no tensor"),
+        ({"signature": {"inputs": [["x", ["N"], "float32"]], "outputs": []}}, "shapes that are not known: N"),
+        ({"sizes": [1 << 50, 1, 1]}, "damaged artefact"),
+    ],
+)
+def test_a_damaged_artefact_is_told(tmp_path, damage, told):
+    path = tmp_path / "m.lamx"
+    lamina.compile(model(), shapes={"N": 4}).save(path)
+    change_header(path, damage)
     with pytest.raises(LaminaError, match=told):
-        lamina.load(path)(np.ones((2, 5), np.float32))
+        lamina.load(path)
 
 
 def test_a_program_of_functions_is_saved_with_its_sizes_only():

@@ -1,4 +1,4 @@
-"""Changes of `.lamx` artefacts: of bytes, and of the header, whose digest is made right again."""
+"""Changes of the header of `.lamx` artefacts, whose digest is made right again, and of where it is told to be."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from .changes import changed_bytes
 _START = struct.Struct("<8sQQ32s")  # as in compiler/artefact.py: magic, offset, length and digest of the header
 
 
-def changed_artefact(dice: Random, data: bytes, others: Sequence[bytes]) -> bytes:
-    """`data` with one change; half of them in the header or where it is told to be, beyond what its digest finds."""
+def changed_header(dice: Random, data: bytes, others: Sequence[bytes]) -> bytes:
+    """`data` with one change in its header; a fifth of them in where that is told to be."""
     magic, where, length, digest = _START.unpack(data[: _START.size].ljust(_START.size, b"\0"))
-    if dice.random() < 0.5 or not _START.size <= where <= where + length <= len(data):
-        return changed_bytes(dice, data, others)
-    if dice.random() < 0.2:
+    if dice.random() < 0.2 or not _START.size <= where <= where + length <= len(data):
         numbers = [where, length]
         numbers[dice.randrange(2)] = dice.choice((0, 1, where, length, len(data), 1 << 40, (1 << 64) - 1))
         return _START.pack(magic, *numbers, digest) + data[_START.size :]

@@ -34,7 +34,7 @@ from ..inputs import random_input
 from ..opt import driver
 from ..sources import holds_only_tensors, read_program, with_shapes
 from .changes import HOW_MANY, changed_bytes
-from .headers import changed_artefact
+from .headers import changed_header
 from .onnx_changes import changed_model
 from .tokens import LAM_WORDS, MLIR_WORDS, changed_tokens
 
@@ -158,6 +158,12 @@ def use_lamx(path: Path, reached: Reached) -> None:
     specs = [replace(s, shape=tuple(2 if isinstance(d, str) else d for d in s.shape)) for s in model.signature.inputs]
     model(*(random_input(spec, rng) for spec in specs))
     reached("ran")
+
+
+def use_header(path: Path, reached: Reached) -> None:
+    """Loading alone: a header that was changed on purpose may tell of less memory than the code uses."""
+    api.load(path, threads=1)
+    reached("read")
 
 
 def use_schedules(path: Path, reached: Reached) -> None:
@@ -307,6 +313,9 @@ KINDS: Mapping[str, Kind] = {
     "mlir": Kind(".mlir", mlir_seeds, _texts(MLIR_WORDS), use_mlir, "IR of every dialect through lamina-opt"),
     "dsl": Kind(".lam", lam_seeds, _texts(LAM_WORDS), use_lam, ".lam programs"),
     "check": Kind(".lam", lam_seeds, _texts(LAM_WORDS), use_text, ".lam programs, checked and formatted alone", 2.0),
-    "lamx": Kind(".lamx", lamx_seeds, ((1.0, changed_artefact),), use_lamx, "compiled artefacts"),
+    "lamx": Kind(".lamx", lamx_seeds, ((1.0, changed_bytes),), use_lamx, "compiled artefacts"),
+    "headers": Kind(
+        ".lamx", lamx_seeds, ((1.0, changed_header),), use_header, "compiled artefacts with another header"
+    ),
     "schedules": Kind(".schedules", schedule_seeds, _texts(LAM_WORDS), use_schedules, "files of schedules"),
 }
