@@ -130,7 +130,7 @@ class GraphWriter:
         array = python_value(op.attributes["value"], self.weights)
         name = self.name(op.results[0])
         if array.size <= _KEPT_ELEMENTS and array.dtype != object:
-            graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+            graph.initializer.append(numpy_helper.from_array(np.asarray(array, order="C"), name))
             return
         kind = op.results[0].type
         assert isinstance(kind, TensorType)
@@ -144,7 +144,7 @@ class GraphWriter:
 
         value = python_value(attribute, self.weights)
         if isinstance(value, np.ndarray):
-            value = numpy_helper.from_array(np.ascontiguousarray(value))
+            value = numpy_helper.from_array(np.asarray(value, order="C"))
         elif isinstance(value, Attribute):
             value = type_proto(value)
         if not (isinstance(value, list) and not value):
