@@ -19,6 +19,7 @@ _PUBLIC = {
     "dsl": ".tools.dsl",
     "jax": ".tools.jax_programs",
     "onnx_backend": ".tools.onnx_backend",
+    "seed": ".compiler.random_keys",
     "LaminaError": ".compiler.diagnostics",
 }
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "load",
     "lower",
     "onnx_backend",
+    "seed",
 ]
 
 

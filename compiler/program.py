@@ -26,6 +26,7 @@ from .signature import Signature, TensorSpec
 SIGNATURE = "lamina.signature"
 LEVEL = "lamina.level"
 EXTENTS = "lamina.extents"  # on a result: which dimensions of others it tells the true size of
+KEY = "lamina.key"  # on an argument, the last: random numbers are made of it, and every call is given another
 
 
 @dataclass
@@ -86,7 +87,9 @@ def _told(module: ModuleOp) -> Signature:
     for output, dimension, _ in extents:
         if not (0 <= output < len(outputs) and 0 <= dimension < len(outputs[output].shape)):
             raise ValueError(f"there is no dimension {dimension} of output {output}")
-    return Signature(inputs, outputs, extents)
+    attributes = _entries(main.properties.get("arg_attrs"))
+    random = any(isinstance(entry, DictionaryAttr) and KEY in entry.data for entry in attributes)
+    return Signature(inputs, outputs, extents, random)
 
 
 def _extents(attrs: Attribute | None) -> tuple[tuple[int, int, int], ...]:

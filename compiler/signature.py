@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from .diagnostics import LaminaError
+from .random_keys import fresh_key
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -50,10 +51,14 @@ class Signature:
     outputs: tuple[TensorSpec, ...]
     extents: tuple[tuple[int, int, int], ...] = ()
     """(output, dimension, place): that dimension is the largest that can be, its true size is the output at `place`."""
+    random: bool = False
+    """Whether the last input is a key that random numbers are made of; it is not the caller's to give."""
 
     @property
     def told(self) -> Signature:
-        """What a caller sees: no outputs that are only sizes of others, and symbols where data decide the size."""
+        """What a caller sees: no key, no outputs that are only sizes of others, and symbols for sizes of data."""
+        if self.random:
+            return Signature(self.inputs[:-1], self.outputs, self.extents).told
         if not self.extents:
             return self
         sizes = {place for _, _, place in self.extents}
@@ -64,6 +69,10 @@ class Signature:
             if i not in sizes
         ]
         return Signature(self.inputs, tuple(outputs))
+
+    def completed(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """The inputs of a call, with a key of their own where there are random numbers."""
+        return [*inputs, fresh_key()] if self.random else inputs
 
     def trimmed(self, outputs: list[Array]) -> list[Array]:
         """The outputs in their true sizes, without those that only tell sizes."""
@@ -139,13 +148,18 @@ class Signature:
             side: [[spec.name, list(spec.shape), spec.dtype] for spec in specs]
             for side, specs in (("inputs", self.inputs), ("outputs", self.outputs))
         }
-        return {**sides, "extents": self.extents} if self.extents else sides
+        if self.extents:
+            sides["extents"] = self.extents
+        if self.random:
+            sides["random"] = True
+        return sides
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Signature:
         """The inverse of `to_json`. Raises ValueError, TypeError, KeyError or AttributeError for other data."""
         inputs, outputs = (tuple(_spec(*entry) for entry in data[side]) for side in ("inputs", "outputs"))
-        return Signature(inputs, outputs, tuple((o, d, p) for o, d, p in data.get("extents", ())))
+        extents = tuple((o, d, p) for o, d, p in data.get("extents", ()))
+        return Signature(inputs, outputs, extents, bool(data.get("random", False)))
 
 
 def _spec(name: Any, shape: Any, dtype: Any) -> TensorSpec:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..backends import Options
 from ..compiler.diagnostics import LaminaError
+from ..compiler.random_keys import seed as draw_from
 from ..compiler.program import Program
 from ..compiler.signature import Array
 from . import api, light_models
@@ -110,6 +111,7 @@ def main(args: argparse.Namespace) -> int:
         )
     inputs = complete(model.signature, named, args.seed)
     compiled = time.perf_counter()
+    draw_from(args.seed)
     outputs = model(*inputs)
     finished = time.perf_counter()
     if log.rows:
@@ -129,7 +131,9 @@ def main(args: argparse.Namespace) -> int:
         if spec.name in expected:
             comparisons.append(compare(f"{spec.name} against --expect", array, expected[spec.name], args.tolerance))
     if args.check and program is not None and args.target != "interpret":
-        reference = api.compile(program, "interpret")(*inputs)
+        same = api.compile(program, "interpret")
+        draw_from(args.seed)
+        reference = same(*inputs)
         for spec, array, right in zip(model.signature.outputs, shown, reference, strict=False):
             comparisons.append(compare(f"{spec.name} against the reference", array, right, args.tolerance))
     for comparison in comparisons:

@@ -101,6 +101,7 @@ def find_culprit(
         for name in MODULE_PHASES[0].passes:
             _apply(program, name)
         level = MODULE_PHASES[0].level
+    inputs = program.signature.completed(inputs)
     expected, trace = _interpret(program, inputs)
     program.record_signature()
     for phase in remaining(MODULE_PHASES, level):

@@ -21,7 +21,7 @@ class NativeExecutable:
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference on checked inputs; safe from several threads."""
-        return self._signature.trimmed(self._native.run(inputs))
+        return self._signature.trimmed(self._native.run(self._signature.completed(inputs)))
 
 
 def _linked(artefact: Artefact, threads: int | None) -> NativeModel:

@@ -57,5 +57,6 @@ class InterpretedProgram:
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference."""
-        outputs = Interpreter(self.program.context).run(self.program.module, list(inputs))
-        return self.program.signature.trimmed(outputs)
+        signature = self.program.signature
+        outputs = Interpreter(self.program.context).run(self.program.module, list(signature.completed(inputs)))
+        return signature.trimmed(outputs)

@@ -46,6 +46,8 @@ class GraphBuilder:
         self._known: dict[SSAValue, Array] = {}
         self._scalars: dict[tuple[Attribute, str], SSAValue] = {}
         self.extents: dict[SSAValue, dict[int, SSAValue]] = {}  # sizes that data decide: dimension -> an i64 of rank 0
+        self.key: SSAValue | None = None  # the input that random numbers are made of, where there are any
+        self._draws: int | None = 0  # how many operators made some; None in a loop, whose steps would draw the same
         self._lower = lower
 
     # making ops
@@ -126,6 +128,19 @@ class GraphBuilder:
         self.extents.setdefault(x, {})[dimension] = size
         return x
 
+    def random_key(self) -> tuple[Value, int]:
+        """Two ui32 that every call is given anew, and a number that no other random operator has."""
+        if self._draws is None:
+            raise self.fail("random numbers without a seed in a loop are not supported")
+        if self.key is None:
+            word = IntegerType(32, Signedness.UNSIGNED)
+            self.key = self.block.insert_arg(TensorType(word, [2]), len(self.block.args))
+            self.key.name_hint = "key"
+            if self.location is not None:
+                self.key.location = self.location
+        self._draws += 1
+        return self.key, self._draws
+
     def while_loop(
         self,
         state: Sequence[Value],
@@ -137,7 +152,7 @@ class GraphBuilder:
         def region(make: Callable[[GraphBuilder, Sequence[Value]], Sequence[Value]]) -> Region:
             block = Block(arg_types=[value.type for value in state])
             inner = GraphBuilder(block, self.weights, self._lower)
-            inner.node = self.node
+            inner.node, inner._draws = self.node, None
             results = make(inner, block.args)
             block.add_op(hlo.ReturnOp(list(results)))
             return Region(block)

@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
     TensorType,
+    UnitAttr,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -35,6 +36,7 @@ from xdsl.utils.exceptions import VerifyException
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
 from ....compiler.places import describe_location
+from ....compiler.program import KEY
 from ....compiler.weights import WeightStore
 from ....dialects.onnx import OnnxOp, is_absent
 from ....dialects.onnx.attributes import python_value
@@ -118,9 +120,12 @@ def _convert(function: FuncOp, weights: WeightStore) -> None:
     function.body.add_block(block)
     _check_made(block)
     old.erase(safe_erase=False)
-    if function.arg_attrs is not None:
-        kept = [type(a)({k: v for k, v in a.data.items() if k != DIMS}) for a in function.arg_attrs]
-        function.properties["arg_attrs"] = type(function.arg_attrs)(kept)
+    attributes = list(function.arg_attrs or [DictionaryAttr({}) for _ in old.args])
+    kept = [DictionaryAttr({k: v for k, v in a.data.items() if k != DIMS}) for a in attributes]
+    if builder.key is not None:
+        kept.append(DictionaryAttr({NAME: StringAttr("key"), KEY: UnitAttr()}))
+    if any(each.data for each in kept):
+        function.properties["arg_attrs"] = ArrayAttr(kept)
 
 
 def _check_input(function: FuncOp, index: int, kind: Attribute) -> None:

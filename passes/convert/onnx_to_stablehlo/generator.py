@@ -88,16 +88,6 @@ def trilu(b: GraphBuilder, x: Value, k: Value | None = None, *, upper: int = 1) 
     return b.select(kept, x, b.scalar(0, element_of(x)))
 
 
-@lowers("Dropout", since=12)
-def dropout(
-    b: GraphBuilder, x: Value, ratio: Value | None = None, training_mode: Value | None = None, *, seed: int = 0
-) -> list[Value]:
-    training = training_mode is not None and bool(b.number(training_mode, "training_mode of Dropout"))
-    if training and (ratio is None or float(b.number(ratio, "ratio of Dropout")) != 0.0):
-        raise b.fail("dropout in training mode is random", "export the model for inference")
-    return dropout_7(b, x)
-
-
 @lowers("Dropout", since=7)
 def dropout_7(b: GraphBuilder, x: Value, *, ratio: float = 0.5) -> list[Value]:
     mask = [b.broadcast_to(b.constant(np.ones((), np.bool_)), shape_of(x))] if len(b.wanted) > 1 else []

@@ -13,6 +13,7 @@ from ....compiler.dtypes import dtype_of
 from ....compiler.weights import Array
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, extreme, rank_of, shape_of
+from .indexing import gather
 from .pads import Window, window
 from .regions import best_of_pairs, replace_region
 from .table import lowers
@@ -219,6 +220,34 @@ def global_max_pool(b: GraphBuilder, x: Value) -> Value:
 def global_lp_pool(b: GraphBuilder, x: Value, *, p: int = 2) -> Value:
     total = b.reduce("add", b.power(b.abs(x), p), list(range(2, rank_of(x))), keepdims=True)
     return b.power(total, 1 / p)
+
+
+@lowers("MaxRoiPool")
+def max_roi_pool(
+    b: GraphBuilder, x: Value, rois: Value, *, pooled_shape: Sequence[int], spatial_scale: float = 1.0
+) -> Value:
+    """Regions are rows of image, left, top, right and bottom, in whole pixels and with both ends."""
+    regions = shape_of(rois)[0]
+    edges = b(hlo.RoundNearestAfzOp(b.multiply(rois, spatial_scale)))
+    images = b.convert(b.reshape(b.slice_axis(rois, 1, 0, 1), [regions]), i64)
+    pooled, holds = gather(b, x, images), b.constant(np.ones((1, 1, 1, 1), np.bool_))
+    for axis in (2, 3):
+        first, last = (b.slice_axis(edges, 1, k, k + 1) for k in (4 - axis, 6 - axis))
+        cell = b.divide(b.maximum(b.add(b.subtract(last, first), 1.0), 1.0), float(pooled_shape[axis - 2]))
+        which = b.iota([1, pooled_shape[axis - 2]], 1, element_of(rois))
+        starts = b.add(b(hlo.FloorOp(b.multiply(which, cell))), first)
+        ends = b.add(b(hlo.CeilOp(b.multiply(b.add(which, 1.0), cell))), first)
+        place = b.iota([1, 1, shape_of(x)[axis]], 2, element_of(rois))
+        within = b.logical_and(
+            b.compare(place, b.expand_dims(starts, [2]), "GE"), b.compare(place, b.expand_dims(ends, [2]), "LT")
+        )
+        there = b.expand_dims(b.reduce("or", within, [2]), [1])
+        holds = b.logical_and(holds, b.expand_dims(there, [5 - axis]))
+        moved = pooled if axis == 3 else b.transpose(pooled, [0, 1, 3, 2])
+        chosen = b.select(b.expand_dims(within, [1, 1]), b.expand_dims(moved, [3]), -math.inf)
+        pooled = b.reduce("maximum", chosen, [4])
+        pooled = pooled if axis == 3 else b.transpose(pooled, [0, 1, 3, 2])
+    return b.select(holds, pooled, 0.0)
 
 
 @lowers("LRN")
