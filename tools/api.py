@@ -149,7 +149,7 @@ def compile(
 
     read = read_program(model)
     if not holds_only_tensors(read):
-        from .host_graph import HostModel, read_whole  # few models need it
+        from .onnx_host.graph import HostModel, read_whole  # few models need it
 
         return HostModel(read_whole(model), lambda piece: compile(piece, target, options=settings))
     return _specialised(with_shapes(read, shapes or {}), target, settings, source)

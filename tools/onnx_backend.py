@@ -38,13 +38,23 @@ class LaminaRep(BackendRep):
             raise UnsupportedError(error) from error
 
 
+def _refuse_chance(model: ModelProto) -> None:
+    """Raises LaminaError for random numbers: whoever asks through this interface compares answers."""
+    for node in model.graph.node:
+        if node.op_type.startswith(("Bernoulli", "Multinomial", "Random")) and not node.domain:
+            raise LaminaError(
+                f"no two implementations of {node.op_type} draw the same", hint="lamina.compile takes the model"
+            )
+
+
 class LaminaBackend(Backend):
     """`prepare`, `run_model` and `supports_device` for the targets of lamina; device CPU is target `cpu`."""
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> LaminaRep:
-        """Compiles `model`. Raises UnsupportedError when it cannot be."""
+        """Compiles `model`. Raises UnsupportedError when it cannot be, or when chance would decide what it answers."""
         try:
+            _refuse_chance(model)
             return LaminaRep(compile_model(model, device.lower(), **kwargs))
         except LaminaError as error:
             raise UnsupportedError(error) from error

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..backends import Options
 from ..compiler.diagnostics import LaminaError
-from ..compiler.random_keys import seed as draw_from
 from ..compiler.program import Program
+from ..compiler.random_keys import seed as draw_from
 from ..compiler.signature import Array
 from . import api, light_models
 from .checks import Checks

@@ -251,7 +251,7 @@ def holds_only_tensors(program: object) -> bool:
         return True
     others = ("!onnx.string", "!onnx.seq", "!onnx.optional", "!onnx.map")
     for op in program.module.walk():
-        if op.name.startswith(("onnx.Sequence", "onnx.Optional", "onnx.SplitToSequence", "onnx.String")):
+        if op.name.startswith(("onnx.Sequence", "onnx.Optional", "onnx.SplitToSequence", "onnx.String", "onnx.ImageD")):
             return False
         arguments = [arg for region in op.regions for block in region.blocks for arg in block.args]
         if any(name in str(value.type) for value in (*op.results, *arguments) for name in others):

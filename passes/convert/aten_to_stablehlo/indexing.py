@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Region
 
 from ....dialects import stablehlo as hlo
 from ..onnx_to_stablehlo import indexing as onnx
-from ..onnx_to_stablehlo.builder import identity
+from ..onnx_to_stablehlo.limits import identity
 from ..onnx_to_stablehlo.regions import replace_region
 from ..onnx_to_stablehlo.selection import compress
 from .builder import AtenBuilder, Number, Operand, Value, element_of, is_bool, is_float, rank_of, shape_of

@@ -13,7 +13,7 @@ from ....compiler.dtypes import dtype_of
 from ....compiler.weights import Array
 from ....dialects import stablehlo as hlo
 from ..onnx_to_stablehlo import pooling as onnx
-from ..onnx_to_stablehlo.builder import extreme
+from ..onnx_to_stablehlo.limits import extreme
 from ..onnx_to_stablehlo.pads import window
 from ..onnx_to_stablehlo.regions import best_of_pairs
 from .builder import AtenBuilder, Value, element_of, rank_of, shape_of

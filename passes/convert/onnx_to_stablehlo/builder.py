@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, LocationAttr, Signedness, TensorType, i1
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -26,6 +25,7 @@ from ....dialects.onnx.attributes import resource_key
 from ....dialects.stablehlo.constants import make_constant
 from ....dialects.stablehlo.semantics import evaluate
 from .dependence import inputs_behind
+from .limits import identity
 
 Value = SSAValue
 Number = int | float | bool
@@ -489,27 +489,3 @@ def is_unsigned(x: Value) -> bool:
 def is_bool(x: Value) -> bool:
     """Whether the elements are truth values."""
     return element_of(x) == i1
-
-
-def identity(kind: str, element: Attribute) -> Number:
-    """What changes nothing under a reduction: 0 for add, -inf or the smallest integer for maximum, ..."""
-    match kind:
-        case "add" | "or":
-            return 0
-        case "multiply" | "and":
-            return 1
-        case "maximum" | "minimum":
-            return extreme(element, largest=kind == "minimum")
-        case _:
-            raise ValueError(f"no reduction '{kind}'")
-
-
-def extreme(element: Attribute, *, largest: bool) -> Number:
-    """The largest or smallest value of an element type; infinities where there are."""
-    if isinstance(element, IntegerType):
-        if element.width.data == 1:
-            return largest
-        dtype = dtype_of(element)
-        limits = ml_dtypes.iinfo(dtype)
-        return int(limits.max if largest else limits.min)
-    return math.inf if largest else -math.inf

@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import i64
 from ....compiler.dtypes import dtype_of
 from ....compiler.weights import Array
 from ....dialects import stablehlo as hlo
-from .builder import GraphBuilder, Value, element_of, extreme, rank_of, shape_of
+from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .indexing import gather
+from .limits import extreme
 from .pads import Window, window
 from .regions import best_of_pairs, replace_region
 from .table import lowers

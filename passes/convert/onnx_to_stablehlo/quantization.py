@@ -9,10 +9,11 @@ from xdsl.ir import Attribute
 
 from ....dialects import stablehlo as hlo
 from ....dialects.onnx.types import element_code, element_type
-from .builder import GraphBuilder, Value, element_of, extreme, rank_of, shape_of
+from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .contraction import matmul
 from .convolution import conv
 from .elementwise import cast
+from .limits import extreme
 from .table import lowers
 
 

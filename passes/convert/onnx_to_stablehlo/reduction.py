@@ -8,7 +8,8 @@ from typing import Any
 from xdsl.dialects.builtin import i32, i64
 
 from ....dialects import stablehlo as hlo
-from .builder import GraphBuilder, Value, element_of, extreme, is_bool, is_float, rank_of, shape_of
+from .builder import GraphBuilder, Value, element_of, is_bool, is_float, rank_of, shape_of
+from .limits import extreme
 from .regions import best_of_pairs
 from .table import lowers
 

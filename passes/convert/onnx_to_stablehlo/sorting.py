@@ -7,7 +7,8 @@ import math
 from xdsl.dialects.builtin import i32, i64
 
 from ....dialects import stablehlo as hlo
-from .builder import GraphBuilder, Value, element_of, extreme, is_float, rank_of, shape_of
+from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
+from .limits import extreme
 from .regions import best_of_pairs, compare_region, is_first
 from .table import lowers
 

@@ -3,37 +3,57 @@
     split -> SequenceAt -> Conv, Relu -> SequenceInsert
 
 Nodes that only know tensors are compiled, neighbours together, for the shapes that come; the others are a few lines of
-Python each (`host_operators.py`). If, Loop and SequenceMap run here where what they carry is no tensor.
+Python each (`operators.py`). If, Loop and SequenceMap run here where what they carry is no tensor.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TypeProto, helper
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    ValueInfoProto,
+    helper,
+)
 
-from ..compiler.diagnostics import LaminaError
-from ..compiler.signature import Signature, TensorSpec, as_array
-from ..dialects.onnx.inference import infer_value_types
-from .api import Model
-from .host_operators import HOST_OPERATORS
-from .model_files import resolve
+from ...compiler.diagnostics import LaminaError
+from ...compiler.signature import Signature, TensorSpec, as_array
+from ...dialects.onnx.inference import infer_value_types
+from ..api import Model
+from ..model_files import resolve
+from .operators import HOST_OPERATORS
+from .strings import BY_NUMBERS, Numbered, worded
+
+for _chapter in ("encoders", "images"):  # they add to HOST_OPERATORS
+    import_module(f".{_chapter}", __package__)
 
 Compile = Callable[[ModelProto], Model]
 Values = dict[str, Any]
 _REGIONS = ("If", "Loop", "Scan", "SequenceMap")
-_STRING = 8
+HOST_ONLY = ("Sequence", "Optional", "String", "Regex", "SplitToSequence", "ImageDecoder")  # how their names begin
+_CLASSIFIERS = {
+    "LinearClassifier": "classlabels_ints",
+    "SVMClassifier": "classlabels_ints",
+    "TreeEnsembleClassifier": "classlabels_int64s",
+}
 
 
 class HostModel(Model):
     """Called like any other model; sequences are lists, an optional without a value is None, strings are objects."""
 
     def __init__(self, model: ModelProto, compile_piece: Compile):
-        self.model = model
+        self.model = model = numbered_labels(model)
         self._compile_piece = compile_piece
         self._pieces: dict[tuple[int, tuple[Any, ...]], tuple[Model, list[str]]] = {}
         self._plans: dict[int, list[list[NodeProto]]] = {}
+        self._numbered: dict[int, Numbered] = {}
         self._types = infer_value_types(model, model.graph.name or "model")
         constants = {tensor.name for tensor in model.graph.initializer}
         self._inputs = [info.name for info in model.graph.input if info.name not in constants]
@@ -63,7 +83,7 @@ class HostModel(Model):
         missing = [
             f"{node.op_type} at '{next(iter(node.output), '')}'"
             for node in _all_nodes(graph)
-            if self._is_host(node) and node.op_type not in HOST_OPERATORS and node.op_type not in _REGIONS
+            if self._is_host(node) and node.op_type not in {*HOST_OPERATORS, *BY_NUMBERS, *_REGIONS}
         ]
         if missing:
             raise LaminaError(
@@ -76,7 +96,7 @@ class HostModel(Model):
         names = [*node.input, *node.output]
         inner = [info for g in _graphs(node) for n in _all_nodes(g) for info in (*n.input, *n.output)]
         typed = any(_kind(self._types.get(name)) != "tensor" for name in (*names, *inner) if name)
-        return typed or node.op_type.startswith(("Sequence", "Optional", "String", "Regex", "SplitToSequence"))
+        return typed or node.op_type.startswith(HOST_ONLY)
 
     def _run(self, graph: GraphProto, values: Values) -> list[Any]:
         from onnx import numpy_helper
@@ -117,12 +137,22 @@ class HostModel(Model):
         try:
             if node.op_type in _REGIONS:
                 results = getattr(self, f"_{node.op_type.lower()}")(node, inputs, attributes, values)
+            elif node.op_type in BY_NUMBERS:
+                results = self._by_numbers(node, inputs)
             else:
                 results = HOST_OPERATORS[node.op_type](*inputs, **attributes)
         except (TypeError, ValueError, IndexError, AttributeError) as error:
             where = f"{node.op_type} at '{next(iter(node.output), '')}'"
             raise LaminaError(f"cannot be computed: {error}", where=where) from error
         values.update((name, result) for name, result in zip(node.output, results, strict=False) if name)
+
+    def _by_numbers(self, node: NodeProto, inputs: list[Any]) -> list[Any]:
+        """A node on strings, which it only moves or compares."""
+        numbered = self._numbered.setdefault(id(node), Numbered(node))
+        values, words = numbered.numbers(inputs)
+        self._compiled([numbered.node], GraphProto(output=[ValueInfoProto(name=n) for n in node.output if n]), values)
+        texts = {name for name in node.output if _kind(self._types.get(name)) == "string"}
+        return [worded(values[name], words) if name in texts else values.get(name) for name in node.output]
 
     def _compiled(self, nodes: Sequence[NodeProto], graph: GraphProto, values: Values) -> None:
         made = {name for node in nodes for name in node.output}
@@ -139,6 +169,8 @@ class HostModel(Model):
                 if info.name in self._types:
                     info.type.CopyFrom(self._types[info.name])
                     info.type.tensor_type.ClearField("shape")
+                    if _kind(info.type) == "string":  # of a node on numbers instead
+                        info.type.tensor_type.elem_type = TensorProto.INT64
             inputs = [
                 helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
                 for name, x in arrays.items()
@@ -200,13 +232,42 @@ def read_whole(model: Any) -> ModelProto:
     return onnx.load(resolve(model))
 
 
+def numbered_labels(model: ModelProto) -> ModelProto:
+    """Classifiers whose labels are strings give numbers instead, which a table behind them looks up."""
+
+    def words(node: NodeProto) -> AttributeProto | None:
+        named = node.op_type in _CLASSIFIERS
+        return next((a for a in node.attribute if named and a.name == "classlabels_strings" and a.strings), None)
+
+    if all(words(node) is None for node in model.graph.node):
+        return model
+    result = ModelProto()
+    result.CopyFrom(model)
+    nodes: list[NodeProto] = []
+    for node in result.graph.node:
+        nodes.append(node)
+        if (labels := words(node)) is not None:
+            label, number = node.output[0], f"{node.output[0]}/number"
+            count = range(len(labels.strings))
+            table: dict[str, Any] = {"keys_int64s": count, "values_strings": list(labels.strings)}
+            node.attribute.remove(labels)
+            node.attribute.append(helper.make_attribute(_CLASSIFIERS[node.op_type], count))
+            if label:
+                node.output[0] = number
+                nodes.append(helper.make_node("LabelEncoder", [number], [label], domain=node.domain, **table))
+    ordered = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del result.graph.node[:]
+    result.graph.node.extend(ordered)
+    return result
+
+
 def _kind(kind: TypeProto | None) -> str:
     """tensor, string, or what else a type is; what nothing is known about is a tensor."""
     which = kind.WhichOneof("value") if kind is not None else None
     if kind is None or which is None:
         return "tensor"
     if which == "tensor_type":
-        return "string" if kind.tensor_type.elem_type == _STRING else "tensor"
+        return "string" if kind.tensor_type.elem_type == TensorProto.STRING else "tensor"
     return which.removesuffix("_type")
 
 
@@ -232,6 +293,8 @@ def _names_read(node: NodeProto) -> Iterator[str]:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list | tuple):
         return [_plain(x) for x in value]  # pyright: ignore[reportUnknownVariableType]
     return None if value is None else as_array(value)
