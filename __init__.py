@@ -20,6 +20,7 @@ _PUBLIC = {
     "jax": ".tools.jax_programs",
     "onnx_backend": ".tools.onnx_backend",
     "seed": ".compiler.random_keys",
+    "unsupported": ".tools.sources",
     "LaminaError": ".compiler.diagnostics",
 }
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "lower",
     "onnx_backend",
     "seed",
+    "unsupported",
 ]
 
 

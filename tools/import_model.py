@@ -40,10 +40,13 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _list_unsupported(model: str) -> int:
-    """Prints a line for each operator without a lowering; 1 when there are any."""
-    lines = unsupported(model)
-    for line in lines:
+    """Prints a line for the nodes of each operator that cannot be compiled and why; 1 when there are any."""
+    from ..passes.convert.onnx_to_stablehlo.unsupported import Unsupported
+
+    found = unsupported(model)
+    nodes = [each for each in found if isinstance(each, Unsupported)]
+    for line in (*Unsupported.summary(nodes), *(each for each in found if not isinstance(each, Unsupported))):
         print(line)
-    if not lines:
+    if not found:
         print("every operator has a lowering", file=sys.stderr)
-    return int(bool(lines))
+    return int(bool(found))

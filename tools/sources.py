@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, FunctionType, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.rewriter import Rewriter
 
 from ..compiler.artefact import written_whole
@@ -26,7 +26,7 @@ from ..compiler.resources import check_resources
 from ..compiler.signature import Array
 from ..compiler.verifier import verify
 from ..dialects.onnx.attributes import constant_attribute
-from ..dialects.onnx.ops import op_class
+from ..dialects.onnx.ops import OnnxOp, op_class
 from ..dialects.onnx.types import type_of_dtype
 from ..passes import all_passes
 from .model_files import FUNCTION, is_text, resolve
@@ -35,9 +35,11 @@ from .registry import registry
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+    from ..passes.convert.onnx_to_stablehlo.unsupported import Unsupported
     from .dsl.templates import Template
     from .jax_programs import ExportedFunction
     from .pytorch.exported import ExportedModel
+    from .pytorch.graph import Unsupported as MissingTarget
 
 WEIGHTS_SUFFIX = ".weights"
 
@@ -167,23 +169,44 @@ def _from_lam(source: Path | str, function: str) -> Program | Template:
     return Template(files, function or names[0]).with_sizes({})
 
 
-def unsupported(model: str | os.PathLike[str]) -> list[str]:
-    """The operators of a model file that have no lowering, each with why and where; nothing is compiled.
+def unsupported(model: str | os.PathLike[str] | ModelProto) -> Sequence[Unsupported | MissingTarget]:
+    """The nodes of a model that cannot be compiled, each with its operator, version, types and reason.
 
-    Raises LaminaError when the file cannot be read.
+    Nothing is compiled. Raises LaminaError when the model cannot be read.
     """
-    path = resolve(model)
-    if path.suffix == ".pt2":
-        from .pytorch import graph
-        from .pytorch.exported import load_exported
+    if not isinstance(model, str | os.PathLike) or resolve(os.fspath(model)).suffix != ".pt2":
+        program = read_program(model)
+        return _unsupported(program) if isinstance(program, Program) else []
+    from .pytorch import graph
+    from .pytorch.exported import load_exported
 
-        return [str(each) for each in graph.unsupported(load_exported(path).graph_module)]
-    program = read_program(model)
-    if isinstance(program, Program):
-        from ..passes.convert.onnx_to_stablehlo.driver import unsupported as without_lowering
+    return graph.unsupported(load_exported(resolve(os.fspath(model))).graph_module)
 
-        return without_lowering(program.module)
-    return []
+
+def _unsupported(program: Program) -> Sequence[Unsupported | MissingTarget]:
+    from ..passes.convert.onnx_to_stablehlo.driver import unsupported as not_lowered
+    from ..passes.convert.onnx_to_stablehlo.driver import without_lowering
+    from ..passes.convert.onnx_to_stablehlo.unsupported import Unsupported
+
+    if not holds_only_tensors(program):
+        from .onnx_host.graph import RUN_HERE
+
+        missing = [
+            each for each in without_lowering(program.module) if each.operator.rpartition(".")[2] not in RUN_HERE
+        ]
+        ops = [op for op in program.module.walk() if isinstance(op, OnnxOp) and op.operator not in RUN_HERE]
+        reason = "has no code for strings, sequences, optionals or maps"
+        return [*missing, *(Unsupported.of(op, reason) for op in ops if not _computes_tensors(op))]
+
+    def told(size: int) -> list[Unsupported]:
+        sized = with_shapes(program, dict.fromkeys(program.signature.symbols, size)).clone()
+        all_passes()["onnx-infer-shapes"]()().apply(sized.context, sized.module)
+        return not_lowered(sized.module, sized.context.weights)
+
+    if not program.signature.symbols:
+        return told(0)
+    others = told(16)  # what holds only for some sizes is not said
+    return [each for each in told(8) if each in others]
 
 
 def write_program(program: Program, path: Path) -> None:
@@ -249,14 +272,19 @@ def holds_only_tensors(program: object) -> bool:
     """Whether all that is computed are tensors of numbers: no strings, sequences or optionals of ONNX."""
     if not isinstance(program, Program):
         return True
-    others = ("!onnx.string", "!onnx.seq", "!onnx.optional", "!onnx.map")
-    for op in program.module.walk():
-        if op.name.startswith(("onnx.Sequence", "onnx.Optional", "onnx.SplitToSequence", "onnx.String", "onnx.ImageD")):
-            return False
-        arguments = [arg for region in op.regions for block in region.blocks for arg in block.args]
-        if any(name in str(value.type) for value in (*op.results, *arguments) for name in others):
-            return False
-    return True
+    return all(_computes_tensors(op) for op in program.module.walk())
+
+
+_OTHERS = ("!onnx.string", "!onnx.seq", "!onnx.optional", "!onnx.map")
+_HOST_ONLY = ("onnx.Sequence", "onnx.Optional", "onnx.SplitToSequence", "onnx.String", "onnx.ImageDecoder")
+
+
+def _computes_tensors(op: Operation) -> bool:
+    """Whether an op takes and gives tensors of numbers only."""
+    if op.name.startswith(_HOST_ONLY):
+        return False
+    arguments = [arg for region in op.regions for block in region.blocks for arg in block.args]
+    return not any(name in str(value.type) for value in (*op.operands, *op.results, *arguments) for name in _OTHERS)
 
 
 def with_values(program: Program, values: Mapping[int, Array]) -> Program:

@@ -60,3 +60,18 @@ def is_operator(domain: str, name: str) -> bool:
     from onnx import defs
 
     return defs.has(name, "" if domain == DEFAULT_DOMAIN else domain)
+
+
+@cache
+def accepted_types(domain: str, name: str) -> tuple[frozenset[str], ...]:
+    """The types ("tensor(float)", ...) that each input of an operator takes in any version; the last one's repeat."""
+    from onnx import defs
+
+    own = "" if domain == DEFAULT_DOMAIN else domain
+    accepted: list[frozenset[str]] = []
+    for schema in defs.get_all_schemas_with_history():
+        if (schema.domain, schema.name) == (own, name):
+            for place, formal in enumerate(schema.inputs):
+                accepted += [frozenset()] if place == len(accepted) else []
+                accepted[place] |= formal.types
+    return tuple(accepted)

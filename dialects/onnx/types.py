@@ -117,6 +117,17 @@ def element_code(type_: Attribute) -> int:
     return _codes()[type_]
 
 
+def type_name(type_: Attribute) -> str:
+    """What ONNX calls an element type: float, int64, float8e4m3fn, ...
+
+    >>> type_name(builtin.f32)
+    'float'
+    """
+    from onnx import TensorProto
+
+    return TensorProto.DataType.Name(element_code(type_)).lower()
+
+
 def type_of_dtype(dtype: np.dtype[Any]) -> Attribute:
     """The element type of a NumPy dtype. Raises KeyError when ONNX has none."""
     return _elements()[_codes_of_dtypes()[dtype]][0]

@@ -45,6 +45,9 @@ _CLASSIFIERS = {
 }
 
 
+RUN_HERE = frozenset({*HOST_OPERATORS, *BY_NUMBERS, *_REGIONS})
+
+
 class HostModel(Model):
     """Called like any other model; sequences are lists, an optional without a value is None, strings are objects."""
 
@@ -83,7 +86,7 @@ class HostModel(Model):
         missing = [
             f"{node.op_type} at '{next(iter(node.output), '')}'"
             for node in _all_nodes(graph)
-            if self._is_host(node) and node.op_type not in {*HOST_OPERATORS, *BY_NUMBERS, *_REGIONS}
+            if self._is_host(node) and node.op_type not in RUN_HERE
         ]
         if missing:
             raise LaminaError(

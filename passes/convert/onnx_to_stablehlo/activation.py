@@ -97,6 +97,8 @@ def swish(b: GraphBuilder, x: Value, *, alpha: float = 1.0) -> Value:
 
 @lowers("Gelu")
 def gelu(b: GraphBuilder, x: Value, *, approximate: str = "none") -> Value:
+    if approximate not in ("none", "tanh"):
+        raise b.fail(f"approximate '{approximate}' is neither none nor tanh")
     half = b.multiply(x, 0.5)
     if approximate == "tanh":
         cubed = b.multiply(b.power(x, 3), 0.044715)

@@ -34,18 +34,20 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from ....compiler.context import lamina_context
-from ....compiler.diagnostics import LaminaError
-from ....compiler.places import describe_location
+from ....compiler.diagnostics import LaminaError, ValuesNeeded
 from ....compiler.program import KEY
 from ....compiler.weights import WeightStore
 from ....dialects.onnx import OnnxOp, is_absent
 from ....dialects.onnx.attributes import python_value
 from ....dialects.onnx.load import DIMS, NAME
 from ....dialects.onnx.ops import OPSETS
-from .builder import GraphBuilder
+from ....dialects.onnx.schemas import accepted_types
+from ....dialects.onnx.types import type_name
+from .builder import GraphBuilder, element_of
 from .extents import told_sizes
 from .functions import expand, has_body
 from .table import Entry, broken_plugins, find
+from .unsupported import Refusal, Unsupported
 
 
 @dataclass(frozen=True)
@@ -59,62 +61,107 @@ class ConvertOnnxToStablehlo(ModulePass):
         for warning in broken_plugins():
             context.diagnostics.tell(warning)
         weights = context.weights
-        _check_supported(op)
-        for function in [f for f in op.walk() if isinstance(f, FuncOp) and f.body.blocks]:
-            if any(isinstance(inner, OnnxOp) for inner in function.body.block.ops):
-                _convert(function, weights)
+        if missing := without_lowering(op):
+            raise Refusal(missing)
+        for function in _graphs(op):
+            _convert(function, weights)
         op.attributes.pop(OPSETS, None)
 
 
-def _check_supported(module: ModuleOp) -> None:
-    """Raises LaminaError naming every operator, with its nodes, that there is no way to lower."""
-    lines = unsupported(module)
-    if lines:
-        many = "operators have" if len(lines) > 1 else "operator has"
-        raise LaminaError(
-            f"{len(lines)} {many} no lowering",
-            hint="a package can add them, see `lamina.lowerings`",
-            notes=tuple(lines),
-        )
+def unsupported(module: ModuleOp, weights: WeightStore) -> list[Unsupported]:
+    """Every node that cannot be lowered and why, as far as that can be told without the inputs' values.
+
+    `module` is used up. Nodes behind one that fails are tried too, where its results' types are known.
+    """
+    found: list[Unsupported] = []
+    for function in _graphs(module):
+        found += without_lowering(function)
+    for function in _graphs(module):
+        failed = _lowered(function, weights)[1]
+        known = {each.node for each in found}
+        named = [Unsupported.of(op, error.message) for op, error in failed if not isinstance(error, ValuesNeeded)]
+        found += [each for each in named if each.node not in known]
+    return found
 
 
-def unsupported(module: ModuleOp) -> list[str]:
-    """A line for every operator that there is no way to lower, with its nodes; the most frequent first."""
-    missing: dict[str, list[OnnxOp]] = {}
-    for op in module.walk():
-        if isinstance(op, OnnxOp) and not find(op.domain, op.operator, op.opset) and not has_body(op):
-            missing.setdefault(f"{op.domain}.{op.operator} (opset {op.opset})", []).append(op)
-    lines: list[str] = []
-    for name, ops in sorted(missing.items(), key=lambda entry: -len(entry[1])):
-        places = [describe_location(op.location) or op.name for op in ops]
-        shown = ", ".join(places[:5]) + (f" and {len(ops) - 5} more" if len(ops) > 5 else "")
-        lines.append(f"{name}: {len(ops)} node{'s' if len(ops) > 1 else ''}: {shown}")
-    return lines
+def _graphs(module: ModuleOp) -> list[FuncOp]:
+    functions = [f for f in module.walk() if isinstance(f, FuncOp) and f.body.blocks]
+    return [f for f in functions if any(isinstance(inner, OnnxOp) for inner in f.body.block.ops)]
+
+
+def without_lowering(root: Operation) -> list[Unsupported]:
+    """The nodes below `root` whose operators have neither a lowering nor a body."""
+    return [
+        Unsupported.of(op, "has no lowering")
+        for op in root.walk()
+        if isinstance(op, OnnxOp) and not find(op.domain, op.operator, op.opset) and not has_body(op)
+    ]
+
+
+def _lowered(function: FuncOp, weights: WeightStore) -> tuple[GraphBuilder, list[tuple[OnnxOp, LaminaError]]]:
+    """The operators of a function in a block of their own, and those that failed."""
+    old = function.body.block
+    block = Block(arg_types=[arg.type for arg in old.args])
+    builder = GraphBuilder(block, weights, lower)
+    for before, after in zip(old.args, block.args, strict=True):
+        after.name_hint, after.location = before.name_hint, before.location
+        builder.values[before] = after
+    failed: list[tuple[OnnxOp, LaminaError]] = []
+    for op in old.ops:
+        if not isinstance(op, OnnxOp):
+            if not isinstance(op, ReturnOp) and not op.name.startswith("onnx."):
+                raise LaminaError(f"'{op.name}' is no ONNX operator", where=op)
+            continue
+        if any(not is_absent(operand) and operand not in builder.values for operand in op.operands):
+            continue  # behind one that failed
+        try:
+            _check_types(builder, op)
+            lower(builder, op)
+        except LaminaError as error:
+            failed.append((op, error))
+            _stand_in(builder, op)
+    return builder, failed
+
+
+def _check_types(b: GraphBuilder, op: OnnxOp) -> None:
+    """Raises LaminaError for an element type that ONNX gives the operator in no version."""
+    accepted = accepted_types(op.domain, op.operator)
+    for place, operand in enumerate(op.operands):
+        if not accepted or is_absent(operand):
+            continue
+        types = accepted[min(place, len(accepted) - 1)]
+        kind = type_name(element_of(b.values[operand]))
+        if f"tensor({kind})" not in types:
+            names = ", ".join(sorted(name[7:-1] for name in types if name.startswith("tensor(")))
+            raise LaminaError(
+                f"input {place} is {kind}, which ONNX does not define", where=op, hint=f"it takes {names}"
+            )
+
+
+def _stand_in(b: GraphBuilder, op: OnnxOp) -> None:
+    """Values of the right type for the results of an operator that failed, so that what reads them can be tried."""
+    for result in op.results:
+        if isinstance(result.type, TensorType) and result.type.has_static_shape():
+            b.values[result] = b.block.insert_arg(result.type, len(b.block.args))
 
 
 def _convert(function: FuncOp, weights: WeightStore) -> None:
     old = function.body.block
     for i, arg in enumerate(old.args):
         _check_input(function, i, arg.type)
-    block = Block(arg_types=[arg.type for arg in old.args])
-    builder = GraphBuilder(block, weights, lower)
-    for before, after in zip(old.args, block.args, strict=True):
-        after.name_hint, after.location = before.name_hint, before.location
-        builder.values[before] = after
-    for op in old.ops:
-        if isinstance(op, OnnxOp):
-            lower(builder, op)
-        elif isinstance(op, ReturnOp):
-            results = [_result(builder, function, i, value) for i, value in enumerate(op.operands)]
-            results += _extents(builder, function, results)
-            final = ReturnOp(*results)
-            final.location = op.location
-            block.add_op(final)
-            function.properties["function_type"] = FunctionType.from_lists(
-                list(block.arg_types), [result.type for result in results]
-            )
-        elif not op.name.startswith("onnx."):
-            raise LaminaError(f"'{op.name}' is no ONNX operator", where=op)
+    builder, failed = _lowered(function, weights)
+    _refuse(failed)
+    block = builder.block
+    last = old.last_op
+    assert isinstance(last, ReturnOp)
+    results = [_result(builder, function, i, value) for i, value in enumerate(last.operands)]
+    results += _extents(builder, function, results)
+    final = ReturnOp(*results)
+    final.location = last.location
+    block.add_op(final)
+    function.properties["function_type"] = FunctionType.from_lists(
+        list(block.arg_types), [result.type for result in results]
+    )
     _drop_dead(block)
     function.body.detach_block(old)
     function.body.add_block(block)
@@ -126,6 +173,18 @@ def _convert(function: FuncOp, weights: WeightStore) -> None:
         kept.append(DictionaryAttr({NAME: StringAttr("key"), KEY: UnitAttr()}))
     if any(each.data for each in kept):
         function.properties["arg_attrs"] = ArrayAttr(kept)
+
+
+def _refuse(failed: Sequence[tuple[OnnxOp, LaminaError]]) -> None:
+    """Raises what stands against a function: one error as it is, several together.
+
+    What only the values of inputs decide may be right once they are known: it counts where nothing else is wrong.
+    """
+    certain = [(op, error) for op, error in failed if not isinstance(error, ValuesNeeded)]
+    if len(certain) > 1:
+        raise Refusal([Unsupported.of(op, error.message) for op, error in certain])
+    if failed:
+        raise (certain or failed)[0][1]
 
 
 def _check_input(function: FuncOp, index: int, kind: Attribute) -> None:
@@ -221,7 +280,8 @@ def _expanded(b: GraphBuilder, op: OnnxOp, operands: Sequence[SSAValue | None]) 
     for arg, operand in zip(block.args, operands, strict=True):
         if operand is not None:
             b.values[arg] = operand
-    _check_supported(_holding(block))
+    if missing := without_lowering(ModuleOp(Region(block))):
+        raise LaminaError(f"its body cannot be lowered: {Unsupported.summary(missing)[0]}", where=op)
     for inner in block.ops:
         if isinstance(inner, OnnxOp):
             lower(b, inner)
@@ -230,10 +290,6 @@ def _expanded(b: GraphBuilder, op: OnnxOp, operands: Sequence[SSAValue | None]) 
     if any(value is None and result.uses for value, result in zip(found, op.results, strict=False)):
         raise LaminaError("the body that ONNX gives for this operator lacks an output that is read", where=op)
     return [value for value in takewhile(lambda value: value is not None, found) if value is not None]
-
-
-def _holding(block: Block) -> ModuleOp:
-    return ModuleOp(Region(block))
 
 
 def _check_made(block: Block) -> None:

@@ -112,7 +112,8 @@ def acos(b: GraphBuilder, x: Value) -> Value:
 @lowers("Sinh")
 def sinh(b: GraphBuilder, x: Value) -> Value:
     grown = b(hlo.ExponentialMinusOneOp(x))  # (e + e / (e + 1)) / 2 with e = exp(x) - 1
-    return b.multiply(0.5, b.add(grown, b.divide(grown, b.add(grown, 1.0))))
+    finite = b.multiply(0.5, b.add(grown, b.divide(grown, b.add(grown, 1.0))))
+    return b.select(b.compare(grown, math.inf, "EQ"), grown, finite)
 
 
 @lowers("Cosh")
@@ -126,7 +127,10 @@ def asinh(b: GraphBuilder, x: Value) -> Value:
     root = b.sqrt(b.add(b.multiply(x, x), 1.0))
     # log(|x| + sqrt(x^2+1)) = log1p(|x| + x^2 / (1 + sqrt(x^2+1))), exact near 0
     grown = b.add(size, b.divide(b.multiply(x, x), b.add(root, 1.0)))
-    return b.multiply(b(hlo.SignOp(x)), b(hlo.LogPlusOneOp(grown)))
+    # log(2 |x|) is as near where x^2 could overflow
+    far = b.compare(size, 128.0 if element_of(x).name == "f16" else 1e9, "GT")
+    result = b.select(far, b.add(b(hlo.LogOp(size)), math.log(2)), b(hlo.LogPlusOneOp(grown)))
+    return b.multiply(b(hlo.SignOp(x)), result)
 
 
 @lowers("Acosh")

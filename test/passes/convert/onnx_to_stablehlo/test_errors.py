@@ -37,9 +37,9 @@ def test_unsupported_operators_are_named_all_at_once() -> None:
         %y = "onnx.com.example.Swirl"(%b) : (tensor<*xf32>) -> tensor<*xf32>
         """
     )
-    assert "2 operators have no lowering" in message
-    assert "note: com.example.Swirl (opset 1): 2 nodes: m.mlir:5:14, m.mlir:6:14" in message
-    assert "note: com.example.Twist (opset 1): 1 node: m.mlir:4:14" in message
+    assert "3 nodes cannot be lowered" in message
+    assert "note: com.example.Swirl (opset 1) of f32: has no lowering: 2 nodes: m.mlir:5:14, m.mlir:6:14" in message
+    assert "note: com.example.Twist (opset 1) of f32: has no lowering: 1 node: m.mlir:4:14" in message
 
 
 def test_symbolic_dimensions_are_named() -> None:
