@@ -35,7 +35,18 @@ its data. *code*: hub ops that become machine code; *body*: through the simpler 
 or compared are moved as numbers by the compiled code. Types were tried on the operator's own test model, down to the
 kernels; a dash means that there is none to try. Versions below 7 are upgraded when the model is read.
 
-`lamina import MODEL --list-unsupported` says what of a model cannot be compiled. Random operators with a seed draw what
+What of a model cannot be compiled is listed, also by `lamina.unsupported(model)`:
+
+```console
+$ python -c "
+> import onnx; from onnx import helper as h
+> ends = [h.make_tensor_value_info(name, 1, [2]) for name in 'xy']
+> graph = h.make_graph([h.make_node('Swirl', ['x'], ['y'], domain='example')], 'g', ends[:1], ends[1:])
+> onnx.save(h.make_model(graph, opset_imports=[h.make_opsetid('', 20), h.make_opsetid('example', 1)]), 'm.onnx')"
+$ ! lamina import m.onnx --list-unsupported
+```
+
+Random operators with a seed draw what
 ONNX's reference evaluator draws (NumPy's `RandomState`), the same at each call; without one every call draws anew, and
 `lamina.seed(n)` makes the calls from then on repeatable.
 

@@ -22,7 +22,7 @@ def conditional(b: GraphBuilder, condition: Value, *, then_branch: int, else_bra
     if len(yes) != len(no):
         raise b.fail(f"one branch gives {len(yes)} values, the other {len(no)}")
     if any(x.type != y.type for x, y in zip(yes, no, strict=True)):
-        raise b.fail("the branches give results of different types, and the condition depends on the inputs")
+        b.require_constant(condition, "the condition of branches that give results of different types")
     chosen = b.reshape(condition, [])
     return [b.select(chosen, x, y) for x, y in zip(yes, no, strict=True)]
 

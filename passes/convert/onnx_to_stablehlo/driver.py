@@ -13,7 +13,7 @@ what remains is named, all at once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
@@ -41,11 +41,10 @@ from ....dialects.onnx import OnnxOp, is_absent
 from ....dialects.onnx.attributes import python_value
 from ....dialects.onnx.load import DIMS, NAME
 from ....dialects.onnx.ops import OPSETS
-from ....dialects.onnx.schemas import accepted_types
-from ....dialects.onnx.types import type_name
-from .builder import GraphBuilder, element_of
+from .builder import GraphBuilder
 from .extents import told_sizes
 from .functions import expand, has_body
+from .objections import check_types, objection
 from .table import Entry, broken_plugins, find
 from .unsupported import Refusal, Unsupported
 
@@ -112,10 +111,10 @@ def _lowered(function: FuncOp, weights: WeightStore) -> tuple[GraphBuilder, list
             if not isinstance(op, ReturnOp) and not op.name.startswith("onnx."):
                 raise LaminaError(f"'{op.name}' is no ONNX operator", where=op)
             continue
-        if any(not is_absent(operand) and operand not in builder.values for operand in op.operands):
+        if any(value not in builder.values for value in _read(op)):
             continue  # behind one that failed
         try:
-            _check_types(builder, op)
+            check_types(builder, op)
             lower(builder, op)
         except LaminaError as error:
             failed.append((op, error))
@@ -123,19 +122,12 @@ def _lowered(function: FuncOp, weights: WeightStore) -> tuple[GraphBuilder, list
     return builder, failed
 
 
-def _check_types(b: GraphBuilder, op: OnnxOp) -> None:
-    """Raises LaminaError for an element type that ONNX gives the operator in no version."""
-    accepted = accepted_types(op.domain, op.operator)
-    for place, operand in enumerate(op.operands):
-        if not accepted or is_absent(operand):
-            continue
-        types = accepted[min(place, len(accepted) - 1)]
-        kind = type_name(element_of(b.values[operand]))
-        if f"tensor({kind})" not in types:
-            names = ", ".join(sorted(name[7:-1] for name in types if name.startswith("tensor(")))
-            raise LaminaError(
-                f"input {place} is {kind}, which ONNX does not define", where=op, hint=f"it takes {names}"
-            )
+def _read(op: OnnxOp) -> Iterator[SSAValue]:
+    """The values from outside that an operator and the graphs in it read."""
+    made = {value for inner in op.walk() for value in inner.results} if op.regions else set[SSAValue]()
+    made |= {arg for inner in op.walk() for region in inner.regions for block in region.blocks for arg in block.args}
+    for inner in op.walk():
+        yield from (value for value in inner.operands if value not in made and not is_absent(value))
 
 
 def _stand_in(b: GraphBuilder, op: OnnxOp) -> None:
@@ -261,13 +253,12 @@ def _call(b: GraphBuilder, op: OnnxOp, entry: Entry, operands: list[SSAValue | N
     try:
         results = entry.function(b, *operands, **attributes)
     except _UNFORESEEN as error:
-        if isinstance(error, TypeError) and "argument" in str(error) and entry.function.__name__ in str(error):
-            raise LaminaError(str(error).partition("() ")[2], where=op) from error
-        raise LaminaError(f"cannot be lowered as it stands: {error or type(error).__name__}", where=b.node) from error
+        reason = objection(b, op, operands) or f"cannot be lowered as it stands: {error or type(error).__name__}"
+        raise LaminaError(reason, where=op) from error
     return [results] if isinstance(results, SSAValue) else list(results)
 
 
-# What an operator's rule raises on inputs and attributes that its specification does not admit
+# What an operator's rule raises on inputs and attributes that do not fit: ONNX must say why, or the rule is wrong
 _UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 _IGNORED = {"consumed_inputs"}  # a leftover of opset 1
 

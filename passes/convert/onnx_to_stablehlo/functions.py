@@ -43,7 +43,7 @@ def expand(
     schema: Any = op.schema
     if schema is None:
         return None
-    node = _node(op, weights)
+    node = node_proto(op, weights)
     body = _body(schema, op, node, operands)
     if not body:
         return None
@@ -65,7 +65,8 @@ def _named(op: OnnxOp) -> NameLoc:
     return NameLoc(StringAttr(text), FileLineColLoc(StringAttr(""), IntAttr(0), IntAttr(0)))
 
 
-def _node(op: OnnxOp, weights: WeightStore) -> NodeProto:
+def node_proto(op: OnnxOp, weights: WeightStore) -> NodeProto:
+    """A node as ONNX writes it, its inputs called in0, in1, ...; those left out are ""."""
     from onnx import helper
 
     attributes: dict[str, Any] = {}

@@ -1,0 +1,57 @@
+"""What ONNX itself says against a node, from its schemas and its inference of types and shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xdsl.ir import SSAValue
+
+from ....compiler.diagnostics import LaminaError
+from ....dialects.onnx import OnnxOp, is_absent
+from ....dialects.onnx.schemas import DEFAULT_DOMAIN, accepted_types
+from ....dialects.onnx.types import element_code, type_name
+from .builder import GraphBuilder, element_of, shape_of
+from .functions import node_proto
+
+_KEPT_ELEMENTS = 256  # of a known input that may be a shape, axes or the like
+
+
+def check_types(b: GraphBuilder, op: OnnxOp) -> None:
+    """Raises LaminaError for an element type that ONNX gives the operator in no version."""
+    accepted = accepted_types(op.domain, op.operator)
+    for place, operand in enumerate(op.operands):
+        if not accepted or is_absent(operand):
+            continue
+        types = accepted[min(place, len(accepted) - 1)]
+        kind = type_name(element_of(b.values[operand]))
+        if f"tensor({kind})" not in types:
+            names = ", ".join(sorted(name[7:-1] for name in types if name.startswith("tensor(")))
+            raise LaminaError(
+                f"input {place} is {kind}, which ONNX does not define", where=op, hint=f"it takes {names}"
+            )
+
+
+def objection(b: GraphBuilder, op: OnnxOp, operands: Sequence[SSAValue | None]) -> str | None:
+    """Why ONNX does not admit a node with these inputs and attributes; None when its inference finds nothing wrong."""
+    from onnx import checker, helper, numpy_helper, shape_inference
+
+    schema: Any = op.schema
+    if schema is None or op.regions or not schema.has_type_and_shape_inference_function:
+        return None
+    node = node_proto(op, b.weights)
+    types: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    for name, operand in zip(node.input, operands, strict=False):
+        if operand is None:
+            continue
+        types[name] = helper.make_tensor_type_proto(element_code(element_of(operand)), shape_of(operand))
+        known = b.constant_value(operand)
+        if known is not None and known.size <= _KEPT_ELEMENTS:
+            values[name] = numpy_helper.from_array(known, name)
+    opsets = [helper.make_opsetid("" if op.domain == DEFAULT_DOMAIN else op.domain, op.opset)]
+    try:
+        shape_inference.infer_node_outputs(schema, node, types, values, opset_imports=opsets)
+    except (shape_inference.InferenceError, checker.ValidationError) as error:
+        return str(error).partition("): ")[2].strip() or str(error).strip()
+    return None
