@@ -1,4 +1,4 @@
-"""The table of ONNX's operators, `docs/onnx-operators.md`: `python test/tools/onnx_operators.py [--probe]`.
+"""The table of ONNX's operators, `docs/onnx-operators.md`: `python test/tools/operators/onnx_operators.py [--probe]`.
 
 Versions come from the registry and the lowerings; types were tried: each operator's own test model, in every type
 that ONNX admits, taken down to the kernels of the cpu target (`--probe`, some minutes, writes `onnx_types.json`).
@@ -23,7 +23,7 @@ from lamina.dialects.onnx.schemas import DEFAULT_DOMAIN, OLDEST_OPSET
 from lamina.passes.convert.onnx_to_stablehlo import find
 from lamina.tools.onnx_host.graph import HOST_ONLY, RUN_HERE
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "onnx-operators.md"
 TYPES = Path(__file__).with_name("onnx_types.json")
 DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.preview")
@@ -52,9 +52,9 @@ ONNX's reference evaluator draws (NumPy's `RandomState`), the same at each call;
 
 Beside the shipped inputs each test model was given random ones, in the shipped range and with NaN, infinities and very
 large numbers among them, and compared with ONNX's reference evaluator and ONNX Runtime:
-`python test/tools/onnx_random.py`.
+`python test/tools/operators/onnx_random.py`.
 
-<!-- python test/tools/onnx_operators.py writes this page -->
+<!-- python test/tools/operators/onnx_operators.py writes this page -->
 """
 
 

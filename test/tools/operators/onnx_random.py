@@ -1,4 +1,4 @@
-"""ONNX's own test models on other inputs: `python test/tools/onnx_random.py [--only TEXT] [--seed N] [--expanded]`.
+"""ONNX's own test models on other inputs: `python test/tools/operators/onnx_random.py [--only TEXT] [--seed N]`.
 
 Each case of `onnx.backend.test` is given random inputs of the shipped shapes and dtypes, in the shipped range and then
 with NaN, infinities, zeros and very large numbers among them; what steers an operator (shapes, axes, indices, counts)
