@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 TARGETS = {
     "cpu": ".cpu.target:CpuTarget",
+    "cuda": ".cuda.target:CudaTarget",
     "interpret": ".interpret.target:InterpretTarget",
 }
 RECALLS = {"cpu": ".cpu.recall:recall"}  # light: they import nothing of the compiler
@@ -53,6 +54,7 @@ class Options:
     model says. `times` collects where compilation takes its time.
     `winograd` is the tile (4 or 2) of every convolution that can be Winograd's, 0 for none, None for what is fastest.
     `precision` "bf16" rounds the operands of f32 contractions to bfloat16; sums stay f32.
+    `emulate` runs code of another machine in its emulator, where the target has one.
     """
 
     threads: int | None = None
@@ -64,6 +66,7 @@ class Options:
     times: CompileTimes | None = None
     winograd: int | None = None
     precision: str = "f32"
+    emulate: bool = False
 
 
 class Target(Protocol):

@@ -34,7 +34,8 @@ LEVELS: dict[str, dict[str, str]] = {
     "buffers": {"memref": ".memref:MemRef", "bufferization": "xdsl.dialects.bufferization:Bufferization"},
     "loops": {"affine": ".affine:Affine", "scf": ".scf:Scf"},
     "vector": {"vector": ".vector:Vector", "dot": ".dot:Dot", "amx": ".amx:AMX"},
-    "llvm": {"cf": "xdsl.dialects.cf:Cf", "llvm": ".llvm:LLVM"},
+    "gpu": {"gpu": ".gpu:GPU"},
+    "llvm": {"cf": "xdsl.dialects.cf:Cf", "llvm": ".llvm:LLVM", "nvvm": ".nvvm:NVVM"},
 }
 
 # dialect -> the module whose import declares what its ops mean
@@ -54,6 +55,7 @@ SEMANTICS: dict[str, str] = {
     "vector": ".vector.semantics",
     "dot": ".dot.semantics",
     "amx": ".amx.semantics",
+    "gpu": ".gpu.semantics",
 }
 MODULES.update({name: __name__ + path for name, path in SEMANTICS.items()})
 

@@ -83,11 +83,15 @@ PASSES: dict[str, dict[str, str]] = {
         "affine-vectorize": ".affine.vectorize:Vectorize",
         "math-expand": ".math.expand:ExpandMath",
     },
+    "gpu: blocks and threads": {
+        "convert-affine-to-gpu": ".convert.affine_to_gpu:ConvertAffineToGpu",
+    },
     "target": {
         "convert-affine-to-scf": ".convert.affine_to_scf:ConvertAffineToScf",
         "convert-parallel-to-runtime": ".convert.parallel_to_runtime:ConvertParallelToRuntime",
         "convert-scf-to-cf": ".convert.scf_to_cf:ConvertScfToCf",
         "convert-dot-to-llvm": ".convert.dot_to_llvm:ConvertDotToLLVM",
+        "convert-gpu-to-nvvm": ".convert.gpu_to_nvvm:ConvertGpuToNvvm",
         "convert-to-llvm": ".convert.to_llvm:ConvertToLLVM",
     },
 }

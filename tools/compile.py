@@ -24,6 +24,7 @@ from .sources import read_program, whole, with_shapes, write_program
 from .summary import DescentLog, show_times
 
 NATIVE = (".o", ".ll", ".s", ".so")
+DEVICE = (".ptx", ".cubin")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         required=True,
-        help="model.lamx, .o (with .h and .weights), .so, .s, .ll, .mlir, .onnx, or .schedules",
+        help="model.lamx, .o (with .h and .weights), .so, .s, .ll, .ptx, .cubin, .mlir, .onnx, or .schedules",
     )
     parser.add_argument(
         "--emit",
@@ -42,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the level to stop at: of .mlir (default: llvm), of .onnx (default: as it is; stablehlo: rewritten)",
     )
     parser.add_argument(
-        "--target", default="cpu", help="cpu (default), cpu:NAME (see lamina targets) or cpu:<triple>[,features]"
+        "--target",
+        default="cpu",
+        help="cpu (default), cpu:NAME (see lamina targets), cpu:<triple>[,features], cuda or cuda:sm_90a",
     )
     parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
     parser.add_argument("--threads", type=int, help="how many threads compiled code uses (default: all cores)")
@@ -101,10 +104,18 @@ def main(args: argparse.Namespace) -> int:
             if not args.target.startswith("cpu"):
                 raise LaminaError(f"'{suffix}' is for target cpu, not '{args.target}'")
             write_native(program, output, args.target.partition(":")[2], options)
+        case suffix if suffix in DEVICE:
+            from ..backends.cuda.files import write_device
+
+            base, _, detail = args.target.partition(":")
+            if base != "cuda":
+                raise LaminaError(f"'{suffix}' is for target cuda, not '{args.target}'", hint="--target cuda:sm_90a")
+            for line in write_device(program, output, detail, options):
+                print(line, file=sys.stderr)
         case suffix:
             raise LaminaError(
                 f"cannot write files of kind '{suffix}'",
-                hint="expected .lamx, .o, .so, .s, .ll, .mlir, .onnx or .schedules",
+                hint="expected .lamx, .o, .so, .s, .ll, .ptx, .cubin, .mlir, .onnx or .schedules",
             )
     seconds = time.perf_counter() - start
     if args.timing:

@@ -34,8 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a .onnx, .mlir or .lamx file, program.lam::function, or onnx:NAME for a network inside the onnx package",
     )
     parser.add_argument(
-        "--target", default="cpu", help="cpu (default), cpu:NAME (see lamina targets), cpu:<triple>, interpret"
+        "--target", default="cpu", help="cpu (default), cpu:NAME (see lamina targets), cpu:<triple>, cuda, interpret"
     )
+    parser.add_argument("--emulate", action="store_true", help="run kernels for CUDA in the emulator of PTX")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; or FILE.npz")
     parser.add_argument(
         "--expect", action="append", default=[], metavar="NAME=FILE.npy", help="what to expect; or FILE.npz"
@@ -93,6 +94,7 @@ def main(args: argparse.Namespace) -> int:
             schedules=read_schedules(args),
             winograd=0 if args.no_winograd else None,
             precision=args.precision,
+            emulate=args.emulate,
         )
         if args.replicas != 1 or args.partitions != 1:
             model = replicated(args, whole(program))

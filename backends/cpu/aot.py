@@ -24,7 +24,8 @@ from ...compiler.machine import Machine
 from ...compiler.program import Program
 from ...compiler.signature import Signature, TensorSpec
 from .. import Options
-from .build import ENTRY, arena_bytes, constants_of, load_passes, lowered_text, split
+from ..buffers import arena_bytes, constants_of
+from .build import ENTRY, load_passes, lowered_text, split
 from .emit import assembly, llvm, object_code, optimise, with_target
 from .pipeline import KERNEL_PHASES
 from .runtime import runtime_ir, startup_ir

@@ -10,10 +10,9 @@ import hashlib
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation, Region
 from xdsl.printer import Printer
 
@@ -23,10 +22,10 @@ from ...compiler.descent import Phase, descend
 from ...compiler.diagnostics import LaminaError
 from ...compiler.places import describe_location
 from ...compiler.program import SIGNATURE, Program, main_function
-from ...compiler.weights import Section
 from ...passes import all_passes
+from ..buffers import arena_bytes
+from ..kernel_cache import KernelCache, compiler_fingerprint
 from .emit import llvm_version, module_text, object_code, optimise
-from .kernel_cache import KernelCache, compiler_fingerprint
 from .pipeline import KERNEL_PHASES
 from .workers import parallel_map, usable_cores
 
@@ -276,20 +275,3 @@ def _origins(op: func.FuncOp) -> list[str]:
     """Where a kernel's ops came from, each place once, in order."""
     places = [describe_location(inner.location) for inner in op.walk()]
     return list(dict.fromkeys(place for place in places if place))
-
-
-def arena_bytes(module: ModuleOp) -> int:
-    """The scratch memory that a call needs."""
-    value = module.attributes.get("lamina.arena_bytes")
-    return value.value.data if isinstance(value, IntegerAttr) else 0
-
-
-def constants_of(program: Program) -> Section:
-    """The constants of a program on the level of buffers or below, laid out as `lamina.constants` says."""
-    listed = program.module.attributes.get("lamina.constants")
-    parts: list[tuple[str, int, int]] = []
-    for entry in listed if isinstance(listed, ArrayAttr) else ():
-        assert isinstance(entry, DictionaryAttr)
-        told: dict[str, Any] = dict(entry.data)
-        parts.append((told["key"].data, told["offset"].value.data, told["bytes"].value.data))
-    return Section(parts, program.context.weights)

@@ -16,9 +16,9 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.printing import resource_keys
 from ...compiler.program import Program
 from .. import Source
-from .build import constants_of
+from ..buffers import constants_of
+from ..kernel_cache import CacheWarning, compiler_fingerprint
 from .emit import llvm_version
-from .kernel_cache import CacheWarning, compiler_fingerprint
 from .recall import kept, models_folder, note_of, path_of, state_of
 from .workers import alongside
 

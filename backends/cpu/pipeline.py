@@ -7,41 +7,10 @@ once on the whole model; the kernel phases run on each distinct kernel, whose ma
 from __future__ import annotations
 
 from ...compiler.descent import Phase
+from ..graph_phases import GRAPH_PHASES
 
 MODULE_PHASES = (
-    Phase(
-        "stablehlo",
-        "index notation and the ONNX graph become hub operators",
-        ("convert-dsl-to-stablehlo", "onnx-infer-shapes", "convert-onnx-to-stablehlo"),
-    ),
-    Phase(
-        "stablehlo-canonical",
-        "algebra, constants and layout are settled",
-        (
-            "inline",
-            "stablehlo-inline-composites",
-            "stablehlo-refine-shapes",
-            "stablehlo-replace-deprecated",
-            "stablehlo-decompose-chlo",
-            "stablehlo-expand-fft",
-            "stablehlo-expand-random",
-            "stablehlo-expand-library-calls",
-            "stablehlo-expand-linear-algebra",
-            "canonicalize",
-            "cse",
-            "stablehlo-simplify",
-            "stablehlo-fold-constants",
-            "stablehlo-narrow-integers",
-            "stablehlo-widen-halves",  # where the machine does not multiply them
-            "stablehlo-propagate-layout",
-            "stablehlo-simplify",  # layout leaves transposes next to each other
-            "stablehlo-fold-constants",  # and transposed weights
-            "stablehlo-lower-precision",  # where it is asked for
-            "cse",
-            "dce",
-            "stablehlo-outline-repeats",  # equal layers go down to kernels once
-        ),
-    ),
+    *GRAPH_PHASES,
     Phase(
         "linalg",
         "every computation is a structured op; ops that belong together become one kernel",

@@ -19,8 +19,8 @@ from ...compiler.artefact import Artefact
 from ...compiler.diagnostics import LaminaError
 from ...compiler.folders import cache_folder
 from .. import Options, Source
+from ..kernel_cache import compiler_fingerprint
 from .executable import NativeExecutable
-from .kernel_cache import compiler_fingerprint
 
 CPU_FACTS = Path("/proc/cpuinfo")
 

@@ -18,12 +18,13 @@ from ...compiler.schedules import PROBLEM, Schedules
 from ...compiler.size_limits import check_sizes
 from ...passes import all_passes
 from .. import Options
-from .build import BuiltModel, build, build_whole, constants_of
+from ..buffers import constants_of
+from ..kernel_cache import KernelCache
+from .build import BuiltModel, build, build_whole
 from .emit import feature_string
 from .executable import NativeExecutable
 from .image import Unlinkable, link_image
 from .jit import runtime_object
-from .kernel_cache import KernelCache
 from .model_cache import ModelCache
 from .native_model import POOL_FUNCTIONS
 from .pipeline import KERNEL_PHASES, MODULE_PHASES, PHASES

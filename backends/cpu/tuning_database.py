@@ -15,7 +15,7 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.folders import cache_folder
 from ...compiler.machine import Machine
 from ...compiler.schedules import Schedules
-from .kernel_cache import CacheWarning
+from ..kernel_cache import CacheWarning
 
 
 class TuningDatabase:

@@ -51,7 +51,8 @@ class GEPOp(IRDLOperation):
     ):
         dynamic = [index for index in indices if isinstance(index, SSAValue)]
         vectors = [value.type for value in (SSAValue.get(base), *dynamic) if isinstance(value.type, VectorType)]
-        pointer = LLVMPointerType()
+        given = SSAValue.get(base).type
+        pointer = given if isinstance(given, LLVMPointerType) else LLVMPointerType()
         super().__init__(
             operands=[base, dynamic],
             result_types=[VectorType(pointer, vectors[0].get_shape()) if vectors else pointer],

@@ -35,6 +35,7 @@ from .instructions import (
     UIToFPOp,
 )
 from .literals import constant_text, type_text
+from .target_instruction import TargetInstruction
 
 _BARE_ARGUMENT_ATTRIBUTES = (
     "noalias",
@@ -80,7 +81,8 @@ def _global(op: llvm.GlobalOp) -> str:
     if linkage == "external":
         linkage, value = ("external", "") if op.value is None else ("", value)
     align = f", align {op.alignment.value.data}" if op.alignment else ""
-    text = " ".join(filter(None, (linkage, kind, type_text(op.global_type), value)))
+    space = f"addrspace({op.addr_space.value.data})" if op.addr_space.value.data else ""
+    text = " ".join(filter(None, (linkage, space, kind, type_text(op.global_type), value)))
     return f"@{op.sym_name.data} = {text}{align}"
 
 
@@ -124,7 +126,8 @@ def _function(op: llvm.FuncOp, lines: list[str]) -> None:
     words = "" if linkage == "external" else f"{linkage} "
     hidden = "hidden " if op.visibility_.value.data == 1 else ""
     result = type_text(op.function_type.output)
-    head = f"{words}{hidden}{result} @{op.sym_name.data}"
+    launched = "ptx_kernel " if "nvvm.kernel" in op.attributes else ""
+    head = f"{words}{hidden}{launched}{result} @{op.sym_name.data}"
     parameters = [
         type_text(type_) + _argument_attributes(attrs)
         for type_, attrs in zip(op.function_type.inputs, attributes, strict=True)
@@ -199,6 +202,8 @@ class _Function:
                     text = rule(self, op)
                 elif op.name.startswith("llvm.intr."):
                     text = _intrinsic(self, op)
+                elif isinstance(op, TargetInstruction):
+                    text = _target_instruction(self, op)
                 else:
                     raise LaminaError("no LLVM IR text is known for this operation", where=op)
                 lines.append(f"  {self.names[op.results[0]]} = {text}" if op.results else "  " + text)
@@ -326,6 +331,12 @@ def _intrinsic(f: _Function, op: Operation) -> str:
         pointer = op.operands[at]
         arguments[at] = f"{type_text(pointer.type)} align {alignment.value.data} {f.name(pointer)}"
     return f"call {_fast(op)}{result} @llvm.{op.name[len('llvm.intr.') :]}({', '.join(arguments)})"
+
+
+def _target_instruction(f: _Function, op: TargetInstruction) -> str:
+    result = type_text(op.results[0].type) if op.results else "void"
+    arguments = [*(f.typed(operand) for operand in op.operands), *op.immediates]
+    return f"call {result} {op.callee}({', '.join(arguments)})"
 
 
 def _compare(word: str, names: Callable[[int], str]) -> _Rule:

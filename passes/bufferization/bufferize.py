@@ -31,15 +31,20 @@ from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from .kernels import KernelEmitter
-from .layout import memref_type
+from .layout import STACK_LIMIT, memref_type
 from .main_function import MainEmitter
 
 
 @dataclass(frozen=True)
 class Bufferize(ModulePass):
-    """Tensors become buffers, destination-passing; constants get a section."""
+    """Tensors become buffers, destination-passing; constants get a section.
+
+    `stack`: bytes up to which a kernel's own buffers are on its stack.
+    """
 
     name = "bufferize"
+
+    stack: int = STACK_LIMIT
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         weights = lamina_context(ctx).weights
@@ -52,7 +57,7 @@ class Bufferize(ModulePass):
         kernels: dict[str, KernelEmitter] = {}
         for function in functions:
             if function.sym_name.data != "main":
-                kernel = kernels[function.sym_name.data] = KernelEmitter(function)
+                kernel = kernels[function.sym_name.data] = KernelEmitter(function, self.stack)
                 kernel.run()
         scratch = {name: kernel.scratch for name, kernel in kernels.items()}
         for function in functions:

@@ -27,8 +27,9 @@ from .layout import ALIGNMENT, SCRATCH, STACK_LIMIT, byte_size, memref_type
 class KernelEmitter(Emitter):
     """Rewrites one kernel; `scratch` lists the types of the arguments it added."""
 
-    def __init__(self, function: FuncOp):
+    def __init__(self, function: FuncOp, stack: int = STACK_LIMIT):
         super().__init__()
+        self.stack = stack
         self.function = function
         self.block = function.body.block
         self.scratch: list[MemRefType] = []
@@ -125,7 +126,7 @@ class KernelEmitter(Emitter):
     def allocate(self, type_: MemRefType, at: Operation) -> SSAValue:
         first = self.block.first_op
         assert first is not None
-        if byte_size(type_) <= STACK_LIMIT:
+        if byte_size(type_) <= self.stack:
             op = AllocaOp.build(
                 operands=[[], []],
                 result_types=[type_],

@@ -8,9 +8,9 @@ from onnx import TensorProto, helper, numpy_helper, save
 
 import lamina
 from lamina.backends import Options
-from lamina.backends.cpu.kernel_cache import CacheWarning
 from lamina.backends.cpu.target import CpuTarget
 from lamina.backends.cpu.tuning_database import TuningDatabase
+from lamina.backends.kernel_cache import CacheWarning
 from lamina.compiler.machine import Machine
 from lamina.compiler.schedules import Entry, Schedules
 from lamina.tools.main import main

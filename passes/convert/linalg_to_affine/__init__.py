@@ -16,7 +16,8 @@ After:
 
 Loops of one iteration disappear. `schedule` orders the loops so that the innermost one runs along memory;
 reductions carry their value in the loop (or, when the innermost loop is parallel, in the output's memory), short
-ones are unrolled. Loads and arithmetic stand as far out as they can.
+ones are unrolled. Loads and arithmetic stand as far out as they can. With `parallel`, where every core has its own
+thread, dimensions known to be parallel become `affine.parallel` around the reductions.
 """
 
 from __future__ import annotations
@@ -38,11 +39,15 @@ from .schedule import UNROLL_LIMIT
 
 @dataclass(frozen=True)
 class ConvertLinalgToAffine(ModulePass):
-    """Structured ops on buffers become affine loop nests. `unroll`: the longest reduction to unroll whole."""
+    """Structured ops on buffers become affine loop nests.
+
+    `unroll`: the longest reduction to unroll whole. `parallel`: parallel dimensions outside, as `affine.parallel`.
+    """
 
     name = "convert-linalg-to-affine"
 
     unroll: int = UNROLL_LIMIT
+    parallel: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.ops:
@@ -53,12 +58,12 @@ class ConvertLinalgToAffine(ModulePass):
         for op in all_ops(function):
             match op:
                 case GenericOp():
-                    lower_generic(op, self.unroll)
+                    lower_generic(op, self.unroll, self.parallel)
                 case _:
                     pass
         for op in all_ops(function):  # after the generics, which take over the fills they start from
             if isinstance(op, FillOp):
-                lower_fill(op)
+                lower_fill(op, self.parallel)
         _erase_unused(function)
 
 

@@ -8,13 +8,13 @@ from typing import TypeVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, MemRefType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineDimExpr, AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
 from ....compiler.diagnostics import LaminaError
-from ....dialects.affine import ApplyOp, ForOp, LoadOp, StoreOp, YieldOp
+from ....dialects.affine import ApplyOp, ForOp, LoadOp, ParallelOp, StoreOp, YieldOp
 from ....dialects.linalg import FillOp, GenericOp, IndexOp
 from ....dialects.linalg import YieldOp as LinalgYieldOp
 from ....dialects.memref import LoadOp as MemRefLoadOp
@@ -31,8 +31,10 @@ class Nest:
     Ops go to the shallowest block where their operands are known; `depth` remembers it per value.
     """
 
-    def __init__(self, at: Operation, loops: Sequence[int], extents: Sequence[int]):
+    def __init__(self, at: Operation, loops: Sequence[int], extents: Sequence[int], parallel: frozenset[int]):
         self.at = at
+        self.parallel = parallel  # dimensions whose loops are `affine.parallel`
+        self.outside = sum(1 for dim in loops if dim in parallel)  # and nothing stands between those
         self.loops = loops
         self.extents = extents
         self.blocks = [Block()] + [Block(arg_types=[IndexType()]) for _ in loops]
@@ -52,7 +54,7 @@ class Nest:
 
     def hoisted(self, op: OpT, least: int = 0) -> OpT:
         """Appends `op` where its operands are known, inside of `least` loops or more."""
-        return self.add(op, max([least, *(self.depth.get(operand, 0) for operand in op.operands)]))
+        return self.add(op, max([least, self.outside, *(self.depth.get(operand, 0) for operand in op.operands)]))
 
     def access(self, memref: SSAValue, map: AffineMap, fixed: dict[int, int]) -> tuple[Access, list[SSAValue]]:
         """`memref[map]` as an access of the underlying buffer with its operands; unrolled dimensions are `fixed`."""
@@ -86,7 +88,10 @@ class Nest:
             self.add(YieldOp.get(*results), depth)
             extent = self.extents[self.loops[depth - 1]]
             outer = list(inits) if depth == first else list(self.blocks[depth - 1].args[1:])
-            loop = ForOp.of(0, extent, block, inits=outer)
+            if self.loops[depth - 1] in self.parallel:
+                loop: ForOp | ParallelOp = ParallelOp.of([0], [extent], Region(block))
+            else:
+                loop = ForOp.of(0, extent, block, inits=outer)
             loop.location = self.at.location
             self.blocks[depth - 1].add_op(loop)
             results = loop.results
@@ -102,30 +107,31 @@ class Nest:
         self.at.erase()
 
 
-def lower_fill(op: FillOp) -> None:
-    """A nest that stores the scalar everywhere."""
+def lower_fill(op: FillOp, parallel: bool = False) -> None:
+    """A nest that stores the scalar everywhere, all places at once if `parallel`."""
     target = op.output
     assert isinstance(target.type, MemRefType)
     shape = target.type.get_shape()
     loops = [d for d, extent in enumerate(shape) if extent != 1]
-    nest = Nest(op, loops, shape)
+    nest = Nest(op, loops, shape, frozenset(loops if parallel else ()))
     nest.store(op.value, target, AffineMap.identity(len(shape)), len(loops))
     nest.close(1, len(loops), [], [])
     nest.insert()
 
 
-def lower_generic(op: GenericOp, unroll: int) -> None:
-    """The nest of a generic, as its schedule says."""
+def lower_generic(op: GenericOp, unroll: int, parallel: bool = False) -> None:
+    """The nest of a generic, as its schedule says, or with its parallel dimensions outside and at once."""
     if any(isinstance(map_op, GenericOp) for map_op in op.body.walk()):
         raise LaminaError("a generic inside a generic cannot be lowered", where=op)
-    _Lowering(op, choose(op, unroll)).run()
+    _Lowering(op, choose(op, unroll, carried=parallel), parallel).run()
 
 
 class _Lowering:
-    def __init__(self, op: GenericOp, schedule: Schedule):
+    def __init__(self, op: GenericOp, schedule: Schedule, parallel: bool):
         self.op = op
         self.schedule = schedule
-        self.nest = Nest(op, schedule.loops, schedule.extents)
+        at_once = frozenset(d for d, kind in enumerate(op.iterators) if parallel and kind == "parallel")
+        self.nest = Nest(op, schedule.loops, schedule.extents, at_once)
         self.inputs = list(zip(op.inputs, op.maps, op.body.block.args, strict=False))
         count = len(op.inputs)
         self.outputs = list(zip(op.outputs, op.maps[count:], op.body.block.args[count:], strict=True))

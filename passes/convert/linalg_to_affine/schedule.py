@@ -68,8 +68,8 @@ def strides(memref: SSAValue, map: AffineMap, extents: Sequence[int]) -> list[in
     return result
 
 
-def choose(op: GenericOp, unroll: int = UNROLL_LIMIT) -> Schedule:
-    """The schedule of a generic."""
+def choose(op: GenericOp, unroll: int = UNROLL_LIMIT, *, carried: bool = False) -> Schedule:
+    """The schedule of a generic; if `carried`, reductions are loops inside of all parallel ones."""
     extents = loop_extents(op)
     live = [d for d, extent in enumerate(extents) if extent != 1]
     order = _output_order(op)
@@ -77,9 +77,9 @@ def choose(op: GenericOp, unroll: int = UNROLL_LIMIT) -> Schedule:
     reductions = [d for d in live if op.iterators[d] == "reduction"]
     if not reductions:
         return Schedule(extents, tuple(parallel), Reduction.NONE)
-    carried = Schedule(extents, (*parallel, *reductions), Reduction.CARRIED)
-    if not parallel or not _runs_along(op, extents, parallel[-1], reductions):
-        return carried
+    innermost = Schedule(extents, (*parallel, *reductions), Reduction.CARRIED)
+    if carried or not parallel or not _runs_along(op, extents, parallel[-1], reductions):
+        return innermost
     if is_scan(op):
         return Schedule(extents, (*parallel[:-1], *reductions, parallel[-1]), Reduction.MEMORY)
     trips = prod(extents[d] for d in reductions)
@@ -88,7 +88,7 @@ def choose(op: GenericOp, unroll: int = UNROLL_LIMIT) -> Schedule:
     if trips <= (unroll if windowed else min(unroll, ROWS_LIMIT)) and trips * ops <= BODY_LIMIT:
         return Schedule(extents, tuple(parallel), Reduction.UNROLLED, tuple(reductions))
     if any(d in _dims_of(m) for d in reductions for m in op.maps[len(op.inputs) :]):
-        return carried
+        return innermost
     return Schedule(extents, (*parallel[:-1], *reductions, parallel[-1]), Reduction.MEMORY)
 
 

@@ -25,6 +25,7 @@ from .rules import POINTER, RULES, element_bytes, llvm_type
 
 ENTRY = "lamina_main"
 MAIN = "main"
+KEPT = ("no_inline", "passthrough", "nvvm.kernel")  # attributes of functions that LLVM, or what prints for it, wants
 
 
 def _is_entry(op: func.FuncOp) -> bool:
@@ -33,7 +34,7 @@ def _is_entry(op: func.FuncOp) -> bool:
 
 def _argument_attributes(op: func.FuncOp) -> ArrayAttr[DictionaryAttr]:
     """What LLVM may assume: a kernel's buffers are apart, exist in full and are aligned to their element."""
-    kernel = "lamina.kernel" in op.attributes
+    kernel = "lamina.kernel" in op.attributes or "nvvm.kernel" in op.attributes
     given = op.arg_attrs.data if op.arg_attrs else [DictionaryAttr({})] * len(op.function_type.inputs)
     result: list[DictionaryAttr] = []
     for type_, attributes in zip(op.function_type.inputs, given, strict=True):
@@ -65,7 +66,7 @@ def lower_func(op: func.FuncOp, operands: Sequence[SSAValue], b: RuleBuilder) ->
         [llvm_type(t) for t in op.function_type.inputs], llvm_type(outputs[0]) if outputs else None
     )
     private = op.sym_visibility is not None and op.sym_visibility.data == "private" and op.body.blocks
-    attributes = {key: op.attributes[key] for key in ("no_inline",) if key in op.attributes}
+    attributes = {key: op.attributes[key] for key in KEPT if key in op.attributes}
     body = b.convert_region(op.body)
     b(
         llvm.FuncOp(

@@ -95,10 +95,10 @@ def _linear(b: RuleBuilder, indices: Sequence[SSAValue], strides: Sequence[int])
     return constant(b, 0) if total is None else total
 
 
-def load(b: RuleBuilder, pointer: SSAValue, type_: Attribute) -> SSAValue:
-    """A value of `type_` (scalar or vector) from memory."""
+def load(b: RuleBuilder, pointer: SSAValue, type_: Attribute, alignment: int = 0) -> SSAValue:
+    """A value of `type_` (scalar or vector) from memory aligned to so many bytes, or to its element."""
     stored = memory_type(type_)
-    alignment = element_bytes(element_of(type_))
+    alignment = alignment or element_bytes(element_of(type_))
     value = b(llvm.LoadOp(pointer, stored, alignment=alignment)).dereferenced_value
     return from_memory(b, value, type_)
 
@@ -115,10 +115,10 @@ def to_memory(b: RuleBuilder, value: SSAValue) -> SSAValue:
     return cast(b, llvm.ZExtOp, value, like(value.type, i8)) if element_of(value.type) == i1 else value
 
 
-def store(b: RuleBuilder, value: SSAValue, pointer: SSAValue, *, past_caches: int = 0) -> None:
-    """Stores a scalar or vector; where it is aligned to `past_caches` bytes, without taking its lines into caches."""
-    alignment = past_caches or element_bytes(element_of(value.type))
-    b(llvm.StoreOp(to_memory(b, value), pointer, alignment=alignment, nontemporal=past_caches > 0))
+def store(b: RuleBuilder, value: SSAValue, pointer: SSAValue, *, alignment: int = 0, past_caches: bool = False) -> None:
+    """Stores a scalar or vector to memory aligned to so many bytes, or to its element; its lines into caches or not."""
+    alignment = alignment or element_bytes(element_of(value.type))
+    b(llvm.StoreOp(to_memory(b, value), pointer, alignment=alignment, nontemporal=past_caches))
 
 
 @RULES.lowers(memref.LoadOp)

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IndexType,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     MemRefType,
@@ -36,7 +37,8 @@ def llvm_type(type_: Attribute) -> Attribute:
     if isinstance(type_, IndexType):
         return i64
     if isinstance(type_, MemRefType):
-        return POINTER
+        space = type_.memory_space
+        return llvm.LLVMPointerType(addr_space=IntAttr(space.value.data)) if isinstance(space, IntegerAttr) else POINTER
     if isinstance(type_, TileType):
         return X86AMXType()
     if isinstance(type_, VectorType) and isinstance(type_.element_type, IndexType):

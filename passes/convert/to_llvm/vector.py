@@ -55,21 +55,23 @@ def _check_rank(type_: object, b: RuleBuilder) -> None:
 def lower_load(op: vector.LoadOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     _check_rank(op.result.type, b)
     pointer, *indices = operands
-    return load(b, address(b, pointer, memref_type(op.base, b), indices), llvm_type(op.result.type))
+    where = address(b, pointer, memref_type(op.base, b), indices)
+    return load(b, where, llvm_type(op.result.type), _told_alignment(op))
 
 
 @RULES.lowers(vector.StoreOp)
 def lower_store(op: vector.StoreOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
     _check_rank(op.vector.type, b)
     value, pointer, *indices = operands
-    store(b, value, address(b, pointer, memref_type(op.base, b), indices), past_caches=_alignment(op))
-
-
-def _alignment(op: vector.StoreOp) -> int:
-    """The bytes that a store past the caches is aligned to; 0 if it is none."""
-    alignment = op.attributes.get("alignment")
+    where = address(b, pointer, memref_type(op.base, b), indices)
     streams = bool(op.nontemporal.value.data) if op.nontemporal else False
-    return alignment.value.data if streams and isinstance(alignment, IntegerAttr) else 0
+    store(b, value, where, alignment=_told_alignment(op), past_caches=streams)
+
+
+def _told_alignment(op: Operation) -> int:
+    """The bytes that an access says it is aligned to; 0 where it does not say."""
+    alignment = op.attributes.get("alignment")
+    return alignment.value.data if isinstance(alignment, IntegerAttr) else 0
 
 
 @RULES.lowers(vector.MaskedLoadOp)

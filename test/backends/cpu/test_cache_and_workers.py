@@ -11,9 +11,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import lamina
-from lamina.backends.cpu import kernel_cache, model_cache
-from lamina.backends.cpu.kernel_cache import CacheWarning, KernelCache
+from lamina.backends import kernel_cache
+from lamina.backends.cpu import model_cache
 from lamina.backends.cpu.workers import alongside, parallel_map
+from lamina.backends.kernel_cache import CacheWarning, KernelCache
 from lamina.compiler.diagnostics import LaminaError
 
 KEY = "ab" * 32

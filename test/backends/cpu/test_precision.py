@@ -10,7 +10,7 @@ import pytest
 
 import lamina
 from lamina.backends import Options
-from lamina.backends.cpu.build import constants_of
+from lamina.backends.buffers import constants_of
 from lamina.backends.cpu.target import CpuTarget
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.machine import Machine

@@ -14,11 +14,11 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from ...compiler.folders import cache_folder
+from ..compiler.folders import cache_folder
 
 MAGIC = b"LAMK0001"
 LIMIT_BYTES = 1 << 30
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[1]
 _SOURCES = (".py", ".ll", ".toml")
 
 

@@ -1,0 +1,131 @@
+"""From the level `gpu` to machine code: each distinct kernel on its own, found again on disk by what it is."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from dataclasses import asdict, dataclass, replace
+
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.printer import Printer
+
+from ...compiler.descent import descend
+from ...compiler.program import Program
+from ...compiler.walking import all_ops
+from ...dialects.gpu import KERNEL
+from ...passes import all_passes
+from ..buffers import arena_bytes
+from ..kernel_cache import KernelCache, compiler_fingerprint
+from .architectures import Architecture
+from .assembler import Assembled, Resources, assemble, ptxas_version
+from .emit import llvm_version, module_text, ptx_of
+from .host import Launch, launches_of
+from .pipeline import DEVICE_PHASES
+
+_SYMBOL = "kernel"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One distinct kernel: PTX, machine code (empty without an assembler) and its needs. Its entry is `symbol`."""
+
+    symbol: str
+    ptx: str
+    cubin: bytes
+    resources: Resources | None
+
+
+@dataclass(frozen=True)
+class BuiltProgram:
+    """Kernels by symbol, and what the host launches in order."""
+
+    kernels: dict[str, Kernel]
+    launches: list[Launch]
+    arena_bytes: int
+
+
+def build(lowered: Program, architecture: Architecture, cache: KernelCache | None) -> BuiltProgram:
+    """The machine code of a program on the level `gpu`, which is left unchanged."""
+    signature = lowered.signature
+    launches = launches_of(lowered.module, len(signature.inputs), len(signature.outputs))
+    salt = f"{architecture!r}|{DEVICE_PHASES!r}|{compiler_fingerprint()}|{llvm_version()}|{ptxas_version()}"
+    kernels: dict[str, Kernel] = {}
+    symbols: dict[str, str] = {}
+    for function in lowered.module.ops:
+        if isinstance(function, FuncOp) and KERNEL in function.attributes:
+            alone = _alone(function)
+            key = _digest(alone, salt)
+            symbol = symbols[function.sym_name.data] = f"{_SYMBOL}_{key[:24]}"
+            if symbol not in kernels:
+                kernels[symbol] = _kernel(alone, key, symbol, lowered, architecture, cache)
+    if cache is not None:
+        cache.trim()
+    named = [replace(launch, kernel=symbols[launch.kernel]) for launch in launches]
+    return BuiltProgram(kernels, named, arena_bytes(lowered.module))
+
+
+def keep_kernels(module: ModuleOp) -> None:
+    """Takes the host's part out of a module on the level `gpu`: what the device is given is left."""
+    for op in list(module.ops):
+        if not isinstance(op, FuncOp) or KERNEL not in op.attributes:
+            op.detach()
+            op.erase()
+        else:
+            op.properties.pop("sym_visibility", None)
+
+
+def _alone(function: FuncOp) -> FuncOp:
+    """A copy under the name that every kernel has, without names of values: they are for people."""
+    copy = function.clone()
+    copy.properties["sym_name"] = StringAttr(_SYMBOL)
+    copy.properties.pop("sym_visibility", None)
+    for op in all_ops(copy):
+        for result in op.results:
+            result.name_hint = None
+        for region in op.regions:
+            for block in region.blocks:
+                for argument in block.args:
+                    argument.name_hint = None
+    return copy
+
+
+def _digest(function: FuncOp, salt: str) -> str:
+    out = io.StringIO()
+    Printer(stream=out).print_op(function)
+    return hashlib.sha256(f"{salt}\n{out.getvalue()}".encode()).hexdigest()
+
+
+def _kernel(
+    function: FuncOp, key: str, symbol: str, whole: Program, architecture: Architecture, cache: KernelCache | None
+) -> Kernel:
+    kept = cache.get(key) if cache is not None else None
+    if kept is not None:
+        return _unpacked(kept, symbol)
+    function.properties["sym_name"] = StringAttr(symbol)
+    ptx = ptx_of(device_text(ModuleOp([function]), whole, architecture), architecture)
+    made = assemble(ptx, architecture.name)
+    if cache is not None:
+        cache.put(key, _packed(ptx, made))
+    return Kernel(symbol, ptx, made.cubin, made.resources.get(symbol))
+
+
+def device_text(module: ModuleOp, whole: Program, architecture: Architecture) -> str:
+    """The LLVM IR of kernels of the level `gpu`, which are lowered in place."""
+    program = Program(module, whole.context)
+    descend(program, DEVICE_PHASES, all_passes(), verify=False)  # LLVM verifies what it is given
+    return module_text(program.module, architecture)
+
+
+def _packed(ptx: str, made: Assembled) -> bytes:
+    needs = [asdict(resources) for resources in made.resources.values()]
+    head = json.dumps({"ptx": ptx, "resources": needs[0] if needs else None}).encode()
+    return len(head).to_bytes(8, "little") + head + made.cubin
+
+
+def _unpacked(data: bytes, symbol: str) -> Kernel:
+    end = 8 + int.from_bytes(data[:8], "little")
+    head = json.loads(data[8:end])
+    needs = head["resources"]
+    return Kernel(symbol, head["ptx"], data[end:], Resources(**needs) if needs else None)

@@ -1,0 +1,123 @@
+"""A model's kernels on a GPU: constants resident, one arena, and the launches as one graph."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...compiler.artefact import Artefact
+from ...compiler.diagnostics import LaminaError
+from ...compiler.signature import Array, Signature, dtype_named
+from .architectures import Architecture
+from .build import BuiltProgram
+from .driver import Driver, DriverError, Handle
+from .host import Launch, Place
+
+
+class DeviceProgram:
+    """A program of kernels and launches on a GPU.
+
+    The first run launches one kernel after the other and waits for each, so that one that fails is named; from then on
+    all launches are one graph. Runs wait for each other, for they share the arena.
+    """
+
+    artefact: Artefact | None = None
+
+    def __init__(
+        self, driver: Driver, architecture: Architecture, built: BuiltProgram, signature: Signature, constants: Array
+    ):
+        check_runs(driver, architecture)
+        self.driver, self.built, self.signature = driver, built, signature
+        self.lock = threading.Lock()
+        self.stream = Handle()
+        driver("cuStreamCreate", ctypes.byref(self.stream), 1)  # apart from the default stream
+        shared = {step.kernel: step.shared_bytes for step in built.launches}
+        self.functions = {
+            name: driver.function(driver.load(kernel.cubin or kernel.ptx.encode()), name, shared.get(name, 0))
+            for name, kernel in built.kernels.items()
+        }
+        self.outputs = [
+            np.empty(tuple(int(n) for n in spec.shape), dtype_named(spec.dtype)) for spec in signature.outputs
+        ]
+        self.addresses = self._place(constants)
+        self.graph: Handle | None = None
+
+    def _place(self, constants: Array) -> dict[tuple[str, int], int]:
+        driver = self.driver
+        found = {
+            ("constants", 0): driver.allocate(constants.nbytes, "constants"),
+            ("arena", 0): driver.allocate(self.built.arena_bytes, "the arena"),
+        }
+        for i, spec in enumerate(self.signature.inputs):
+            count = int(np.prod([int(n) for n in spec.shape], dtype=np.int64))
+            found["input", i] = driver.allocate(count * dtype_named(spec.dtype).itemsize, f"input '{spec.name}'")
+        for i, array in enumerate(self.outputs):
+            found["output", i] = driver.allocate(array.nbytes, f"output '{self.signature.outputs[i].name}'")
+        self._upload(found["constants", 0], constants)
+        driver("cuStreamSynchronize", self.stream)
+        return found
+
+    def _upload(self, address: int, array: Array) -> None:
+        if array.nbytes:
+            source, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes)
+            self.driver("cuMemcpyHtoDAsync_v2", ctypes.c_uint64(address), source, size, self.stream)
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """One inference on checked inputs. Raises DriverError; after a kernel that failed the GPU's context is lost."""
+        with self.lock:
+            self.driver.use()
+            kept = [np.ascontiguousarray(array) for array in inputs]
+            for i, array in enumerate(kept):
+                self._upload(self.addresses["input", i], array)
+            if self.graph is None:
+                self._launch_each()
+                self.graph = self._captured()
+            else:
+                self.driver("cuGraphLaunch", self.graph, self.stream)
+            results = [np.empty_like(array) for array in self.outputs]
+            for i, array in enumerate(results):
+                if array.nbytes:
+                    target, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes)
+                    source = ctypes.c_uint64(self.addresses["output", i])
+                    self.driver("cuMemcpyDtoHAsync_v2", target, source, size, self.stream)
+            self.driver("cuStreamSynchronize", self.stream, doing="running the model")
+        return self.signature.trimmed(results)
+
+    def _launch_each(self) -> None:
+        for step in self.built.launches:
+            self._launch(step)
+            try:
+                self.driver("cuStreamSynchronize", self.stream)
+            except DriverError as error:
+                where = f", which comes from {step.origin}" if step.origin else ""
+                raise DriverError(f"kernel {step.kernel} failed{where}: {error.message}", error.code) from error
+
+    def _captured(self) -> Handle:
+        self.driver.begin_capture(self.stream)
+        for step in self.built.launches:
+            self._launch(step)
+        return self.driver.end_capture(self.stream)
+
+    def _launch(self, step: Launch) -> None:
+        values = [ctypes.c_uint64(self._address(place)) for place in step.arguments]
+        parameters = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        sizes = (*step.grid, *step.block, step.shared_bytes)
+        doing = f"launching kernel {step.kernel}"
+        self.driver("cuLaunchKernel", self.functions[step.kernel], *sizes, self.stream, parameters, None, doing=doing)
+
+    def _address(self, place: Place) -> int:
+        return self.addresses[place.section, place.index] + place.offset
+
+
+def check_runs(driver: Driver, architecture: Architecture) -> None:
+    """Raises LaminaError where the GPU does not run code of an architecture."""
+    have, need = driver.capability, architecture.capability
+    if have < need or (architecture.exact and have != need):
+        raise LaminaError(
+            f"this GPU has compute capability {have[0]}.{have[1]}, {architecture.name} needs {need[0]}.{need[1]}"
+            + (" exactly" if architecture.exact else " or newer"),
+            hint="compile for another one (--target cuda:sm_80)",
+        )

@@ -1,0 +1,69 @@
+"""A model's kernels in the emulator of PTX: slow, exact, and with an account of what they did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...compiler.artefact import Artefact
+from ...compiler.signature import Array, Signature, dtype_named
+from .build import BuiltProgram
+from .emulator.machine import launch
+from .emulator.memory import Counters, GlobalMemory
+from .emulator.ptx import Kernel, parse
+from .host import Place
+
+_ROOM = 1 << 16  # beside what is asked for: gaps between allocations, and constants of kernels
+
+
+class EmulatedProgram:
+    """A program of kernels and launches. `counters` tells of each launch of the last run."""
+
+    artefact: Artefact | None = None
+
+    def __init__(
+        self, built: BuiltProgram, signature: Signature, constants: Array, *, late: bool = False, seed: int = 0
+    ):
+        self.built, self.signature, self.constants = built, signature, constants
+        self.late, self.seed = late, seed
+        self.kernels: dict[str, Kernel] = {name: parse(k.ptx).kernel() for name, k in built.kernels.items()}
+        self.counters: list[Counters] = []
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """One inference on checked inputs."""
+        specs = self.signature.outputs
+        shapes = [tuple(int(n) for n in spec.shape) for spec in specs]
+        dtypes = [dtype_named(spec.dtype) for spec in specs]
+        sizes = [int(np.prod(shape)) * dtype.itemsize for shape, dtype in zip(shapes, dtypes, strict=True)]
+        arrays = [*inputs, self.constants]
+        needed = sum(a.nbytes for a in arrays) + sum(sizes) + self.built.arena_bytes
+        memory = GlobalMemory(needed + (len(arrays) + len(sizes) + 1) * 1024 + _ROOM * (1 + len(self.kernels)))
+        addresses: dict[tuple[str, int], int] = {
+            ("constants", 0): memory.upload(self.constants, "constants"),
+            ("arena", 0): memory.allocate(self.built.arena_bytes, "the arena"),
+        }
+        for i, array in enumerate(inputs):
+            addresses["input", i] = memory.upload(array, self.signature.inputs[i].name)
+        for i, size in enumerate(sizes):
+            addresses["output", i] = memory.allocate(size, specs[i].name)
+
+        def address(place: Place) -> int:
+            return addresses[place.section, place.index] + place.offset
+
+        self.counters = [
+            launch(
+                self.kernels[step.kernel],
+                [address(place) for place in step.arguments],
+                grid=step.grid,
+                block=step.block,
+                memory=memory,
+                shared_bytes=step.shared_bytes,
+                late=self.late,
+                seed=self.seed,
+            )
+            for step in self.built.launches
+        ]
+        places = [addresses["output", i] for i in range(len(specs))]
+        outputs = [memory.download(*each) for each in zip(places, shapes, dtypes, strict=True)]
+        return self.signature.trimmed(outputs)

@@ -1,0 +1,63 @@
+"""The CUDA pipeline, read aloud: what happens to a model between the ONNX file and PTX, in order.
+
+Down to the graph's canonical form it is every target's. Then contractions stay as they are written, since threads take
+other tiles than vectors do, and nothing is left on a stack: what a kernel keeps between its loops is in the arena.
+"""
+
+from __future__ import annotations
+
+from ...compiler.descent import Phase
+from ..graph_phases import GRAPH_PHASES
+
+MODULE_PHASES = (
+    *GRAPH_PHASES,
+    Phase(
+        "linalg",
+        "every computation is a structured op; ops that belong together become one kernel",
+        (
+            "stablehlo-split-complex",
+            "stablehlo-store-as-bytes",
+            "convert-stablehlo-to-linalg",
+            "canonicalize",
+            "cse",
+            "linalg-fuse-elementwise",
+            "linalg-simplify-softmax",
+            "linalg-hoist-constants",
+            "linalg-fold-constants",
+            "linalg-outline-kernels",
+            "linalg-deduplicate-kernels",
+            "inline",
+        ),
+    ),
+    Phase(
+        "buffers",
+        "every value gets a place: caller's buffer, arena or constants",
+        ("bufferize{stack=0}", "plan-arena"),
+    ),
+)
+
+GPU_PHASES = (
+    Phase(
+        "gpu",
+        "kernels become launches of blocks of threads",
+        ("convert-linalg-to-affine{parallel=true}", "affine-scalrep", "convert-affine-to-gpu", "canonicalize", "cse"),
+    ),
+)
+
+DEVICE_PHASES = (
+    Phase(
+        "llvm",
+        "one instruction set: LLVM's, with what NVIDIA's GPUs have beside it",
+        (
+            "math-expand",
+            "convert-affine-to-scf",
+            "canonicalize",
+            "cse",
+            "convert-scf-to-cf",
+            "convert-gpu-to-nvvm",
+            "convert-to-llvm",
+        ),
+    ),
+)
+
+PHASES = MODULE_PHASES + GPU_PHASES + DEVICE_PHASES

@@ -1,0 +1,99 @@
+"""Target `cuda`: kernels for NVIDIA GPUs, of the compute capability behind the colon."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from ...compiler.artefact import Artefact
+from ...compiler.descent import descend, level_of, remaining
+from ...compiler.diagnostics import LaminaError
+from ...compiler.program import Program
+from ...compiler.signature import Array
+from ...compiler.size_limits import check_sizes
+from ...passes import all_passes
+from .. import Executable, Options
+from ..buffers import constants_of
+from ..kernel_cache import KernelCache
+from .architectures import architecture
+from .assembler import find_ptxas, ptxas_version
+from .build import BuiltProgram, build, keep_kernels
+from .device import DeviceProgram, check_runs
+from .driver import driver
+from .emulated import EmulatedProgram
+from .pipeline import DEVICE_PHASES, PHASES
+
+
+class CudaTarget:
+    """The descent of `pipeline.py`, then LLVM and ptxas."""
+
+    def __init__(self, detail: str = "") -> None:
+        self.architecture = architecture(detail)
+
+    def compile(self, program: Program, options: Options) -> Executable:
+        """Takes a program from any level down to kernels, and makes them callable."""
+        if options.emulate:
+            lowered, built = self.built(program, options)
+            return EmulatedProgram(built, lowered.signature, _bytes(lowered))
+        gpu = driver()  # before any work
+        check_runs(gpu, self.architecture)
+        lowered, built = self.built(program, options)
+        return DeviceProgram(gpu, self.architecture, built, lowered.signature, _bytes(lowered))
+
+    def built(self, program: Program, options: Options) -> tuple[Program, BuiltProgram]:
+        """A program on the level `gpu`, and the code of its kernels."""
+        lowered = self.lower(program, "gpu", options)
+        start = time.perf_counter()
+        built = build(lowered, self.architecture, KernelCache() if options.cache else None)
+        if options.on_level is not None:
+            options.on_level("machine code", lowered, time.perf_counter() - start)
+        return lowered, built
+
+    def lower(self, program: Program, to: str, options: Options) -> Program:
+        """A copy of `program` at level `to`. Raises LaminaError for a level above or unknown."""
+        lowered = self._copy(program)
+        here = level_of(lowered)
+        phases = remaining(PHASES, here)
+        levels = [phase.level for phase in phases]
+        if to == here:
+            return lowered
+        if to not in levels:
+            known = ", ".join(levels)
+            raise LaminaError(f"cannot lower from level '{here}' to '{to}'", hint=f"levels below it: {known}")
+        for phase in phases[: levels.index(to) + 1]:
+            if phase.level in ("linalg", "buffers"):
+                lowered.record_signature()
+            if phase in DEVICE_PHASES:
+                keep_kernels(lowered.module)
+            descend(lowered, [phase], all_passes(), verify_each=options.verify_each, on_level=options.on_level)
+        lowered.record_signature()
+        return lowered
+
+    def _copy(self, program: Program) -> Program:
+        copy = program.clone()
+        copy.context = copy.context.clone()
+        copy.context.machine = self.architecture.machine
+        check_sizes(copy.module)
+        return copy
+
+    def load(self, artefact: Artefact, threads: int | None = None) -> Executable:
+        """Artefacts hold code of processors: always a LaminaError."""
+        raise LaminaError("artefacts do not hold kernels for CUDA yet")
+
+    def describe(self) -> list[tuple[str, str]]:
+        """Facts for `lamina targets`."""
+        ours = self.architecture
+        return [
+            ("architecture", ours.name),
+            ("PTX", f"{ours.ptx / 10}"),
+            ("assembler", ptxas_version() if find_ptxas() else "none (pip install nvidia-cuda-nvcc)"),
+            ("levels", " > ".join(phase.level for phase in PHASES)),
+        ]
+
+
+def _bytes(program: Program) -> Array:
+    section = constants_of(program)
+    memory: Array = np.zeros(section.nbytes, np.uint8)
+    section.write(memory)
+    return memory

@@ -1,0 +1,187 @@
+"""Meanings of `gpu`: the threads of a block run one after the other, or where they meet, as threads of Python."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, cast
+
+import numpy as np
+
+from ...compiler.semantics import Call, Spec, semantics
+from ...compiler.walking import all_ops
+from ...compiler.weights import Array
+from .ops import WARP, LaunchFuncOp, ShuffleOp, SubgroupReduceOp
+
+COMBINE: dict[str, Callable[[Array, Array], Array]] = {
+    "add": np.add,
+    "mul": np.multiply,
+    "maximumf": np.maximum,
+    "minimumf": np.minimum,
+    "maxsi": np.maximum,
+    "minsi": np.minimum,
+    "maxui": lambda a, b: np.maximum(a.view(f"u{a.itemsize}"), b.view(f"u{b.itemsize}")).view(a.dtype),
+    "minui": lambda a, b: np.minimum(a.view(f"u{a.itemsize}"), b.view(f"u{b.itemsize}")).view(a.dtype),
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+}
+_MEETING = ("gpu.barrier", "gpu.shuffle", "gpu.subgroup_reduce", "gpu.all_reduce")
+
+
+@dataclass
+class _Block:
+    """One block of a launch."""
+
+    index: tuple[int, int, int]
+    size: tuple[int, int, int]
+    shared: dict[int, Array] = field(default_factory=dict[int, Array])
+    meeting: threading.Barrier | None = None
+    given: dict[int, Any] = field(default_factory=dict[int, Any])
+
+
+@dataclass(frozen=True)
+class _Thread:
+    block: _Block
+    index: tuple[int, int, int]
+
+    @property
+    def number(self) -> int:
+        (x, y, z), (sx, sy, _) = self.index, self.block.size
+        return x + sx * (y + sy * z)
+
+    def exchange(self, value: Any) -> list[Any]:
+        """What every thread of the block gave, in their order."""
+        block = self.block
+        assert block.meeting is not None
+        block.given[self.number] = value
+        block.meeting.wait()
+        everything = [block.given[i] for i in sorted(block.given)]
+        block.meeting.wait()  # nobody gives again before all have read
+        return everything
+
+
+_HERE: ContextVar[_Thread] = ContextVar("thread")
+
+
+def _points(sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    for z, y, x in product(*(range(n) for n in reversed(sizes))):
+        yield x, y, z
+
+
+@semantics("gpu.launch_func")
+def launch(*arguments: Array, call: Call) -> tuple[()]:
+    """All blocks in order; what one thread does is the kernel's body."""
+    op = cast(LaunchFuncOp, call.op)
+    name = op.callee.string_value()
+    kernel = next(
+        f for f in cast(Any, op.get_toplevel_object()).ops if getattr(f, "sym_name", None) == op.callee.root_reference
+    )
+    meets = any(inner.name in _MEETING for inner in all_ops(kernel))
+    for index in _points(op.grid):
+        block = _Block(index, op.block)
+        bodies = [
+            functools.partial(_run, _Thread(block, place), call.function, name, arguments)
+            for place in _points(op.block)
+        ]
+        if meets:
+            _together(block, bodies)
+        else:
+            for body in bodies:
+                body()
+    return ()
+
+
+def _run(thread: _Thread, function: Callable[..., Any], name: str, arguments: Sequence[Array]) -> None:
+    token = _HERE.set(thread)
+    try:
+        function(name, arguments)
+    finally:
+        _HERE.reset(token)
+
+
+def _together(block: _Block, bodies: Sequence[Callable[[], None]]) -> None:
+    """Runs threads that wait for each other; the first error is raised, after all have ended."""
+    block.meeting = threading.Barrier(len(bodies))
+    errors: list[BaseException] = []
+
+    def guarded(body: Callable[[], None]) -> None:
+        try:
+            body()
+        except threading.BrokenBarrierError:
+            pass
+        except BaseException as error:
+            errors.append(error)
+            cast(threading.Barrier, block.meeting).abort()
+
+    workers = [threading.Thread(target=guarded, args=(body,)) for body in bodies]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if errors:
+        raise errors[0]
+
+
+@semantics("gpu.thread_id")
+def thread_id(*, dimension: str) -> Array:
+    """The thread's place in its block."""
+    return np.asarray(_HERE.get().index["xyz".index(dimension)], np.int64)
+
+
+@semantics("gpu.block_id")
+def block_id(*, dimension: str) -> Array:
+    """The block's place in the grid."""
+    return np.asarray(_HERE.get().block.index["xyz".index(dimension)], np.int64)
+
+
+@semantics("gpu.barrier")
+def barrier() -> tuple[()]:
+    """Waits for all threads."""
+    _HERE.get().exchange(None)
+    return ()
+
+
+@semantics("gpu.dynamic_shared_memory")
+def shared_memory(*, result: Spec) -> Array:
+    """The block's one buffer, poisoned before the first write."""
+    assert result.shape is not None
+    return _HERE.get().block.shared.setdefault(0, np.full(result.shape, 0xFF, np.uint8).view(np.int8))
+
+
+@semantics("gpu.shuffle")
+def shuffle(value: Array, *, call: Call) -> Array:
+    """Another thread's value."""
+    here = _HERE.get()
+    offset = cast(ShuffleOp, call.op).offset.value.data
+    return here.exchange(value)[here.number ^ offset]
+
+
+@semantics("gpu.subgroup_reduce")
+def subgroup_reduce(value: Array, *, kind: str, call: Call) -> Array:
+    """Neighbours that are a power of two apart first, as butterflies of shuffles do it."""
+    here = _HERE.get()
+    size = cast(SubgroupReduceOp, call.op).size.value.data
+    first = here.number // size * size
+    return _butterfly(here.exchange(value)[first : first + size], kind, here.number - first)
+
+
+@semantics("gpu.all_reduce")
+def all_reduce(value: Array, *, kind: str) -> Array:
+    """Warps first, then what they came to."""
+    everything = _HERE.get().exchange(value)
+    warps = [_butterfly(everything[i : i + WARP], kind, 0) for i in range(0, len(everything), WARP)]
+    return _butterfly(warps, kind, 0)
+
+
+def _butterfly(values: list[Array], kind: str, place: int) -> Array:
+    """Combines the halves of a power of two of values until one is left, that of `place`."""
+    distance = len(values) // 2
+    while distance:
+        values = [COMBINE[kind](value, values[i ^ distance]) for i, value in enumerate(values)]
+        distance //= 2
+    return values[place]

@@ -1,0 +1,236 @@
+"""`convert-affine-to-gpu`: a kernel becomes launches; each point of a parallel nest is a thread.
+
+Before:
+    func.func private @kernel(%x: memref<300xf32>, %y: memref<300xf32>) attributes {lamina.kernel = "loops"} {
+      affine.parallel (%i) = (0) to (300) { ... affine.store %v, %y[%i] ... }
+      func.return
+    }
+After:
+    func.func private @kernel(%x: memref<300xf32>, %y: memref<300xf32>) {          // on the host
+      gpu.launch_func @kernel_0(%x, %y) {blocks = array<i64: 3, 1, 1>, threads = array<i64: 128, 1, 1>} : ...
+      func.return
+    }
+    func.func private @kernel_0(%x: memref<300xf32>, %y: memref<300xf32>) attributes {gpu.kernel, ...} {
+      %b = gpu.block_id x
+      %t = gpu.thread_id x
+      %i = affine.apply affine_map<(d0, d1) -> (d0 * 128 + d1)> (%b, %t)
+      affine.if affine_set<(d0) : (-d0 + 299 >= 0)> (%i) { ... affine.store %v, %y[%i] ... }
+      func.return
+    }
+
+Nests follow each other as launches, since blocks cannot wait for each other. Neighbouring threads take neighbouring
+points of the innermost dimension. What is no parallel nest is done by one thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, DenseArrayBase, FunctionType, ModuleOp, UnitAttr, i32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.traits import IsTerminator, MemoryWriteEffect, is_side_effect_free
+
+from ...compiler.diagnostics import LaminaError
+from ...compiler.walking import all_ops
+from ...dialects.affine import ApplyOp, IfOp, ParallelOp, YieldOp
+from ...dialects.gpu import BLOCK_SIZE, KERNEL, BlockIdOp, LaunchFuncOp, ThreadIdOp
+from ...dialects.memref.views import root
+
+OpT = TypeVar("OpT", bound=Operation)
+LAMINA_KERNEL = "lamina.kernel"
+THREADS = 128  # of a block: four warps hide each other's waits, and small grids still have blocks for every core
+
+
+@dataclass(frozen=True)
+class ConvertAffineToGpu(ModulePass):
+    """Kernels become launches of one thread for each point of a parallel nest. `threads`: of a block."""
+
+    name = "convert-affine-to-gpu"
+
+    threads: int = THREADS
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in list(op.ops):
+            if isinstance(function, FuncOp) and function.body.blocks and LAMINA_KERNEL in function.attributes:
+                split(function, self.threads)
+
+
+def split(function: FuncOp, threads: int) -> None:
+    """Makes kernels of what the function does, one after the other, and lets it launch them."""
+    block = function.body.block
+    steps = _steps(block)
+    last = block.last_op
+    assert last is not None
+    launches: list[LaunchFuncOp] = []
+    before: Operation = function
+    for number, step in enumerate(steps):
+        name = f"{function.sym_name.data}_{number}"
+        kernel, arguments = _outlined(name, step, block)
+        blocks, lanes = _mapped(kernel, threads)
+        kernel.attributes[BLOCK_SIZE] = DenseArrayBase.from_list(i32, [lanes, 1, 1])
+        Rewriter.insert_op(kernel, InsertPoint.after(before))
+        before = kernel
+        launch = LaunchFuncOp(name, arguments, (blocks, 1, 1), (lanes, 1, 1))
+        launch.location = step[-1].location
+        launches.append(launch)
+    for op in reversed(list(block.ops)):
+        if op is not last:
+            op.detach()
+            op.erase(safe_erase=False)
+    Rewriter.insert_op(launches, InsertPoint.before(last))
+
+
+def _steps(block: Block) -> list[list[Operation]]:
+    """What the block does, in order, each step with all that it needs; loops whose results are used come with that."""
+    steps: list[list[Operation]] = []
+    alone = False  # whether the last step is a nest
+    for op in block.ops:
+        if op.has_trait(IsTerminator) or op.results or is_side_effect_free(op):
+            continue
+        needed = _needed(op)
+        nest = isinstance(op, ParallelOp)
+        if nest or alone or not steps:
+            steps.append(needed)
+        else:
+            steps[-1] += [other for other in needed if other not in steps[-1]]
+        alone = nest
+    order = {op: i for i, op in enumerate(block.ops)}
+    for i, step in enumerate(steps):
+        step.sort(key=order.__getitem__)
+        _check_reads(step, [op for before in steps[:i] for op in before], order)
+    return steps
+
+
+def _needed(op: Operation) -> list[Operation]:
+    """`op` and the ops of its block that it depends on."""
+    found: dict[Operation, None] = {}
+    waiting = [op]
+    while waiting:
+        current = waiting.pop()
+        if current in found:
+            continue
+        found[current] = None
+        for inner in all_ops(current):
+            for value in inner.operands:
+                owner = value.owner
+                if isinstance(owner, Operation) and owner.parent is op.parent:
+                    waiting.append(owner)
+    return list(found)
+
+
+def _check_reads(step: Sequence[Operation], before: Sequence[Operation], order: dict[Operation, int]) -> None:
+    """What is read above an earlier step would be read after it: refused where that step writes the same buffer."""
+    for op in step:
+        reads = {root(v) for inner in all_ops(op) for v in inner.operands} if op.results else set[SSAValue]()
+        for other in before:
+            if order[other] > order[op] and not is_side_effect_free(other):
+                written = {
+                    root(v) for inner in all_ops(other) if inner.has_trait(MemoryWriteEffect) for v in inner.operands
+                }
+                if reads & written:
+                    raise LaminaError("a value is read before a loop that changes it and used after", where=op)
+
+
+def _outlined(name: str, step: Sequence[Operation], block: Block) -> tuple[FuncOp, list[SSAValue]]:
+    """A function of copies of the ops in `step`, and the arguments of `block` that it takes."""
+    used = {value for op in step for inner in all_ops(op) for value in inner.operands}
+    arguments: list[SSAValue] = [argument for argument in block.args if argument in used]
+    body = Block(arg_types=[value.type for value in arguments])
+    values: dict[SSAValue, SSAValue] = dict(zip(arguments, body.args, strict=True))
+    for argument, copy in zip(arguments, body.args, strict=True):
+        copy.name_hint = argument.name_hint
+    for op in step:
+        body.add_op(op.clone(values))
+    body.add_op(_placed(ReturnOp(), step[-1]))
+    kernel = FuncOp(name, FunctionType.from_lists([v.type for v in arguments], []), Region(body), "private")
+    kernel.attributes[KERNEL] = UnitAttr()
+    return _placed(kernel, step[-1]), arguments
+
+
+def _placed(op: OpT, like: Operation) -> OpT:
+    op.location = like.location
+    return op
+
+
+def _mapped(kernel: FuncOp, threads: int) -> tuple[int, int]:
+    """Gives each point of the kernel's nest a thread; the blocks and the threads of each."""
+    block = kernel.body.block
+    nest = next((op for op in block.ops if isinstance(op, ParallelOp)), None)
+    others = [op for op in block.ops if not op.results and not op.has_trait(IsTerminator)]
+    if nest is None or others != [nest]:
+        for loop in [op for op in all_ops(kernel) if isinstance(op, ParallelOp)]:
+            raise LaminaError("a parallel loop beside something else cannot be given to threads", where=loop)
+        return 1, 1
+    return _spread(nest, threads)
+
+
+def _spread(nest: ParallelOp, threads: int) -> tuple[int, int]:
+    band = _band(nest)
+    sizes: list[int] = []
+    for loop in band:
+        bounds = loop.constant_bounds()
+        if bounds is None or any(bounds[0]) or any(step.value.data != 1 for step in loop.steps):
+            raise LaminaError("a parallel loop that does not begin at 0 with step 1 has no threads", where=loop)
+        sizes += bounds[1]
+    total = prod(sizes)
+    lanes = min(threads, -(-total // 32) * 32)
+    blocks = -(-total // lanes)
+    here = [BlockIdOp("x"), ThreadIdOp("x")]
+    place = AffineExpr.dimension(0) * lanes + AffineExpr.dimension(1)
+    linear = ApplyOp([op.result for op in here], AffineMapAttr(AffineMap(2, 0, (place,))))
+    made: list[Operation] = [*here, linear]
+    point = linear.results[0]
+    inner = Block()
+    variables = [v for loop in band for v in loop.body.block.args]
+    for i, variable in enumerate(variables):
+        below = prod(sizes[i + 1 :])
+        index = AffineExpr.dimension(0) // below if below > 1 else AffineExpr.dimension(0)
+        index = index % sizes[i] if i else index
+        apply = ApplyOp([point], AffineMapAttr(AffineMap(1, 0, (index,))))
+        apply.results[0].name_hint = variable.name_hint
+        variable.replace_all_uses_with(apply.results[0])
+        inner.add_op(apply)
+    for op in list(band[-1].body.block.ops):
+        op.detach()
+        inner.add_op(YieldOp.get() if op.has_trait(IsTerminator) else op)
+    for op in (*made, *(op for op in inner.ops if isinstance(op, ApplyOp | YieldOp))):
+        op.location = nest.location
+    if total % lanes:
+        inside = AffineConstraintExpr(
+            AffineConstraintKind.ge, AffineExpr.constant(total - 1) - AffineExpr.dimension(0), AffineExpr.constant(0)
+        )
+        guard = IfOp.create(
+            operands=[point],
+            properties={"condition": AffineSetAttr(AffineSet(1, 0, (inside,)))},
+            regions=[Region(inner), Region()],
+        )
+        made.append(_placed(guard, nest))
+    else:
+        last = inner.last_op
+        assert last is not None
+        last.detach()
+        for op in list(inner.ops):
+            op.detach()
+            made.append(op)
+    Rewriter.insert_op(made, InsertPoint.before(nest))
+    nest.detach()
+    nest.erase()
+    return blocks, lanes
+
+
+def _band(nest: ParallelOp) -> list[ParallelOp]:
+    """`nest` and the parallel loops perfectly nested in it, outermost first."""
+    band = [nest]
+    while True:
+        first = band[-1].body.block.first_op
+        if not isinstance(first, ParallelOp) or first.next_op is not band[-1].body.block.last_op:
+            return band
+        band.append(first)
