@@ -84,7 +84,11 @@ PASSES: dict[str, dict[str, str]] = {
         "math-expand": ".math.expand:ExpandMath",
     },
     "gpu: blocks and threads": {
+        "convert-linalg-to-tiles": ".convert.linalg_to_tiles:ConvertLinalgToTiles",
+        "gpu-distribute-tiles": ".gpu.distribute_tiles:DistributeTiles",
+        "gpu-widen-points": ".gpu.widen_points:WidenPoints",
         "convert-affine-to-gpu": ".convert.affine_to_gpu:ConvertAffineToGpu",
+        "gpu-expand-reductions": ".gpu.expand_reductions:ExpandReductions",
     },
     "target": {
         "convert-affine-to-scf": ".convert.affine_to_scf:ConvertAffineToScf",

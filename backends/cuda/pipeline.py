@@ -39,8 +39,18 @@ MODULE_PHASES = (
 GPU_PHASES = (
     Phase(
         "gpu",
-        "kernels become launches of blocks of threads",
-        ("convert-linalg-to-affine{parallel=true}", "affine-scalrep", "convert-affine-to-gpu", "canonicalize", "cse"),
+        "kernels become launches of blocks of threads: of teams for rows, of one thread for each other point",
+        (
+            "convert-linalg-to-tiles",
+            "gpu-distribute-tiles",
+            "convert-linalg-to-affine{parallel=true}",
+            "affine-scalrep",
+            "gpu-widen-points",
+            "convert-affine-to-gpu",
+            "gpu-expand-reductions",
+            "canonicalize",
+            "cse",
+        ),
     ),
 )
 

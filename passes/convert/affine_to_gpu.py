@@ -19,7 +19,7 @@ After:
     }
 
 Nests follow each other as launches, since blocks cannot wait for each other. Neighbouring threads take neighbouring
-points of the innermost dimension. What is no parallel nest is done by one thread.
+points of the innermost dimension. What is no parallel nest is done by one thread. What launches already stays.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeVar
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, DenseArrayBase, FunctionType, ModuleOp, UnitAttr, i32
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
 from xdsl.passes import ModulePass
@@ -41,10 +40,11 @@ from xdsl.traits import IsTerminator, MemoryWriteEffect, is_side_effect_free
 from ...compiler.diagnostics import LaminaError
 from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, IfOp, ParallelOp, YieldOp
-from ...dialects.gpu import BLOCK_SIZE, KERNEL, BlockIdOp, LaunchFuncOp, ThreadIdOp
+from ...dialects.gpu import BlockIdOp, LaunchFuncOp, ThreadIdOp
 from ...dialects.memref.views import root
+from ..gpu.kernels import launched, leave, outlined, placed
+from ..gpu.widen_points import band_of
 
-OpT = TypeVar("OpT", bound=Operation)
 LAMINA_KERNEL = "lamina.kernel"
 THREADS = 128  # of a block: four warps hide each other's waits, and small grids still have blocks for every core
 
@@ -59,33 +59,26 @@ class ConvertAffineToGpu(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in list(op.ops):
-            if isinstance(function, FuncOp) and function.body.blocks and LAMINA_KERNEL in function.attributes:
+            if isinstance(function, FuncOp) and LAMINA_KERNEL in function.attributes and not _launches(function):
                 split(function, self.threads)
+
+
+def _launches(function: FuncOp) -> bool:
+    return not function.body.blocks or any(isinstance(op, LaunchFuncOp) for op in function.body.block.ops)
 
 
 def split(function: FuncOp, threads: int) -> None:
     """Makes kernels of what the function does, one after the other, and lets it launch them."""
     block = function.body.block
     steps = _steps(block)
-    last = block.last_op
-    assert last is not None
     launches: list[LaunchFuncOp] = []
     before: Operation = function
     for number, step in enumerate(steps):
-        name = f"{function.sym_name.data}_{number}"
-        kernel, arguments = _outlined(name, step, block)
+        kernel, arguments = outlined(f"{function.sym_name.data}_{number}", step, block)
         blocks, lanes = _mapped(kernel, threads)
-        kernel.attributes[BLOCK_SIZE] = DenseArrayBase.from_list(i32, [lanes, 1, 1])
-        Rewriter.insert_op(kernel, InsertPoint.after(before))
+        launches.append(launched(kernel, arguments, blocks, lanes, after=before))
         before = kernel
-        launch = LaunchFuncOp(name, arguments, (blocks, 1, 1), (lanes, 1, 1))
-        launch.location = step[-1].location
-        launches.append(launch)
-    for op in reversed(list(block.ops)):
-        if op is not last:
-            op.detach()
-            op.erase(safe_erase=False)
-    Rewriter.insert_op(launches, InsertPoint.before(last))
+    leave(block, launches)
 
 
 def _steps(block: Block) -> list[list[Operation]]:
@@ -139,27 +132,6 @@ def _check_reads(step: Sequence[Operation], before: Sequence[Operation], order: 
                     raise LaminaError("a value is read before a loop that changes it and used after", where=op)
 
 
-def _outlined(name: str, step: Sequence[Operation], block: Block) -> tuple[FuncOp, list[SSAValue]]:
-    """A function of copies of the ops in `step`, and the arguments of `block` that it takes."""
-    used = {value for op in step for inner in all_ops(op) for value in inner.operands}
-    arguments: list[SSAValue] = [argument for argument in block.args if argument in used]
-    body = Block(arg_types=[value.type for value in arguments])
-    values: dict[SSAValue, SSAValue] = dict(zip(arguments, body.args, strict=True))
-    for argument, copy in zip(arguments, body.args, strict=True):
-        copy.name_hint = argument.name_hint
-    for op in step:
-        body.add_op(op.clone(values))
-    body.add_op(_placed(ReturnOp(), step[-1]))
-    kernel = FuncOp(name, FunctionType.from_lists([v.type for v in arguments], []), Region(body), "private")
-    kernel.attributes[KERNEL] = UnitAttr()
-    return _placed(kernel, step[-1]), arguments
-
-
-def _placed(op: OpT, like: Operation) -> OpT:
-    op.location = like.location
-    return op
-
-
 def _mapped(kernel: FuncOp, threads: int) -> tuple[int, int]:
     """Gives each point of the kernel's nest a thread; the blocks and the threads of each."""
     block = kernel.body.block
@@ -173,7 +145,7 @@ def _mapped(kernel: FuncOp, threads: int) -> tuple[int, int]:
 
 
 def _spread(nest: ParallelOp, threads: int) -> tuple[int, int]:
-    band = _band(nest)
+    band = band_of(nest)
     sizes: list[int] = []
     for loop in band:
         bounds = loop.constant_bounds()
@@ -212,7 +184,7 @@ def _spread(nest: ParallelOp, threads: int) -> tuple[int, int]:
             properties={"condition": AffineSetAttr(AffineSet(1, 0, (inside,)))},
             regions=[Region(inner), Region()],
         )
-        made.append(_placed(guard, nest))
+        made.append(placed(guard, nest))
     else:
         last = inner.last_op
         assert last is not None
@@ -224,13 +196,3 @@ def _spread(nest: ParallelOp, threads: int) -> tuple[int, int]:
     nest.detach()
     nest.erase()
     return blocks, lanes
-
-
-def _band(nest: ParallelOp) -> list[ParallelOp]:
-    """`nest` and the parallel loops perfectly nested in it, outermost first."""
-    band = [nest]
-    while True:
-        first = band[-1].body.block.first_op
-        if not isinstance(first, ParallelOp) or first.next_op is not band[-1].body.block.last_op:
-            return band
-        band.append(first)

@@ -29,6 +29,7 @@ from ...dialects.scf import ParallelOp
 from .affine_expressions import apply_map, constant_index, expand
 
 RULES = Rules("convert-affine-to-scf")
+ALIGNMENT = "alignment"  # bytes that a vector access says it is aligned to
 
 
 def _fold(b: RuleBuilder, values: Sequence[SSAValue], op: type[arith.MinSIOp] | type[arith.MaxSIOp]) -> SSAValue:
@@ -122,7 +123,10 @@ def lower_store(op: affine.StoreOp, operands: Sequence[SSAValue], b: RuleBuilder
 def lower_vector_load(op: affine.VectorLoadOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     source, *rest = operands
     indices = apply_map(b, op.map.data, rest, op.indices)
-    return b(vector.LoadOp.create(operands=[source, *indices], result_types=[op.result.type])).results[0]
+    load = vector.LoadOp.create(operands=[source, *indices], result_types=[op.result.type])
+    if ALIGNMENT in op.attributes:
+        load.attributes[ALIGNMENT] = op.attributes[ALIGNMENT]
+    return b(load).results[0]
 
 
 @RULES.lowers(affine.VectorStoreOp)
@@ -132,7 +136,9 @@ def lower_vector_store(op: affine.VectorStoreOp, operands: Sequence[SSAValue], b
     store = vector.StoreOp.create(operands=[value, target, *indices])
     if NONTEMPORAL in op.attributes:
         store.properties["nontemporal"] = BoolAttr.from_bool(True)
-        store.attributes["alignment"] = op.attributes[NONTEMPORAL]
+        store.attributes[ALIGNMENT] = op.attributes[NONTEMPORAL]
+    if ALIGNMENT in op.attributes:
+        store.attributes[ALIGNMENT] = op.attributes[ALIGNMENT]
     b(store)
 
 

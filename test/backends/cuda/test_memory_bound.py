@@ -1,0 +1,115 @@
+# ruff: noqa: E501
+"""Memory-bound kernels move each byte once, in whole sectors, 16 at a time, without bank conflicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lamina
+from lamina.backends import Options
+from lamina.backends.cuda.emulated import EmulatedProgram
+from lamina.backends.cuda.target import CudaTarget
+from lamina.compiler.program import Program
+from lamina.compiler.signature import dtype_named
+from lamina.tools.sources import read_program
+
+CHAIN = """
+func.func public @main(%x: tensor<24x128xf32>, %y: tensor<24x128xf32>, %b: tensor<128xf32>) -> tensor<24x128xf32> {
+  %wide = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<128xf32>) -> tensor<24x128xf32>
+  %s = stablehlo.add %x, %wide : tensor<24x128xf32>
+  %t = stablehlo.tanh %s : tensor<24x128xf32>
+  %r = stablehlo.multiply %t, %y : tensor<24x128xf32>
+  return %r : tensor<24x128xf32>
+}
+"""
+HALVES = """
+func.func public @main(%x: tensor<8x3x16xf16>) -> tensor<8x3x16xf16> {
+  %r = stablehlo.multiply %x, %x : tensor<8x3x16xf16>
+  return %r : tensor<8x3x16xf16>
+}
+"""
+SOFTMAX = """
+func.func public @main(%x: tensor<ROWSxCOLUMNSxf32>) -> tensor<ROWSxCOLUMNSxf32> {
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %m = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<ROWSxCOLUMNSxf32>, tensor<f32>) -> tensor<ROWSxf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<ROWSxf32>) -> tensor<ROWSxCOLUMNSxf32>
+  %s = stablehlo.subtract %x, %mb : tensor<ROWSxCOLUMNSxf32>
+  %p = stablehlo.exponential %s : tensor<ROWSxCOLUMNSxf32>
+  %t = stablehlo.reduce(%p init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<ROWSxCOLUMNSxf32>, tensor<f32>) -> tensor<ROWSxf32>
+  %tb = stablehlo.broadcast_in_dim %t, dims = [0] : (tensor<ROWSxf32>) -> tensor<ROWSxCOLUMNSxf32>
+  %r = stablehlo.divide %p, %tb : tensor<ROWSxCOLUMNSxf32>
+  return %r : tensor<ROWSxCOLUMNSxf32>
+}
+"""
+NORM = """
+func.func public @main(%x: tensor<8x256xf32>) -> tensor<8x256xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %n = stablehlo.constant dense<256.0> : tensor<8xf32>
+  %eps = stablehlo.constant dense<1.0e-5> : tensor<8xf32>
+  %sum = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<8x256xf32>, tensor<f32>) -> tensor<8xf32>
+  %mean = stablehlo.divide %sum, %n : tensor<8xf32>
+  %meanb = stablehlo.broadcast_in_dim %mean, dims = [0] : (tensor<8xf32>) -> tensor<8x256xf32>
+  %c = stablehlo.subtract %x, %meanb : tensor<8x256xf32>
+  %sq = stablehlo.multiply %c, %c : tensor<8x256xf32>
+  %ss = stablehlo.reduce(%sq init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<8x256xf32>, tensor<f32>) -> tensor<8xf32>
+  %var = stablehlo.divide %ss, %n : tensor<8xf32>
+  %ve = stablehlo.add %var, %eps : tensor<8xf32>
+  %r = stablehlo.rsqrt %ve : tensor<8xf32>
+  %rb = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<8xf32>) -> tensor<8x256xf32>
+  %y = stablehlo.multiply %c, %rb : tensor<8x256xf32>
+  return %y : tensor<8x256xf32>
+}
+"""
+
+
+def softmax(rows: int, columns: int) -> str:
+    return SOFTMAX.replace("ROWS", str(rows)).replace("COLUMNS", str(columns))
+
+
+def emulated(text: str, folder: Path, *, late: bool = False) -> tuple[EmulatedProgram, int]:
+    """The program after a run that agreed with the reference, and the bytes of its inputs and outputs."""
+    path = folder / "m.mlir"
+    path.write_text(text)
+    program = read_program(str(path))
+    assert isinstance(program, Program)
+    model = CudaTarget("sm_80").compile(program, Options(cache=False, emulate=True))
+    assert isinstance(model, EmulatedProgram)
+    rng = np.random.default_rng(0)
+    inputs = [
+        rng.standard_normal(tuple(map(int, spec.shape))).astype(dtype_named(spec.dtype))
+        for spec in program.signature.inputs
+    ]
+    model.late = late
+    outputs = model.run(inputs)
+    for found, expected in zip(outputs, lamina.interpret(program, inputs), strict=True):
+        assert np.allclose(found.astype(np.float64), expected.astype(np.float64), rtol=1e-5, atol=1e-6)
+    return model, sum(array.nbytes for array in (*inputs, *outputs))
+
+
+@pytest.mark.parametrize(
+    ("text", "again"),
+    [(CHAIN, 23 * 128 * 4), (HALVES, 0), (softmax(8, 256), 0), (softmax(5, 384), 0), (softmax(3, 2048), 0), (NORM, 0)],
+    ids=["chain", "halves", "softmax of warps", "softmax of part of a block", "softmax of blocks", "norm"],
+)
+def test_bytes_are_those_of_the_roofline(text: str, again: int, tmp_path: Path) -> None:
+    """Each input once, each output once; `again`: the bytes of a row for all that further rows ask for."""
+    model, nbytes = emulated(text, tmp_path)
+    assert len(model.counters) == 1
+    [counted] = model.counters
+    assert counted.global_read_bytes + counted.global_written_bytes == nbytes + again
+    assert counted.full_sectors and counted.bank_conflicts == 0
+    loads = {name: n for name, n in counted.instructions.items() if name.startswith(("ld.global", "st.global"))}
+    assert loads and all(name.endswith(("v4.b32", "v2.b64")) for name in loads)
+    assert not any(name.startswith(("ld.local", "st.local")) for name in counted.instructions)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 2), (7, 33), (3, 50), (9, 130), (2, 1030), (1, 4100)])
+def test_odd_rows(rows: int, columns: int, tmp_path: Path) -> None:
+    model, nbytes = emulated(softmax(rows, columns), tmp_path, late=True)
+    [counted] = model.counters
+    assert counted.global_written_bytes == rows * columns * 4
+    assert counted.global_read_bytes >= rows * columns * 4 and counted.global_read_bytes <= 8 * nbytes

@@ -1,0 +1,60 @@
+// RUN: lamina-opt %s -p convert-linalg-to-tiles | filecheck %s
+
+// What is kept between the loops is never written; each row is read once and written once.
+// CHECK-LABEL: func.func private @rows
+// CHECK-SAME: lamina.kernel = "rows"
+// CHECK: affine.parallel (%[[I:.*]]) = (0) to (37) {
+// CHECK-NEXT: %[[X:.*]] = affine.vector_load %x[%[[I]], 0, 0] : memref<37x2x96xf32>, vector<192xf32>
+// CHECK-NEXT: %[[S:.*]] = vector.reduction <add>, %[[X]] fastmath<nnan> : vector<192xf32> into f32
+// CHECK-NEXT: %[[T:.*]] = arith.addf %{{.*}}, %[[S]] fastmath<nnan> : f32
+// CHECK-NEXT: %[[G:.*]] = affine.vector_load %g[0, 0] : memref<2x96xf32>, vector<192xf32>
+// CHECK-NEXT: %[[B:.*]] = vector.broadcast %[[T]] : f32 to vector<192xf32>
+// CHECK-NEXT: arith.subf %[[X]], %[[B]] : vector<192xf32>
+// CHECK: affine.vector_store %{{.*}}, %y[%[[I]], 0, 0] : memref<37x2x96xf32>, vector<192xf32>
+// CHECK-NEXT: }
+// CHECK-NEXT: func.return
+func.func private @rows(%x: memref<37x2x96xf32>, %g: memref<2x96xf32>, %y: memref<37x2x96xf32>, %sum: memref<37xf32>) attributes {lamina.kernel = "loops", lamina.scratch = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%sum : memref<37xf32>)
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i)>], iterator_types = ["parallel", "reduction", "reduction"]}
+    ins(%x : memref<37x2x96xf32>) outs(%sum : memref<37xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a fastmath<nnan> : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, j, k)>, affine_map<(i, j, k) -> (i)>, affine_map<(i, j, k) -> (j, k)>, affine_map<(i, j, k) -> (i, j, k)>], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%x, %sum, %g : memref<37x2x96xf32>, memref<37xf32>, memref<2x96xf32>) outs(%y : memref<37x2x96xf32>) {
+  ^bb0(%a: f32, %m: f32, %w: f32, %old: f32):
+    %d = arith.subf %a, %m : f32
+    %p = arith.mulf %d, %w : f32
+    linalg.yield %p : f32
+  }
+  func.return
+}
+
+// A product of matrices has no rows of its own, and a column is no row.
+// CHECK-LABEL: func.func private @product
+// CHECK-SAME: lamina.kernel = "contraction"
+// CHECK: linalg.generic
+func.func private @product(%a: memref<4x16xf32>, %b: memref<16x8xf32>, %c: memref<4x8xf32>) attributes {lamina.kernel = "contraction"} {
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%a, %b : memref<4x16xf32>, memref<16x8xf32>) outs(%c : memref<4x8xf32>) {
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func private @columns
+// CHECK: linalg.generic
+func.func private @columns(%x: memref<16x8xf32>, %y: memref<8xf32>) attributes {lamina.kernel = "loops"} {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j, i)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+    ins(%x : memref<16x8xf32>) outs(%y : memref<8xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}

@@ -1,0 +1,59 @@
+// RUN: lamina-opt %s -p gpu-distribute-tiles | filecheck %s
+
+// A warp for each of ten rows, two in a block; 200 elements are 50 vectors, so that not all lanes have a second one.
+// CHECK-LABEL: func.func private @warps
+// CHECK-NEXT: gpu.launch_func @warps_0(%x, %y) {blocks = array<i64: 5, 1, 1>, threads = array<i64: 64, 1, 1>}
+// CHECK-LABEL: func.func private @warps_0
+// CHECK: %[[LANE:.*]] = affine.apply affine_map<(d0) -> ((d0 mod 32))> (%{{.*}})
+// CHECK: %[[ROW:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 2) + (d1 floordiv 32)))>
+// CHECK: %[[A:.*]] = affine.vector_load %{{.*}}[%{{.*}} * 200 + %[[LANE]] * 4] {alignment = 16 : i64} : memref<2000xf32>, vector<4xf32>
+// CHECK: %[[B:.*]] = affine.if affine_set<(d0) : (((d0 * -1) + 17) >= 0)>(%[[LANE]]) -> (vector<4xf32>) {
+// CHECK: affine.vector_load %{{.*}}[%{{.*}} * 200 + %[[LANE]] * 4 + 128] {alignment = 16 : i64}
+// CHECK: %[[C:.*]] = arith.select %{{.*}}, %[[B]], %{{.*}} : vector<4xf32>
+// CHECK: %[[SUM:.*]] = arith.addf %[[A]], %[[C]] : vector<4xf32>
+// CHECK: %[[MINE:.*]] = vector.reduction <add>, %[[SUM]] : vector<4xf32> into f32
+// CHECK: gpu.subgroup_reduce add %[[MINE]] cluster(size = 32) : f32
+// CHECK: affine.vector_store
+// CHECK: affine.if
+// CHECK: affine.vector_store
+func.func private @warps(%x: memref<10x200xf32>, %y: memref<10x200xf32>) attributes {lamina.kernel = "rows"} {
+  affine.parallel (%i) = (0) to (10) {
+    %row = affine.vector_load %x[%i, 0] : memref<10x200xf32>, vector<200xf32>
+    %s = vector.reduction <add>, %row : vector<200xf32> into f32
+    %all = vector.broadcast %s : f32 to vector<200xf32>
+    %d = arith.divf %row, %all : vector<200xf32>
+    affine.vector_store %d, %y[%i, 0] : memref<10x200xf32>, vector<200xf32>
+  }
+  func.return
+}
+
+// Short rows: eight threads each, sixteen in a block; what lies behind the last one is computed and not written.
+// CHECK-LABEL: func.func private @short
+// CHECK-NEXT: gpu.launch_func @short_0(%x, %m) {blocks = array<i64: 2, 1, 1>, threads = array<i64: 128, 1, 1>}
+// CHECK: affine.min affine_map<(d0) -> (d0, 16)>
+// CHECK: gpu.subgroup_reduce maximumf %{{.*}} cluster(size = 8) : f32
+// CHECK: affine.if affine_set<(d0, d1) : (((d0 * -1) + 16) >= 0, d1 == 0)>
+// CHECK-NEXT: affine.store
+func.func private @short(%x: memref<17x32xf32>, %m: memref<17xf32>) attributes {lamina.kernel = "rows"} {
+  affine.parallel (%i) = (0) to (17) {
+    %row = affine.vector_load %x[%i, 0] : memref<17x32xf32>, vector<32xf32>
+    %s = vector.reduction <maximumf>, %row : vector<32xf32> into f32
+    affine.store %s, %m[%i] : memref<17xf32>
+  }
+  func.return
+}
+
+// Long rows: a block of 256 threads, eight vectors each.
+// CHECK-LABEL: func.func private @long
+// CHECK-NEXT: gpu.launch_func @long_0(%x, %m) {blocks = array<i64: 2, 1, 1>, threads = array<i64: 256, 1, 1>}
+// CHECK-COUNT-8: affine.vector_load
+// CHECK-NOT: affine.vector_load
+// CHECK: gpu.all_reduce maximumf
+func.func private @long(%x: memref<2x8192xf32>, %m: memref<2xf32>) attributes {lamina.kernel = "rows"} {
+  affine.parallel (%i) = (0) to (2) {
+    %row = affine.vector_load %x[%i, 0] : memref<2x8192xf32>, vector<8192xf32>
+    %s = vector.reduction <maximumf>, %row : vector<8192xf32> into f32
+    affine.store %s, %m[%i] : memref<2xf32>
+  }
+  func.return
+}
