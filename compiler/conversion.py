@@ -18,7 +18,7 @@ type, `materialize` makes a value of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -95,15 +95,35 @@ class RuleBuilder:
         Rewriter.insert_op(op, self.point)
         return op
 
+    def shared(self, key: Hashable, make: Callable[[], Operation]) -> SSAValue:
+        """The result of the pure op that `make` makes, or that it made for the same `key` where that is seen from here.
+
+        What is made for many ops alike, such as constants, is made once; where this builder inserts must be the op.
+        """
+        scopes = self._conversion.scopes
+        for scope in reversed(scopes):
+            if (known := scope.get(key)) is not None:
+                return known
+        value = self(make()).results[0]
+        scopes[-1][key] = value
+        return value
+
     def at(self, point: InsertPoint) -> RuleBuilder:
         """A builder for the same op that inserts elsewhere, such as into a region being made."""
         other = RuleBuilder(self._conversion, self._op)
         other.point = point
         return other
 
-    def convert_region(self, region: Region) -> Region:
-        """Converts the ops inside `region` of the op being lowered, detaches and returns it."""
-        self._conversion.region(region)
+    def convert_region(self, region: Region, *, apart: bool = False) -> Region:
+        """Converts the ops inside `region` of the op being lowered, detaches and returns it.
+
+        What is in a region `apart` shares nothing with what is around it.
+        """
+        conversion = self._conversion
+        around = conversion.scopes
+        conversion.scopes = [] if apart else around
+        conversion.region(region)
+        conversion.scopes = around
         return self._op.detach_region(region)
 
     def value(self, value: SSAValue) -> SSAValue:
@@ -125,6 +145,7 @@ class _Conversion:
         self.rules = rules
         self.new: dict[SSAValue, tuple[SSAValue, ...]] = {}
         self.dead: list[Operation] = []
+        self.scopes: list[dict[Hashable, SSAValue]] = []  # what was made to be shared, block by block from outside
 
     def renamed(self, value: SSAValue) -> tuple[SSAValue, ...]:
         return self.new.get(value, (value,))
@@ -136,11 +157,13 @@ class _Conversion:
     def block(self, block: Block) -> None:
         if block.args:
             self._retype_arguments(block)
+        self.scopes.append({})
         op = block.first_op
         while op is not None:
             following = op.next_op
             self.op(op)
             op = following
+        self.scopes.pop()
 
     def _retype_arguments(self, block: Block) -> None:
         """New arguments in the place of the old, which ops being lowered go on seeing: rules may ask their types."""

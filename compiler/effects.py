@@ -37,11 +37,12 @@ class Effect(IntFlag):
     ALLOC = 4
     FREE = 8
     UNKNOWN = 16  # anything at all: other memory, input and output, not returning
+    CHANGES = WRITE | FREE | UNKNOWN
 
     @property
     def changes_memory(self) -> bool:
         """Whether a later read may see something else."""
-        return bool(self & (Effect.WRITE | Effect.FREE | Effect.UNKNOWN))
+        return bool(self & Effect.CHANGES)
 
 
 Model = Effect | Callable[[Operation], Effect]
@@ -71,8 +72,11 @@ def effects(*names: str) -> Callable[[Callable[[Operation], Effect]], Callable[[
     return declare
 
 
-def effects_of(op: Operation) -> Effect:
-    """All effects of `op`, those of the ops inside it included when its effects are recursive."""
+def effects_of(op: Operation, enough: Effect = Effect.UNKNOWN) -> Effect:
+    """All effects of `op`, those of the ops inside it included when its effects are recursive.
+
+    Where one of `enough` is found among the ops inside, the others are not looked at.
+    """
     model = _TABLE.get(op.name)
     if model is not None:
         return model if isinstance(model, Effect) else model(op)
@@ -84,7 +88,7 @@ def effects_of(op: Operation) -> Effect:
     total = Effect.NONE
     for trait in traits:
         if isinstance(trait, RecursiveMemoryEffect):
-            total |= nested_effects(op)
+            total |= nested_effects(op, enough)
             continue
         found = trait.get_effects(op)
         if found is None:
@@ -94,7 +98,7 @@ def effects_of(op: Operation) -> Effect:
     return total
 
 
-def nested_effects(op: Operation) -> Effect:
+def nested_effects(op: Operation, enough: Effect = Effect.UNKNOWN) -> Effect:
     """The effects of the ops inside `op`. Terminators that leave the region have none of their own."""
     total = Effect.NONE
     for region in op.regions:
@@ -102,9 +106,10 @@ def nested_effects(op: Operation) -> Effect:
             for inner in block.ops:
                 if inner.next_op is None and has(inner, IsTerminator):
                     continue
-                total |= effects_of(inner)
-                if total & Effect.UNKNOWN:
-                    return total
+                if found := effects_of(inner, enough):
+                    total |= found
+                    if found & enough:
+                        return total
     return total
 
 
@@ -125,7 +130,7 @@ def is_trivially_dead(op: Operation) -> bool:
             return False
     if has(op, IsTerminator) or has(op, SymbolOpInterface):
         return False
-    return not effects_of(op).changes_memory
+    return not effects_of(op, Effect.CHANGES).changes_memory
 
 
 def _on_buffers(op: Operation) -> Effect:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import affine, arith
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr
-from xdsl.ir import BlockArgument, OpResult, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
     AffineBinaryOpKind,
@@ -25,7 +25,11 @@ _INDEX = IndexType()
 
 def constant_index(b: RuleBuilder, number: int) -> SSAValue:
     """An `arith.constant` of index type."""
-    return b(arith.ConstantOp(IntegerAttr(number, _INDEX))).result
+    return b.shared(number, lambda: arith.ConstantOp(IntegerAttr(number, _INDEX)))
+
+
+def _binary(b: RuleBuilder, op: Callable[[SSAValue, SSAValue], Operation], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    return b.shared((op, lhs, rhs), lambda: op(lhs, rhs))
 
 
 def apply_map(
@@ -55,7 +59,7 @@ def expand(
         return expand(b, expr.lhs, num_dims, operands, sources)
     if expr.kind in (AffineBinaryOpKind.Add, AffineBinaryOpKind.Mul):
         lhs, rhs = (expand(b, side, num_dims, operands, sources) for side in (expr.lhs, expr.rhs))
-        return b((arith.AddiOp if expr.kind is AffineBinaryOpKind.Add else arith.MuliOp)(lhs, rhs)).result
+        return _binary(b, arith.AddiOp if expr.kind is AffineBinaryOpKind.Add else arith.MuliOp, lhs, rhs)
 
     span = expression_range(expr.lhs, num_dims, sources)
     divisor = expr.rhs.value if isinstance(expr.rhs, AffineConstantExpr) else None
@@ -74,14 +78,14 @@ def expand(
 
 def _unsigned(b: RuleBuilder, kind: AffineBinaryOpKind, lhs: SSAValue, rhs: SSAValue, divisor: int | None) -> SSAValue:
     if kind is AffineBinaryOpKind.Mod:
-        return b(arith.RemUIOp(lhs, rhs)).result
+        return _binary(b, arith.RemUIOp, lhs, rhs)
     if kind is AffineBinaryOpKind.CeilDiv:
         if divisor is not None:
-            lhs = b(arith.AddiOp(lhs, constant_index(b, divisor - 1))).result
+            lhs = _binary(b, arith.AddiOp, lhs, constant_index(b, divisor - 1))
         else:
             less = b(arith.SubiOp(rhs, constant_index(b, 1))).result
             lhs = b(arith.AddiOp(lhs, less)).result
-    return b(arith.DivUIOp(lhs, rhs)).result
+    return _binary(b, arith.DivUIOp, lhs, rhs)
 
 
 def _signed(b: RuleBuilder, kind: AffineBinaryOpKind, lhs: SSAValue, rhs: SSAValue) -> SSAValue:

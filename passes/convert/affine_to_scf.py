@@ -66,7 +66,7 @@ def lower_parallel(op: affine.ParallelOp, operands: Sequence[SSAValue], b: RuleB
     starts = bounds(lower, low_sizes, slice(None, split), arith.MaxSIOp)
     stops = bounds(upper, high_sizes, slice(split, None), arith.MinSIOp)
     steps = [constant_index(b, step.value.data) for step in op.steps]
-    loop = b(ParallelOp(starts, stops, steps, b.convert_region(op.body)))
+    loop = b(ParallelOp(starts, stops, steps, b.convert_region(op.body, apart=True)))  # it becomes a function
     loop.attributes |= op.attributes
 
 

@@ -17,6 +17,27 @@ func.func @loops(%m: memref<64xf32>, %n: index) {
   func.return
 }
 
+// A place that is known already is not computed again, but for the body of a parallel loop, which becomes a function.
+// CHECK-LABEL: func.func @shared
+func.func @shared(%m: memref<64xf32>, %n: memref<64xf32>) {
+  affine.for %i = 0 to 48 {
+    // CHECK: %[[J:.*]] = arith.addi %i, %{{.*}} : index
+    // CHECK-NEXT: %x = memref.load %m[%[[J]]]
+    // CHECK-NEXT: memref.store %x, %n[%[[J]]]
+    %x = affine.load %m[%i + 12] : memref<64xf32>
+    affine.store %x, %n[%i + 12] : memref<64xf32>
+    // CHECK: scf.parallel
+    affine.parallel (%k) = (0) to (4) {
+      // CHECK: arith.constant 12 : index
+      // CHECK: arith.addi %i
+      // CHECK: memref.load
+      %y = affine.load %m[%i + 12] : memref<64xf32>
+      affine.store %y, %n[%k] : memref<64xf32>
+    }
+  }
+  func.return
+}
+
 // CHECK-LABEL: func.func @carried
 func.func @carried(%m: memref<64xf32>) -> f32 {
   %zero = arith.constant 0.0 : f32
