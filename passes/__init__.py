@@ -84,6 +84,7 @@ PASSES: dict[str, dict[str, str]] = {
         "math-expand": ".math.expand:ExpandMath",
     },
     "gpu: blocks and threads": {
+        "convert-contraction-to-gpu": ".convert.contraction_to_gpu:ConvertContractionToGpu",
         "convert-linalg-to-tiles": ".convert.linalg_to_tiles:ConvertLinalgToTiles",
         "gpu-distribute-tiles": ".gpu.distribute_tiles:DistributeTiles",
         "gpu-widen-points": ".gpu.widen_points:WidenPoints",

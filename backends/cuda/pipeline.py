@@ -41,6 +41,7 @@ GPU_PHASES = (
         "gpu",
         "kernels become launches of blocks of threads: of teams for rows, of one thread for each other point",
         (
+            "convert-contraction-to-gpu",
             "convert-linalg-to-tiles",
             "gpu-distribute-tiles",
             "convert-linalg-to-affine{parallel=true}",
