@@ -10,7 +10,7 @@ are in the program by then. JAX is the extra `jax`, imported when it is used.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from threading import Lock
 from typing import Any
@@ -151,24 +151,45 @@ def _leaf_names(tree: Any, word: str) -> list[str]:
     return [f"{word}{i}" for i in range(tree.num_leaves)]
 
 
-def jax(function: Callable[..., Any], target: str = "cpu", options: Options | None = None) -> JaxFunction:
+def jax(
+    function: Callable[..., Any],
+    target: str = "cpu",
+    options: Options | None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+) -> JaxFunction:
     """`function` of JAX arrays, compiled for each shape and dtype it is called with.
 
-    Takes what `jax.jit` takes, or its result. Raises LaminaError when JAX is not installed.
+    Takes what `jax.jit` takes, or its result. Arguments are static, values that the program is made for, where
+    `jax.jit` would take them for such; donated ones stay the caller's. Raises LaminaError when JAX is not installed.
     """
-    return JaxFunction(function, target, options)
+    return JaxFunction(function, target, options, static_argnums, static_argnames)
 
 
 class JaxFunction:
     """A function of pytrees of arrays that Lamina compiles; the last `CACHED_SHAPES` shapes are kept."""
 
-    def __init__(self, function: Callable[..., Any], target: str, options: Options | None):
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        target: str,
+        options: Options | None,
+        static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Sequence[str] | None = None,
+    ):
         try:
             self._jax = import_module("jax")
             self._export = import_module("jax.export")
         except ImportError as error:
             raise LaminaError("JAX is not installed", hint="pip install 'lamina[jax]'") from error
-        self._function = function if kind_of(function) == "jitted" else self._jax.jit(function)
+        if kind_of(function) != "jitted":
+            function = self._jax.jit(function, static_argnums=static_argnums, static_argnames=static_argnames)
+        elif static_argnums is not None or static_argnames is not None:
+            raise LaminaError("what is static was said to jax.jit already")
+        self._function: Any = function
+        info = function._jit_info  # pyright: ignore  # JAX tells nobody else what it takes for static
+        self._static_places, self._static_names = frozenset(info.static_argnums), frozenset(info.static_argnames)
         self._target = find_target(target)
         self._options = options or Options()
         self._compiled: dict[Any, tuple[Executable, list[int], Any]] = {}
@@ -176,21 +197,41 @@ class JaxFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The result as NumPy arrays in the function's own pytree."""
-        leaves, tree = self._jax.tree.flatten((args, kwargs))
+        fixed, moving = self._apart(args, kwargs)
+        leaves, tree = self._jax.tree.flatten(moving)
         arrays = [np.asarray(x) for x in leaves]
         arrays = [a.astype(self._jax.dtypes.canonicalize_dtype(a.dtype), copy=False) for a in arrays]
-        key = (tree, tuple((a.shape, a.dtype) for a in arrays))
+        key = (tree, tuple((a.shape, a.dtype) for a in arrays), tuple((k, type(v), v) for k, v in fixed.items()))
         with self._lock:
-            found = self._compiled.pop(key, None) or self._compile(tree, arrays)
-            self._compiled[key] = found
+            try:
+                found = self._compiled.pop(key, None)
+            except TypeError as error:
+                raise LaminaError(f"static arguments must be hashable: {error}") from error
+            found = self._compiled[key] = found or self._compile(tree, arrays, fixed)
             while len(self._compiled) > CACHED_SHAPES:
                 del self._compiled[next(iter(self._compiled))]
         executable, taken, out_tree = found
         return self._jax.tree.unflatten(out_tree, executable.run([arrays[i] for i in taken]))
 
-    def _compile(self, tree: Any, arrays: list[Any]) -> tuple[Executable, list[int], Any]:
+    def _apart(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[int | str, Any], Any]:
+        """The static arguments by place or name, and the others as JAX flattens them."""
+        static = {place % len(args) for place in self._static_places if -len(args) <= place < len(args)}
+        fixed: dict[int | str, Any] = {i: args[i] for i in sorted(static)}
+        fixed |= {name: kwargs[name] for name in sorted(self._static_names & kwargs.keys())}
+        moving = tuple(x for i, x in enumerate(args) if i not in static)
+        return fixed, (moving, {name: x for name, x in kwargs.items() if name not in self._static_names})
+
+    def _compile(
+        self, tree: Any, arrays: list[Any], fixed: Mapping[int | str, Any]
+    ) -> tuple[Executable, list[int], Any]:
         specs = [self._jax.ShapeDtypeStruct(a.shape, a.dtype) for a in arrays]
         args, kwargs = self._jax.tree.unflatten(tree, specs)
+        args, kwargs = list(args), dict(kwargs)
+        for key, value in fixed.items():  # places in rising order
+            if isinstance(key, str):
+                kwargs[key] = value
+            else:
+                args.insert(key, value)
         exported = self._export.export(self._function)(*args, **kwargs)
         program = ExportedFunction(exported).program()
         return self._target.compile(program, self._options), list(exported.module_kept_var_idx), exported.out_tree

@@ -74,6 +74,21 @@ def test_pytrees_and_what_is_not_read():
     np.testing.assert_array_equal(step({"w": rand(3), "b": rand(2)}, 1.0, scale=2.0)["w"], rand(3) * 2)
 
 
+def test_static_arguments():
+    def power(x, n, *, turned=False):
+        return (x[::-1] if turned else x) ** n
+
+    x = np.arange(1, 4, dtype=np.float32)
+    given = jax.jit(power, static_argnums=(1,), static_argnames=("turned",), donate_argnums=(0,))
+    for ours in (lamina.jax(given), lamina.jax(power, static_argnums=1, static_argnames="turned")):
+        assert ours(x, 2).tolist() == [1, 4, 9] and ours(x, 3).tolist() == [1, 8, 27]
+        assert ours(x, 2, turned=True).tolist() == ours(x, n=2, turned=True).tolist() == [9, 4, 1]
+        with pytest.raises(lamina.LaminaError, match="must be hashable"):
+            ours(x, [2])
+    with pytest.raises(lamina.LaminaError, match="what is static was said"):
+        lamina.jax(given, static_argnums=1)
+
+
 def test_exported_functions_and_their_sizes():
     (b,) = export.symbolic_shape("b")
     function = jax.jit(lambda x, w: jax.nn.softmax(x @ w))
