@@ -19,7 +19,8 @@ After:
     }
 
 Nests follow each other as launches, since blocks cannot wait for each other. Neighbouring threads take neighbouring
-points of the innermost dimension. What is no parallel nest is done by one thread. What launches already stays.
+points of the innermost dimension; where that is not how a source lies, tiles are turned in shared memory
+(`gpu.turned_points`). What is no parallel nest is done by one thread. What launches already stays.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from ...dialects.affine import ApplyOp, IfOp, ParallelOp, YieldOp
 from ...dialects.gpu import BlockIdOp, LaunchFuncOp, ThreadIdOp
 from ...dialects.memref.views import root
 from ..gpu.kernels import launched, leave, outlined, placed
+from ..gpu.turned_points import emit_turn, turn_of
 from ..gpu.widen_points import band_of
 
 LAMINA_KERNEL = "lamina.kernel"
@@ -141,7 +143,8 @@ def _mapped(kernel: FuncOp, threads: int) -> tuple[int, int]:
         for loop in [op for op in all_ops(kernel) if isinstance(op, ParallelOp)]:
             raise LaminaError("a parallel loop beside something else cannot be given to threads", where=loop)
         return 1, 1
-    return _spread(nest, threads)
+    turn = turn_of(nest)
+    return emit_turn(nest, turn) if turn is not None else _spread(nest, threads)
 
 
 def _spread(nest: ParallelOp, threads: int) -> tuple[int, int]:

@@ -88,8 +88,23 @@ def band_of(nest: ParallelOp) -> list[ParallelOp]:
         band.append(first)
 
 
+@dataclass(frozen=True)
+class Walk:
+    """An elementwise nest: the sizes of its dimensions, coalesced, and how its accesses walk them."""
+
+    sizes: tuple[int, ...]
+    accesses: tuple[Linear, ...]
+
+
 def plan_of(nest: ParallelOp) -> Plan | None:
     """How to widen a nest, None where it stays."""
+    walk = walk_of(nest)
+    width = _width(walk.sizes, walk.accesses) if walk is not None else 1
+    return Plan(walk.sizes, walk.accesses, width) if walk is not None and width > 1 else None
+
+
+def walk_of(nest: ParallelOp) -> Walk | None:
+    """How a nest walks its buffers; None where it does more than load, compute and store points on its own."""
     band = band_of(nest)
     sizes: list[int] = []
     for loop in band:
@@ -112,9 +127,7 @@ def plan_of(nest: ParallelOp) -> Plan | None:
     if not accesses or not sizes:
         return None
     merged, steps = _coalesced(sizes, [access.steps for access in accesses])
-    found = tuple(Linear(a.op, s, a.start) for a, s in zip(accesses, steps, strict=True))
-    width = _width(merged, found)
-    return Plan(merged, found, width) if width > 1 else None
+    return Walk(merged, tuple(Linear(a.op, s, a.start) for a, s in zip(accesses, steps, strict=True)))
 
 
 def _linear(op: LoadOp | StoreOp, variables: Sequence[SSAValue]) -> Linear | None:
@@ -174,7 +187,7 @@ def widen(nest: ParallelOp, plan: Plan) -> None:
             widener.values[op.result] = _load(b, linear[op], body.args, plan.width)
         elif isinstance(op, StoreOp):
             value = widener.vector(widener.value(op.value))
-            flat, indices, map = _place(b, linear[op], body.args, plan.width)
+            flat, indices, map = place_of(b, linear[op], body.args, plan.width)
             store = VectorStoreOp(value, flat, indices, map)
             b.insert(_aligned(store, flat, plan.width))
         elif not isinstance(op, YieldOp):
@@ -190,7 +203,7 @@ def widen(nest: ParallelOp, plan: Plan) -> None:
 
 
 def _load(b: Builder, access: Linear, indices: Sequence[SSAValue], width: int) -> SSAValue:
-    flat, operands, map = _place(b, access, indices, width)
+    flat, operands, map = place_of(b, access, indices, width)
     type_ = flat.type.element_type
     if access.steps[-1] == 0:
         return b.insert(LoadOp(flat, operands, map)).result
@@ -204,8 +217,8 @@ def _aligned(op: VectorLoadOp | VectorStoreOp, flat: _Buffer, width: int) -> Ope
     return op
 
 
-def _place(
-    b: Builder, access: Linear, indices: Sequence[SSAValue], width: int
+def place_of(
+    b: Builder, access: Linear, indices: Sequence[SSAValue], width: int = 1
 ) -> tuple[_Buffer, list[_Index], AffineMapAttr]:
     """The buffer in one dimension, and where in it the access is."""
     buffer: SSAValue = access.op.memref

@@ -64,6 +64,23 @@ func.func public @main(%x: tensor<8x256xf32>) -> tensor<8x256xf32> {
   return %y : tensor<8x256xf32>
 }
 """
+TRANSPOSE = """
+func.func public @main(%x: tensor<2x64x16x8xf32>, %y: tensor<32x64xf16>) -> (tensor<2x16x64x8xf32>, tensor<2x16x8x64xf32>, tensor<64x32xf16>) {
+  %a = stablehlo.transpose %x, dims = [0, 2, 1, 3] : (tensor<2x64x16x8xf32>) -> tensor<2x16x64x8xf32>
+  %b = stablehlo.transpose %x, dims = [0, 2, 3, 1] : (tensor<2x64x16x8xf32>) -> tensor<2x16x8x64xf32>
+  %c = stablehlo.transpose %y, dims = [1, 0] : (tensor<32x64xf16>) -> tensor<64x32xf16>
+  return %a, %b, %c : tensor<2x16x64x8xf32>, tensor<2x16x8x64xf32>, tensor<64x32xf16>
+}
+"""
+TURNED = """
+func.func public @main(%x: tensor<ROWSxCOLUMNSxf32>, %y: tensor<COLUMNSxROWSxf32>, %b: tensor<ROWSxf32>) -> tensor<COLUMNSxROWSxf32> {
+  %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<ROWSxCOLUMNSxf32>) -> tensor<COLUMNSxROWSxf32>
+  %s = stablehlo.add %t, %y : tensor<COLUMNSxROWSxf32>
+  %w = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<ROWSxf32>) -> tensor<COLUMNSxROWSxf32>
+  %m = stablehlo.multiply %s, %w : tensor<COLUMNSxROWSxf32>
+  return %m : tensor<COLUMNSxROWSxf32>
+}
+"""
 
 
 def softmax(rows: int, columns: int) -> str:
@@ -113,3 +130,20 @@ def test_odd_rows(rows: int, columns: int, tmp_path: Path) -> None:
     [counted] = model.counters
     assert counted.global_written_bytes == rows * columns * 4
     assert counted.global_read_bytes >= rows * columns * 4 and counted.global_read_bytes <= 8 * nbytes
+
+
+def test_transposes_move_each_byte_once(tmp_path: Path) -> None:
+    model, _ = emulated(TRANSPOSE, tmp_path)
+    assert len(model.counters) == 3
+    for counted in model.counters:
+        assert counted.global_read_bytes == counted.global_written_bytes
+        assert counted.full_sectors and counted.bank_conflicts == 0
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(9, 8), (33, 40), (64, 32)])
+def test_turned_and_combined(rows: int, columns: int, tmp_path: Path) -> None:
+    text = TURNED.replace("ROWS", str(rows)).replace("COLUMNS", str(columns))
+    model, _ = emulated(text, tmp_path, late=True)
+    [counted] = model.counters
+    assert counted.bank_conflicts == 0 and counted.instructions.get("bar.sync")
+    assert counted.global_written_bytes == rows * columns * 4
