@@ -16,6 +16,7 @@ GRAPH_PHASES = (
         (
             "inline",
             "stablehlo-inline-composites",
+            "stablehlo-legalize-quant-to-math",
             "stablehlo-refine-shapes",
             "stablehlo-replace-deprecated",
             "stablehlo-decompose-chlo",

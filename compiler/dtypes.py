@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, cast
 
 import ml_dtypes
@@ -15,12 +16,22 @@ from xdsl.dialects.builtin import (
     ShapedType,
     Signedness,
 )
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, TypeAttribute
 
 from .diagnostics import LaminaError
 from .weights import Array
 
 DType = np.dtype[Any]
+
+
+class StoredType(TypeAttribute, ABC):
+    """An element type whose arrays hold elements of another: quantised numbers are integers in memory."""
+
+    @property
+    @abstractmethod
+    def storage_type(self) -> Attribute:
+        """The element type of the arrays."""
+
 
 _FLOATS: dict[type[Attribute], Any] = {
     builtin.Float16Type: np.float16,
@@ -64,10 +75,12 @@ def dtype_of(type_: Attribute) -> DType:
     >>> dtype_of(builtin.i32), dtype_of(builtin.TensorType(builtin.bf16, [2]))
     (dtype('int32'), dtype(bfloat16))
 
-    Raises LaminaError for a type that has no array form (tokens, quantised types, f80).
+    Raises LaminaError for a type that has no array form (tokens, f80).
     """
     if isinstance(type_, ShapedType):
         type_ = cast(Any, type_).element_type
+    if isinstance(type_, StoredType):
+        type_ = type_.storage_type
     scalar: Any = None
     match type_:
         case IntegerType():

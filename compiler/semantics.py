@@ -34,12 +34,13 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     SymbolRefAttr,
+    TensorType,
     UnitAttr,
 )
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 
 from .diagnostics import LaminaError
-from .dtypes import DType, dense_array
+from .dtypes import DType, StoredType, dense_array
 from .processes import Process
 from .weights import Array, WeightStore
 
@@ -48,6 +49,7 @@ SUPPLIED = ("result", "results", "regions", "call")
 # dialect name -> absolute module whose import declares its meanings; filled by lamina.dialects and plug-ins
 MODULES: dict[str, str] = {}
 _TABLE: dict[str, Semantics] = {}
+_ON_STORED: dict[str, Semantics] = {}
 
 
 class Spec(NamedTuple):
@@ -91,8 +93,12 @@ class Semantics:
     supplied: frozenset[str]
 
 
-def semantics(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declares the decorated function as the meaning of the ops `names`. A second one is a TypeError."""
+def semantics(*names: str, stored: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Declares the decorated function as the meaning of the ops `names`. A second one is a TypeError.
+
+    With `stored` it is what they mean where a tensor among operands and results has elements of a `StoredType`.
+    """
+    table = _ON_STORED if stored else _TABLE
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         keywords = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
@@ -102,26 +108,40 @@ def semantics(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]
             frozenset(p.name for p in keywords if p.name in SUPPLIED),
         )
         for name in names:
-            if name in _TABLE:
+            if name in table:
                 raise TypeError(f"two meanings for '{name}'")
-            _TABLE[name] = meaning
+            table[name] = meaning
         return function
 
     return declare
 
 
-def meaning_of(op: Operation) -> Semantics:
-    """The declared meaning of `op`, its dialect's module imported on first need.
-
-    Raises LaminaError, with the op's place, when there is none.
-    """
-    found = _TABLE.get(op.name)
-    if found is None and (module := MODULES.get(op.name.partition(".")[0])):
+def meaning_named(name: str) -> Semantics | None:
+    """The declared meaning of the ops of this name, its dialect's module imported on first need; None without one."""
+    found = _TABLE.get(name)
+    if found is None and (module := MODULES.get(name.partition(".")[0])):
         import_module(module)
-        found = _TABLE.get(op.name)
+        found = _TABLE.get(name)
+    return found
+
+
+def meaning_of(op: Operation) -> Semantics:
+    """The declared meaning of `op`. Raises LaminaError, with the op's place, when there is none."""
+    found = meaning_named(op.name)
     if found is None:
         raise LaminaError("this operation has no reference semantics", where=op)
+    if op.name in _ON_STORED and holds_stored(op):
+        return _ON_STORED[op.name]
     return found
+
+
+def holds_stored(op: Operation) -> bool:
+    """Whether a tensor among the operands and results of `op` has elements of a `StoredType`."""
+    for value in (*op.operands, *op.results):
+        kind = value.type
+        if isinstance(kind, TensorType) and isinstance(kind.element_type, StoredType):
+            return True
+    return False
 
 
 def has_meaning(op: Operation) -> bool:

@@ -25,6 +25,8 @@ PASSES: dict[str, dict[str, str]] = {
         "convert-onnx-to-stablehlo": ".convert.onnx_to_stablehlo:ConvertOnnxToStablehlo",
     },
     "stablehlo: the graph, canonical": {
+        "stablehlo-legalize-quantized-op-to-qdq": ".stablehlo.legalize_quantized_op_to_qdq:LegalizeQuantizedOpToQdq",
+        "stablehlo-legalize-quant-to-math": ".stablehlo.legalize_quant_to_math:LegalizeQuantToMath",
         "stablehlo-refine-shapes": ".stablehlo.refine_shapes:RefineShapes",
         "stablehlo-replace-deprecated": ".stablehlo.replace_deprecated:ReplaceDeprecated",
         "stablehlo-decompose-chlo": ".stablehlo.decompose_chlo:DecomposeChlo",

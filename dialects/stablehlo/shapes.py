@@ -15,6 +15,8 @@ from xdsl.dialects.builtin import AnyFloat, ComplexType, IntegerType, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from .quant import quantization
+
 Shape = tuple[int, ...]
 
 
@@ -335,6 +337,9 @@ def is_promotable(source: Attribute, target: Attribute) -> bool:
         return True
     if isinstance(source, ComplexType) and isinstance(target, ComplexType):
         return is_promotable(source.element_type, target.element_type)
+    if (narrow := quantization(source)) and (wide := quantization(target)):
+        same = narrow.expressed_type == wide.expressed_type
+        return same and narrow.storage_type.width.data <= wide.storage_type.width.data
     if isinstance(source, IntegerType) or isinstance(target, IntegerType):
         if not (isinstance(source, IntegerType) and isinstance(target, IntegerType)):
             return False

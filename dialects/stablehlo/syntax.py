@@ -31,6 +31,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from .attributes import PrecisionAttr, int_array, ints, precision_config
+from .quant import UniformQuantizedType
+from .quantized_ops import verify_quantized
 
 TENSOR = BaseAttr(TensorType)
 """Any ranked tensor; what its elements and shape may be is checked by the ops."""
@@ -89,13 +91,18 @@ class StableHLOOp(IRDLOperation, ABC):
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         own = cls.__dict__.get("verify_")
-        if own is not None and cls.SIZES_KNOWN:
-            type.__setattr__(cls, "verify_", _where_sizes_are_known(own))
+        if own is not None:
+            type.__setattr__(cls, "verify_", _where_it_applies(own, cls.SIZES_KNOWN))
 
     def verify_(self) -> None:
-        if has_unknown_sizes(self):
-            return
-        inferred = self.infer()
+        unknown, quantized = _special_types(self)
+        if quantized:
+            verify_quantized(self, type(self)._verify_results)
+        elif not unknown:
+            self._verify_results()
+
+    def _verify_results(self) -> None:
+        inferred = None if has_unknown_sizes(self) else self.infer()
         if inferred is None:
             return
         if len(inferred) != len(self.results):
@@ -105,18 +112,34 @@ class StableHLOOp(IRDLOperation, ABC):
                 raise VerifyException(f"result #{i} must have type {expected}, got {result.type}")
 
 
-def has_unknown_sizes(op: Operation) -> bool:
-    """Whether a tensor of an op has a dimension whose size is not known."""
+def _special_types(op: Operation) -> tuple[bool, bool]:
+    """Whether a tensor of an op has a dimension whose size is not known, and whether one is quantised."""
+    unknown = quantized = False
     for value in (*op.operands, *op.results):
         kind = value.type
-        if isinstance(kind, TensorType) and any(n.data < 0 for n in kind.shape.data):
-            return True
-    return False
+        if isinstance(kind, TensorType):
+            unknown = unknown or any(n.data < 0 for n in kind.shape.data)
+            quantized = quantized or type(kind.element_type) is UniformQuantizedType
+    return unknown, quantized
 
 
-def _where_sizes_are_known(verify: Callable[[Any], None]) -> Callable[[Any], None]:
+def has_unknown_sizes(op: Operation) -> bool:
+    """Whether a tensor of an op has a dimension whose size is not known."""
+    return _special_types(op)[0]
+
+
+def _where_it_applies(verify: Callable[[Any], None], sizes_known: bool) -> Callable[[Any], None]:
+    """`verify` for ops whose sizes are known, if it needs them; quantised tensors have rules of their own before."""
+
+    def own(self: Any) -> None:
+        if not (sizes_known and has_unknown_sizes(self)):
+            verify(self)
+
     def verify_(self: Any) -> None:
-        if not has_unknown_sizes(self):
+        unknown, quantized = _special_types(self)
+        if quantized:
+            verify_quantized(self, own)
+        elif not (sizes_known and unknown):
             verify(self)
 
     return verify_

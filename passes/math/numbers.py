@@ -33,9 +33,9 @@ from xdsl.rewriter import InsertPoint
 from ...compiler.conversion import RuleBuilder
 from ...dialects import arith
 from ...dialects.arith.shaped import element_type, with_element
+from ...dialects.arith.strict import STRICT
 from ...dialects.vector import CombiningKindAttr, CombiningKindFlag, ReductionOp
 
-STRICT = "strict"
 _NO_FLAGS = arith.FastMathFlagsAttr("none")
 _CONTRACT = arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
 _PREDICATES = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ugt": 9, "ult": 11, "une": 13, "uno": 14}

@@ -31,6 +31,7 @@ from ...compiler.walking import all_ops
 from ...compiler.weights import Array, WeightStore
 from ...dialects.stablehlo import BroadcastInDimOp, CompositeOp, ConstantOp, IotaOp, WhileOp
 from ...dialects.stablehlo.constants import INLINE_ELEMENTS, constant_value, make_constant
+from ...dialects.stablehlo.quant import quantized_values
 
 REPEATED = 4096  # times that a view may repeat what is behind it; computing with more takes long
 
@@ -101,6 +102,8 @@ class _Folding:
             return False
         types = [cast("TensorType[Attribute]", r.type) for r in op.results if isinstance(r.type, TensorType)]
         if len(types) != len(op.results) or not is_pure(op) or not has_meaning(op) or _captures(op):
+            return False
+        if quantized_values(op):  # a constant has the type of its array
             return False
         if any(isinstance(inner, WhileOp) for inner in op.walk()):  # it may never end
             return False

@@ -27,7 +27,7 @@ def runtime_ir(machine: Machine) -> str:
     futex, pause = _LINUX[architecture]
     text = _text("pool.ll").replace("{futex}", str(futex)).replace("{pause}", pause)
     text = text.replace("{chunks}", str(CHUNKS)).replace("{patience}", str(PATIENCE))
-    text += _text("bfloats.ll")
+    text += _text("bfloats.ll") + _text("double_to_half.ll")
     return text if machine.converts_halves else text + _text("halves.ll")
 
 

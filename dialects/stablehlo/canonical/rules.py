@@ -22,6 +22,7 @@ from ....compiler.rewriting import Pattern
 from ....compiler.weights import Array, WeightStore
 from .. import BroadcastInDimOp, ReshapeOp, TransposeOp
 from ..constants import constant_value, make_constant
+from ..quant import quantized_values
 
 OpT = TypeVar("OpT", bound=Operation)
 Replacement = SSAValue | Sequence[SSAValue] | None
@@ -51,6 +52,8 @@ class RuleTable:
 
         def pattern(rule: Rule) -> Pattern:
             def match(op: Operation, rewriter: PatternRewriter) -> None:
+                if quantized_values(op):
+                    return  # what holds of numbers does not hold of the integers that stand for them
                 new = rule(op, Builder(rewriter, weights))
                 if new is not None:
                     rewriter.replace(op, (), [new] if isinstance(new, SSAValue) else list(new))

@@ -165,19 +165,11 @@ def _storage(reader: EntryReader) -> tuple[IntegerType, TypeAttribute]:
     return storage, expressed
 
 
-def _limits(storage: IntegerType, low: int, high: int) -> tuple[int | None, int | None]:
-    """Both, or none where they are those of the type."""
-    bits = storage.width.data
-    unsigned = storage.signedness.data is Signedness.UNSIGNED
-    whole = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    return (None, None) if (low, high) == whole else (low, high)
-
-
 def _quantized(reader: EntryReader) -> TypeAttribute:
     stream = reader.stream
     storage, expressed = _storage(reader)
     scale, zero = _double(reader), stream.signed()
-    low, high = _limits(storage, stream.signed(), stream.signed())
+    low, high = stream.signed(), stream.signed()
     return UniformQuantizedType(Quantization(storage, expressed, (scale,), (zero,), None, low, high))
 
 
@@ -185,7 +177,7 @@ def _quantized_per_axis(reader: EntryReader) -> TypeAttribute:
     stream = reader.stream
     storage, expressed = _storage(reader)
     axis = stream.varint()
-    low, high = _limits(storage, stream.signed(), stream.signed())
+    low, high = stream.signed(), stream.signed()
     scales, zeros = reader.list(lambda: _double(reader)), reader.list(stream.signed)
     if len(scales) != len(zeros):
         raise stream.fail(f"{len(scales)} scales, but {len(zeros)} zero points")

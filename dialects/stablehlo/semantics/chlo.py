@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from ....compiler.semantics import Call, Spec, meaning_of, plain, semantics
+from ....compiler.semantics import Call, Spec, meaning_named, plain, semantics
 from ....compiler.weights import Array
 from .. import special_functions as special
 from ..chlo_binary import BROADCAST
@@ -109,7 +109,9 @@ def broadcast(x: Array, y: Array, *, call: Call) -> Any:
     wide = np.broadcast_arrays(x, y)
     keywords = {key: plain(value) for key, value in call.op.properties.items() if key != "broadcast_dimensions"}
     stem = "chlo" if name in ("next_after", "polygamma", "zeta") else "stablehlo"
-    return meaning_of(cast(Any, SimpleNamespace(name=f"{stem}.{name}"))).function(*wide, **keywords)
+    meaning = meaning_named(f"{stem}.{name}")
+    assert meaning is not None
+    return meaning.function(*wide, **keywords)
 
 
 @semantics("chlo.broadcast_select")

@@ -80,7 +80,7 @@ def custom_call(*args: Array, call_target_name: str, call: Call) -> list[Array]:
     if check is None:
         raise LaminaError(f"custom call target '{call_target_name}' is unknown", where=call.op)
     check(*args, call=call)
-    return []
+    return [np.array(True) for _ in call.op.results]  # what does not hold has been raised
 
 
 @semantics("stablehlo.send", "stablehlo.recv", "stablehlo.infeed", "stablehlo.outfeed")

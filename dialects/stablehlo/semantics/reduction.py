@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ....compiler.dtypes import dtype_of
-from ....compiler.semantics import Call, Region, plain, semantics
+from ....compiler.semantics import Call, Region, holds_stored, plain, semantics
 from ....compiler.weights import Array
 from .contraction import windows
 from .conversion import converted
@@ -165,7 +165,7 @@ def _order_by_key(inputs: Sequence[Array], call: Call) -> Array | None:
     block = call.op.regions[0].first_block
     assert block is not None
     op = block.first_op
-    if op is None or op.name != "stablehlo.compare" or op.next_op is not block.last_op:
+    if op is None or op.name != "stablehlo.compare" or op.next_op is not block.last_op or holds_stored(op):
         return None
     end = block.last_op
     args = [block.args.index(x) if x in block.args else -1 for x in op.operands]

@@ -12,6 +12,7 @@ from xdsl.ir.affine import AffineMap
 
 from ....compiler.conversion import RuleBuilder
 from ....dialects import stablehlo as hlo
+from ....dialects.arith.strict import STRICT
 from ....dialects.linalg import IndexOp
 from .rules import (
     PARALLEL,
@@ -31,7 +32,14 @@ from .scalars import SCALARS
 @RULES.lowers(*(op for op in SCALARS if op is not hlo.ConstantOp))
 def lower_elementwise(op: Operation, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     rule = SCALARS[type(op)]
-    return elementwise(b, operands, result_type(op), lambda s, args: [rule(op, s, args[:-1])])
+
+    def body(s: Scalars, args: Sequence[SSAValue]) -> list[SSAValue]:
+        value = rule(op, s, args[:-1])
+        if STRICT in op.attributes and isinstance(value.owner, Operation):
+            value.owner.attributes[STRICT] = op.attributes[STRICT]
+        return [value]
+
+    return elementwise(b, operands, result_type(op), body)
 
 
 @RULES.lowers(hlo.ConstantOp)

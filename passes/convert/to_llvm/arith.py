@@ -28,6 +28,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ....compiler.conversion import Rule, RuleBuilder
 from ....compiler.dtypes import dense_array
 from ....dialects.arith import IndexCastUIOp
+from ....dialects.arith.strict import STRICT
 from ....dialects.llvm.instructions import FCmpOp, FPToSIOp, FPToUIOp, FreezeOp, SelectOp, UIToFPOp
 from ....dialects.llvm.intrinsics import (
     MaximumOp,
@@ -88,7 +89,7 @@ def fast_math(op: Operation) -> llvm.FastMathAttr:
     """The flags of `op`, and leave to contract where that is the house's default."""
     flags = op.properties.get("fastmath")
     own = flags.data if isinstance(flags, arith.FastMathFlagsAttr) else frozenset[FastMathFlag]()
-    if isinstance(op, _CONTRACTED) and "strict" not in op.attributes:
+    if isinstance(op, _CONTRACTED) and STRICT not in op.attributes:
         return llvm.FastMathAttr([*own, FastMathFlag.ALLOW_CONTRACT]) if own else CONTRACT
     return llvm.FastMathAttr(own) if own else NO_FLAGS
 
@@ -270,6 +271,8 @@ def lower_int_to_float(op: Operation, operands: Sequence[SSAValue], b: RuleBuild
     type_ = op.results[0].type
     if isinstance(element_of(type_), BFloat16Type):
         return truncate_to_bf16(b, cast(b, target, operands[0], like(type_, f32)), type_)
+    if isinstance(element_of(type_), Float16Type):  # what f32 rounds is infinite; LLVM would go by way of f64
+        return cast(b, llvm.FPTruncOp, cast(b, target, operands[0], like(type_, f32)), type_)
     return cast(b, target, operands[0], type_)
 
 

@@ -1,8 +1,9 @@
-"""Rounding to bfloat16 where LLVM asks for it by name: the runtime has the function."""
+"""Rounding to bfloat16 and to halves where LLVM asks for it by name: the runtime has the functions."""
 
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -22,11 +23,11 @@ entry:
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %from = getelementptr float, ptr %x, i64 %i
-  %value = load float, ptr %from
-  %rounded = call bfloat @__truncsfbf2(float %value)
-  %to = getelementptr bfloat, ptr %y, i64 %i
-  store bfloat %rounded, ptr %to
+  %from = getelementptr WIDE, ptr %x, i64 %i
+  %value = load WIDE, ptr %from
+  %rounded = call NARROW @FUNCTION(WIDE %value)
+  %to = getelementptr NARROW, ptr %y, i64 %i
+  store NARROW %rounded, ptr %to
   %next = add i64 %i, 1
   %more = icmp ult i64 %next, %n
   br i1 %more, label %loop, label %done
@@ -36,20 +37,46 @@ done:
 """
 
 
-def test_every_kind_of_number():
+def check_rounding(function: str, wide: str, narrow: str, x: np.ndarray[Any, Any], dtype: Any) -> None:
+    """The runtime's `function` rounds each of `x` as NumPy does."""
     machine = Machine.host()
-    code = object_code(optimise(with_target(runtime_ir(machine) + PROBE, machine), machine), machine)
-    bits = np.random.default_rng(0).integers(0, 1 << 32, 1 << 16, np.uint32)
-    halfway = (np.arange(1 << 16, dtype=np.uint32) << 16) | 0x8000  # and the NaN among them
-    x = np.concatenate([bits, halfway, halfway - 1, halfway + 1]).view(np.float32)
-    found = np.zeros(x.size, ml_dtypes.bfloat16)
+    probe = PROBE.replace("FUNCTION", function).replace("WIDE", wide).replace("NARROW", narrow)
+    code = object_code(optimise(with_target(runtime_ir(machine) + probe, machine), machine), machine)
+    found = np.zeros(x.size, dtype)
     linked = link([code], ["probe"])  # lives as long as this
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(linked["probe"])
     run(x.ctypes.data, found.ctypes.data, x.size)
-    with np.errstate(invalid="ignore"):
-        expected = x.astype(ml_dtypes.bfloat16)
+    with np.errstate(invalid="ignore", over="ignore"):
+        expected = x.astype(dtype)
     same = (found.view(np.uint16) == expected.view(np.uint16)) | (np.isnan(found) & np.isnan(expected))
     assert same.all()
+
+
+def test_every_kind_of_number():
+    bits = np.random.default_rng(0).integers(0, 1 << 32, 1 << 16, np.uint32)
+    halfway = (np.arange(1 << 16, dtype=np.uint32) << 16) | 0x8000  # and the NaN among them
+    x = np.concatenate([bits, halfway, halfway - 1, halfway + 1]).view(np.float32)
+    check_rounding("__truncsfbf2", "float", "bfloat", x, ml_dtypes.bfloat16)
+
+
+def test_doubles_become_halves_in_one_rounding():
+    halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    halfway = np.concatenate([(halves[1:] + halves[:-1]) / 2, [65520.0, 1e300, np.inf, np.nan]])
+    around = [halves, halfway, np.nextafter(halfway, 0), np.nextafter(halfway, np.inf)]
+    x = np.concatenate([*around, *(-part for part in around)])
+    check_rounding("__truncdfhf2", "double", "half", x, np.float16)
+
+
+def test_a_program_in_which_llvm_makes_halves_of_doubles():
+    text = """func.func @main(%a: tensor<f16>, %b: tensor<f16>) -> tensor<f16> {
+      %r = stablehlo.atan2 %a, %b : tensor<f16>
+      %s = stablehlo.divide %r, %a : tensor<f16>
+      %u = stablehlo.maximum %s, %b : tensor<f16>
+      func.return %u : tensor<f16>
+    }"""
+    context = new_context()
+    [found] = lamina.compile(Program(Parser(context, text).parse_module(), context))(np.float16(3), np.float16(0.25))
+    assert abs(found - np.arctan2(3, 0.25) / 3) < 1e-3
 
 
 def test_a_program_in_which_llvm_moves_a_rounding():
