@@ -25,6 +25,7 @@ from xdsl.traits import ConstantLike, Pure
 from . import chlo, chlo_binary, shapes
 from .attributes import parse_record, print_record
 from .chlo_binary import ChloPrecisionAttr
+from .chlo_scan import ScanOp
 from .syntax import TENSOR, StableHLOOp, parse_attributes, print_attributes, tensor_operand
 
 
@@ -227,7 +228,7 @@ class ConstantLikeOp(StableHLOOp):
 
 CHLO = Dialect(
     "chlo",
-    [*chlo.UNARY, *chlo_binary.BINARY, TopKOp, RaggedDotOp, ChloConstantOp, ConstantLikeOp],
+    [*chlo.UNARY, *chlo_binary.BINARY, TopKOp, RaggedDotOp, ChloConstantOp, ConstantLikeOp, ScanOp],
     [
         chlo_binary.ChloDirectionAttr,
         chlo_binary.ChloComparisonTypeAttr,

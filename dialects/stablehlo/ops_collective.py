@@ -120,6 +120,37 @@ class AllReduceOp(CollectiveOp):
 
 
 @irdl_op_definition
+class CollectiveReduceOp(CollectiveOp):
+    """The operands of a group combined by the computation, on one process of it; zeros elsewhere (C1-C4).
+
+    That is the first of the group, or, with a dynamic root, the one whose number the last operand holds.
+    """
+
+    name = "stablehlo.collective_reduce"
+    operands_ = tensor_operands()
+    results_ = var_result_def(TENSOR)
+    replica_groups = prop_def(DenseIntOrFPElementsAttr)
+    channel_handle = opt_prop_def(ChannelHandleAttr)
+    use_global_device_ids = opt_prop_def(UnitAttr)
+    has_dynamic_root = opt_prop_def(UnitAttr)
+    computation = region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def infer(self) -> Sequence[Attribute] | None:
+        data = list(self.operands_)
+        dynamic = self.has_dynamic_root is not None
+        if dynamic and (not data or data.pop().type != shapes.tensor_type(IntegerType(32), [len(data)])):
+            shapes.fail(f"the last operand must be tensor<{len(data)}xi32>: a root for each of the others", "C3")
+        found = returned(self.computation, "computation")
+        if len(found) != 1:
+            shapes.fail(f"computation must return one value, got {len(found)}", "C4")
+        group_rows(self.replica_groups)
+        element = shapes.tensor(found[0]).element_type
+        check_region(self.computation, "computation", [shapes.scalar(element)] * 2, None, "C4")
+        return [shapes.with_element(operand.type, element) for operand in data]
+
+
+@irdl_op_definition
 class ReduceScatterOp(CollectiveOp):
     """The operands of a group combined by the computation, of which each process gets its part (C1-C9)."""
 
@@ -295,6 +326,7 @@ class AsyncDoneOp(StableHLOOp):
 OPS: Sequence[type[Operation]] = (
     AllGatherOp,
     AllReduceOp,
+    CollectiveReduceOp,
     ReduceScatterOp,
     AllToAllOp,
     CollectivePermuteOp,

@@ -38,7 +38,7 @@ real_dynamic_slice reshape reverse set_dimension_size slice transpose
 """Ops on the stored integers."""
 
 _CARRYING = _names("""
-all_reduce async_done async_start case composite constant custom_call dynamic_iota get_dimension_size
+all_reduce async_done async_start case collective_reduce composite constant custom_call dynamic_iota get_dimension_size
 get_tuple_element if infeed iota map optimization_barrier outfeed recv reduce reduce_scatter reduce_window return
 scatter select_and_scatter send sort tuple uniform_dequantize uniform_quantize while
 """)

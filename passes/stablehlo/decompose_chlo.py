@@ -29,6 +29,7 @@ from ...dialects import stablehlo as hlo
 from ...dialects.stablehlo import chlo, chlo_binary, special_functions
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of, tensor_type
 from ...dialects.stablehlo.chlo_structured import ChloConstantOp, ConstantLikeOp, RaggedDotOp, TopKOp
+from .scan_loops import expand_scans
 
 rules = RuleTable()
 
@@ -42,6 +43,7 @@ class DecomposeChlo(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if any(inner.dialect_name() == "chlo" for inner in op.walk()):
             ours = lamina_context(ctx)
+            expand_scans(op, ours.weights)
             GreedyRewriter(ours, rules.patterns(ours.weights), fold=False).run(op)
 
 

@@ -215,6 +215,7 @@ _BUILDERS: dict[str, tuple[Callable[[Attributes], None], ...]] = {
     "all_to_all": _COLLECTIVE,
     "collective_broadcast": _COLLECTIVE,
     "collective_permute": _COLLECTIVE,
+    "collective_reduce": _COLLECTIVE,
     "reduce_scatter": _COLLECTIVE,
     "call": (_symbols,),
     "composite": (_symbols,),

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ....compiler.semantics import Call, Spec, meaning_named, plain, semantics
+from ....compiler.semantics import Call, Region, Spec, meaning_named, plain, semantics
 from ....compiler.weights import Array
 from .. import special_functions as special
 from ..chlo_binary import BROADCAST
+from ..chlo_scan import ScanOp
 from ..chlo_structured import RaggedDotOp
 from .elementwise import total_order, widened
 
@@ -125,6 +126,25 @@ def top_k(x: Array, *, k: int, is_stable: bool = True) -> list[Array]:
     keys = total_order(np.ascontiguousarray(x)) if x.dtype.kind in "fV" else x.astype(object)
     order = np.argsort(-keys.astype(object), axis=-1, kind="stable")[..., :k]
     return [np.take_along_axis(x, order, -1), order.astype(np.int32)]
+
+
+@semantics("chlo.scan")
+def scan(
+    *args: Array, dimension: int, is_reverse: bool = False, regions: list[Region], results: list[Spec], call: Call
+) -> list[Array]:
+    """The body for one slice after another: its last results are what it is given with the next."""
+    op = call.op
+    assert isinstance(op, ScanOp)
+    inputs, carries = args[: len(op.inputs)], list(args[len(op.inputs) :])
+    made = [np.zeros(spec.shape or (), spec.dtype) for spec in results[: len(op.outputs)]]
+    order = range(op.length)
+    for i in reversed(order) if is_reverse else order:
+        at = (slice(None),) * dimension + (i,)
+        found = regions[0](*(np.asarray(x[at]) for x in inputs), *carries)
+        for whole, part in zip(made, found, strict=False):
+            whole[at] = part
+        carries = found[len(made) :]
+    return [*made, *carries]
 
 
 @semantics("chlo.ragged_dot")

@@ -86,6 +86,30 @@ def all_reduce(*values: Array, regions: list[Region], results: list[Spec], call:
     return [_combined([each[i] for each in met], regions[0], spec.dtype) for i, spec in enumerate(results)]
 
 
+@semantics("stablehlo.collective_reduce")
+def collective_reduce(
+    *values: Array,
+    has_dynamic_root: bool = False,
+    regions: list[Region],
+    results: list[Spec],
+    call: Call,
+) -> list[Array]:
+    data = values[:-1] if has_dynamic_root else values
+    roots = values[-1].tolist() if has_dynamic_root else [0] * len(data)
+    nothing = [np.zeros(spec.shape or (), spec.dtype) for spec in results]
+    met = _meet(call, data)
+    if met is None:
+        return nothing
+    group = next(g for g in _groups(call, _rows(call)) if call.process.id in g)
+    if any(not 0 <= root < len(group) for root in roots):
+        raise LaminaError(f"there is no root {roots} in a group of {len(group)} processes", where=call.op)
+    mine = group.index(call.process.id)
+    return [
+        _combined([each[i] for each in met], regions[0], zeros.dtype) if roots[i] == mine else zeros
+        for i, zeros in enumerate(nothing)
+    ]
+
+
 @semantics("stablehlo.cross-replica-sum")
 def cross_replica_sum(value: Array, *, call: Call) -> Array:
     return np.asarray(sum(each[0] for each in _needed(call, [value]))).astype(value.dtype)

@@ -456,3 +456,25 @@ func.func @einsum(%a: tensor<2x3xf32>) {
   %0 = stablehlo.einsum %a, %a, config = "ij,jk->ik" : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
+
+// -----
+
+func.func @scan_sizes(%x: tensor<2x3xf32>, %c: tensor<3xf32>) {
+  // expected-error@+1 {{dimension 0 of input #0 must have size 3, got tensor<2x3xf32>}}
+  %0:2 = chlo.scan(%x) inits (%c) dimension=0 attributes {scan_dim_size = 3 : i64} {
+  ^bb0(%a: tensor<3xf32>, %b: tensor<3xf32>):
+    stablehlo.return %a, %b : tensor<3xf32>, tensor<3xf32>
+  } : (tensor<2x3xf32>, tensor<3xf32>) -> (tensor<2x3xf32>, tensor<3xf32>)
+  func.return
+}
+
+// -----
+
+func.func @roots(%x: tensor<4xf32>, %root: tensor<2xi32>) {
+  // expected-error@+1 {{the last operand must be tensor<1xi32>: a root for each of the others (C3)}}
+  %r = "stablehlo.collective_reduce"(%x, %root) <{has_dynamic_root, replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %a : tensor<f32>
+  }) : (tensor<4xf32>, tensor<2xi32>) -> tensor<4xf32>
+  func.return
+}

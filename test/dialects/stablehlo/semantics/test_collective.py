@@ -120,3 +120,22 @@ def test_too_few_replicas(tmp_path):
     body = f'%r = "stablehlo.all_reduce"(%x) <{{{groups}}}> {SUM} : (tensor<2x4xf32>) -> tensor<2x4xf32>'
     with pytest.raises(LaminaError, match="there is no process 5, only 2"):
         run(body, values(2), tmp_path)
+
+
+ROOTS = """%roots = stablehlo.constant dense<1> : tensor<1xi32>
+  """
+
+
+@pytest.mark.parametrize(
+    "operands, attributes, root", [("%x", "", 0), ("%x, %roots", "has_dynamic_root, ", 1)], ids=["first", "dynamic"]
+)
+def test_collective_reduce(operands, attributes, root, tmp_path):
+    x = values(3)  # the third is in no group
+    kinds = "tensor<2x4xf32>" + (", tensor<1xi32>" if root else "")
+    body = (ROOTS if root else "") + f'%r = "stablehlo.collective_reduce"({operands})'
+    body += (
+        f" <{{{attributes}replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}}> {SUM} : ({kinds}) -> tensor<2x4xf32>"
+    )
+    expected = np.zeros_like(x)
+    expected[root] = x[0] + x[1]
+    np.testing.assert_array_equal(run(body, x, tmp_path, replicas=3), expected)
