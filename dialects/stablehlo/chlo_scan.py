@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
-
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, TensorType, i32, i64
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntegerAttr, i32, i64
 from xdsl.ir import Attribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -57,7 +55,7 @@ class ScanOp(StableHLOOp):
         if self.scan_dim_size is not None:
             return self.scan_dim_size.value.data
         kinds = [value.type for value in (*self.inputs, *self.outputs)]
-        return cast("TensorType[Attribute]", kinds[0]).get_shape()[self.dimension.value.data]
+        return kinds[0].get_shape()[self.dimension.value.data]
 
     def verify_(self) -> None:
         super().verify_()

@@ -11,11 +11,10 @@ after:  %loop:3 = stablehlo.while(%i = 0, %sum = %zero, %sums = 0) ... {
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
 from xdsl.traits import IsTerminator
 
 from ...compiler.dtypes import dtype_of
@@ -37,7 +36,7 @@ def _loop(op: ScanOp, weights: WeightStore) -> Sequence[SSAValue]:
     insert, axis, length = before(op), op.dimension.value.data, op.length
     reverse = op.is_reverse is not None and bool(op.is_reverse.value.data)
     inputs = [Elements(insert, value) for value in op.inputs]
-    kinds = [cast("TensorType[Attribute]", value.type) for value in op.outputs]
+    kinds = [value.type for value in op.outputs]
     nothing = [np.broadcast_to(np.zeros((), dtype_of(kind)), kind.get_shape()) for kind in kinds]
     outputs = [Elements(insert, insert(make_constant(array, weights, "scanned")).results[0]) for array in nothing]
     carries = [Elements(insert, value) for value in op.inits]
@@ -76,7 +75,8 @@ def _with_slice(whole: Elements, new: Elements, place: Elements, axis: int) -> E
 def _body(op: ScanOp, at: Elements, arguments: Sequence[Elements]) -> list[Elements]:
     """What the body returns for `arguments`, written out."""
     block = op.body.block
-    known = dict(zip(block.args, (value.value for value in arguments), strict=True))
+    known: dict[SSAValue, SSAValue] = {}
+    known.update(zip(block.args, (value.value for value in arguments), strict=True))
     for inner in block.ops:
         if inner.has_trait(IsTerminator):
             return [Elements(at.insert, known.get(value, value)) for value in inner.operands]
