@@ -2,7 +2,13 @@
 
 Channels last pays for two transposes, at the ends of what it spreads over. A convolution that no other one feeds, and
 that feeds none, would pay both for itself. With channels before space, as ONNX has them, those are fast that have rows
-of an image to take for vectors: depthwise ones, and those without a window, which are products of two matrices.
+of an image to take for vectors: depthwise ones, those without a window, which are products of two matrices, and those
+of few channels (in a group), whose filters stay near while the rows pass by. Where a stride skips columns, what each
+column of a window reads is made a channel of its own:
+
+    %y = stablehlo.convolution(%x, %w) ..., window = {stride = [2, 2]} : (1x3x9x9, 4x3x3x3) -> 1x4x4x4
+    %p = concatenate of %x[..., 0:7:2], %x[..., 1:8:2], %x[..., 2:9:2]                      -> 1x9x9x4
+    %y = stablehlo.convolution(%p, %v) ..., window = {stride = [2, 1]} : (1x9x9x4, 4x9x3x1) -> 1x4x4x4
 """
 
 from __future__ import annotations
@@ -10,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
@@ -18,13 +25,25 @@ from xdsl.pattern_rewriter import PatternRewriter
 from ...compiler.rewriting import Pattern
 from ...compiler.weights import WeightStore
 from ...dialects.linalg.depthwise import MOST_STRIDE
-from ...dialects.stablehlo import BroadcastInDimOp, ConvolutionOp, DotGeneralOp, ReshapeOp, SliceOp, TransposeOp
+from ...dialects.stablehlo import (
+    BroadcastInDimOp,
+    ConcatenateOp,
+    ConvolutionOp,
+    DotGeneralOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+)
 from ...dialects.stablehlo.attributes import ints
 from ...dialects.stablehlo.canonical.arithmetic import ELEMENTWISE
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, defining, element_type, shape_of
+from ...dialects.stablehlo.canonical.windows import convolution_like
 from ...dialects.stablehlo.conv_dimensions import ConvDimensions
 
 FEWEST_POINTS = 16  # of an image without which its rows are no vectors
+FEWEST_COLUMNS = 12  # of an image that are most of a vector or two
+MOST_CHANNELS = 16  # of a group; filters of more do not stay near, and those of 3 x 3 are better off with Winograd
 
 
 class LoneConvolutions:
@@ -33,10 +52,12 @@ class LoneConvolutions:
     def __init__(self, module: ModuleOp):
         lone = lone_convolutions(module)
         self._products = {op for op in lone if is_pointwise(op)}
-        self._kept = {op for op in lone if is_depthwise(op)}
+        self._rows = {op for op in lone if is_of_rows(op)}
+        self._kept: set[Operation] = {op for op in lone if is_depthwise(op) or op in self._rows}
         self._images: set[Operation] = set()  # reshapes of products to images
         self._table = RuleTable()
         self._table(ConvolutionOp)(self._product)
+        self._table(ConvolutionOp)(self._without_skips)
         self._table(*ELEMENTWISE)(self._elementwise)
 
     def patterns(
@@ -54,17 +75,18 @@ class LoneConvolutions:
         return match
 
     def _product(self, op: ConvolutionOp, b: Builder) -> Replacement:
-        """The filters as rows times the image as columns."""
+        """The filters as rows times the image as columns, for each image and group."""
         if op not in self._products:
             return None
         image = self._points(op, b)
-        (batch, channels, *space), filters = shape_of(image), shape_of(op.rhs)[0]
-        several = [batch] if batch > 1 else []
+        (batch, channels, *space), filters, (groups, _) = shape_of(image), shape_of(op.rhs)[0], _groups(op)
+        several = [count for count in (batch, groups) if count > 1]
         n = len(several)
-        rows = b.reshape(op.rhs, (filters, channels))
+        split = [groups] if groups > 1 else []
+        rows = b.reshape(op.rhs, (*split, filters // groups, channels // groups))
         product = DotGeneralOp(
-            b.broadcast(rows, (*several, filters, channels), (n, n + 1)),
-            b.reshape(image, (*several, channels, prod(space))),
+            b.broadcast(rows, (*several, *shape_of(rows)[-2:]), tuple(range(n - len(split), n + 2))),
+            b.reshape(image, (*several, channels // groups, prod(space))),
             lhs_batching_dimensions=range(n),
             rhs_batching_dimensions=range(n),
             lhs_contracting_dimensions=(n + 1,),
@@ -73,6 +95,47 @@ class LoneConvolutions:
             element_type=element_type(op.result),
         )
         return self._image(b.value(product), shape_of(op.result), b)
+
+    def _without_skips(self, op: ConvolutionOp, b: Builder) -> Replacement:
+        """What each column of a window reads as a channel of its own."""
+        *steps, stride = op.window().strides
+        if op not in self._rows or stride == 1:
+            return None
+        window = op.window()
+        *taps, columns = window.size
+        *dilations, dilation = window.dilation
+        low, high = zip(*window.padding, strict=True)
+        padded = b.value(
+            PadOp(
+                op.lhs,
+                b.constant(np.zeros((), np.float32), "zero"),
+                edge_padding_low=(0, 0, *low),
+                edge_padding_high=(0, 0, *high),
+                interior_padding=(0,) * (len(low) + 2),
+            )
+        )
+        batch, channels, *space = shape_of(padded)
+        width = shape_of(op.result)[-1]
+        planes: list[SSAValue] = []
+        for column in range(columns):
+            start = (*[0] * (len(space) + 1), column * dilation)
+            limit = (batch, channels, *space[:-1], column * dilation + (width - 1) * stride + 1)
+            plane = SliceOp(padded, start_indices=start, limit_indices=limit, strides=(*[1] * len(start[1:]), stride))
+            planes.append(b.reshape(b.value(plane), (batch, channels, 1, *space[:-1], width)))
+        joined = b.value(ConcatenateOp(planes, dimension=2))
+        filters, inner = shape_of(op.rhs)[:2]
+        order = (0, 1, len(space) + 1, *range(2, len(space) + 1))
+        new = convolution_like(
+            op,
+            b.reshape(joined, (batch, channels * columns, *space[:-1], width)),
+            b.reshape(b.transpose(op.rhs, order), (filters, inner * columns, *taps, 1)),
+            window_strides=(*steps, 1),
+            rhs_dilation=(*dilations, 1),
+            window_reversal=None,
+            padding=[(0, 0)] * len(space),
+        )
+        self._kept.add(new)
+        return b.value(new)
 
     def _points(self, op: ConvolutionOp, b: Builder) -> SSAValue:
         """The image at those points that are read."""
@@ -96,10 +159,17 @@ class LoneConvolutions:
         for operand in op.operands:
             repeat = defining(operand, BroadcastInDimOp)
             if repeat is not None and set(dims := ints(repeat.broadcast_dimensions)) <= {1}:
-                operands.append(b.broadcast(repeat.operand, shape, [len(shape) - 2 for _ in dims]))
+                among = shape[len(shape) - 1 - _channel_dimensions(shape, wide) : -1] if dims else ()
+                at = [len(shape) - 1 - len(among) + i for i in range(len(among))]
+                operands.append(b.broadcast(b.reshape(repeat.operand, among), shape, at))
             else:
                 operands.append(b.reshape(operand, shape) if shape_of(operand) == wide else operand)
         return self._image(b.like(op, operands, shape), wide, b)
+
+
+def _channel_dimensions(product: Sequence[int], image: Sequence[int]) -> int:
+    """How many dimensions of a product are the channels of the image: those in a group, and the group."""
+    return 1 if product[-2] == image[1] else 2
 
 
 def lone_convolutions(module: ModuleOp) -> set[ConvolutionOp]:
@@ -128,10 +198,19 @@ def is_depthwise(op: ConvolutionOp) -> bool:
     return plain and len(shape_of(op.lhs)) == 4 and channels == 1 and groups == features == shape_of(op.lhs)[1] > 1
 
 
+def is_of_rows(op: ConvolutionOp) -> bool:
+    """Whether a two-dimensional image has few channels in a group, and rows that are vectors."""
+    window, shape = op.window(), shape_of(op.result)
+    plain = all(n == 1 for n in window.base_dilation) and not any(window.reversal) and _groups(op)[1] == 1
+    small = shape_of(op.rhs)[1] <= MOST_CHANNELS and prod(window.size) > 1 and shape_of(op.rhs)[0] > _groups(op)[0]
+    padded = all(side >= 0 for pair in window.padding for side in pair)
+    return plain and small and padded and len(shape) == 4 and shape[-1] >= FEWEST_COLUMNS and not is_depthwise(op)
+
+
 def is_pointwise(op: ConvolutionOp) -> bool:
     """Whether filters have no window, and images are large enough for rows of vectors."""
     window = op.window()
-    plain = all(n == 1 for n in (*window.size, *window.base_dilation, *_groups(op)))
+    plain = all(n == 1 for n in (*window.size, *window.base_dilation, _groups(op)[1]))
     return plain and not any(any(pair) for pair in window.padding) and prod(shape_of(op.result)[2:]) >= FEWEST_POINTS
 
 

@@ -38,6 +38,43 @@ func.func @strided(%x: tensor<1x3x9x11xf32>, %w: tensor<8x3x1x1xf32>) -> tensor<
   return %0 : tensor<1x8x5x6xf32>
 }
 
+// Groups are a batch of products; what is done with the image is done with them.
+// CHECK-LABEL: @groups
+// CHECK-NOT:   stablehlo.transpose
+// CHECK:       stablehlo.dot_general {{.*}}, batching_dims = [0] x [0], contracting_dims = [2] x [1]
+// CHECK-SAME:  -> tensor<2x4x20xf32>
+// CHECK:       stablehlo.broadcast_in_dim {{.*}}, dims = [0, 1] : (tensor<2x4xf32>) -> tensor<2x4x20xf32>
+// CHECK:       stablehlo.add {{.*}} : tensor<2x4x20xf32>
+func.func @groups(%x: tensor<1x6x4x5xf32>, %w: tensor<8x3x1x1xf32>, %b: tensor<8xf32>) -> tensor<1x8x4x5xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<1x6x4x5xf32>, tensor<8x3x1x1xf32>) -> tensor<1x8x4x5xf32>
+  %1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<8xf32>) -> tensor<1x8x4x5xf32>
+  %2 = stablehlo.add %0, %1 : tensor<1x8x4x5xf32>
+  return %2 : tensor<1x8x4x5xf32>
+}
+
+// Few channels: the rows of the image are the vectors.
+// CHECK-LABEL: @few_channels
+// CHECK-NOT:   stablehlo.transpose
+// CHECK:       stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = {{\[\[}}1, 1], [1, 1]]}
+func.func @few_channels(%x: tensor<1x3x9x16xf32>, %w: tensor<8x3x3x3xf32>) -> tensor<1x8x9x16xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x9x16xf32>, tensor<8x3x3x3xf32>) -> tensor<1x8x9x16xf32>
+  return %0 : tensor<1x8x9x16xf32>
+}
+
+// A stride along the rows: each column of the window reads a channel of its own.
+// CHECK-LABEL: @skipping
+// CHECK:       [[P:%.*]] = stablehlo.pad %x, {{.*}} low = [0, 0, 1, 1], high = [0, 0, 1, 1], interior = [0, 0, 0, 0]
+// CHECK:       stablehlo.slice [[P]] [0:1, 0:3, 0:11, 0:31:2] : (tensor<1x3x11x34xf32>) -> tensor<1x3x11x16xf32>
+// CHECK:       stablehlo.slice [[P]] [0:1, 0:3, 0:11, 1:32:2]
+// CHECK:       stablehlo.slice [[P]] [0:1, 0:3, 0:11, 2:33:2]
+// CHECK:       stablehlo.concatenate {{.*}}, dim = 2 : {{.*}} -> tensor<1x3x3x11x16xf32>
+// CHECK:       stablehlo.transpose %w, dims = [0, 1, 3, 2]
+// CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [2, 1]{{.*}} : (tensor<1x9x11x16xf32>, tensor<8x9x3x1xf32>) -> tensor<1x8x5x16xf32>
+func.func @skipping(%x: tensor<1x3x9x32xf32>, %w: tensor<8x3x3x3xf32>) -> tensor<1x8x5x16xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [2, 2], pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x9x32xf32>, tensor<8x3x3x3xf32>) -> tensor<1x8x5x16xf32>
+  return %0 : tensor<1x8x5x16xf32>
+}
+
 // CHECK-LABEL: @depthwise
 // CHECK-NOT:   stablehlo.transpose
 // CHECK:       stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]
@@ -46,7 +83,7 @@ func.func @depthwise(%x: tensor<1x3x5x5xf32>, %w: tensor<3x1x3x3xf32>) -> tensor
   return %0 : tensor<1x3x3x3xf32>
 }
 
-// Images of few points, and windows over all channels, are fast with channels last alone.
+// Images of few points, or narrow ones, are fast with channels last alone.
 // CHECK-LABEL: @others
 // CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]
 // CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]

@@ -49,6 +49,10 @@ def alone(x: tuple[int, ...], w: tuple[int, ...], **attributes: Any) -> tuple[Mo
             id="depthwise dilated",
         ),
         pytest.param((1, 4, 9, 11), (4, 1, 3, 3), {"group": 4, "strides": [2, 3]}, id="depthwise strided"),
+        pytest.param((2, 6, 5, 7), (8, 3, 1, 1), {"group": 2}, id="pointwise groups"),
+        pytest.param((2, 3, 5, 21), (7, 3, 3, 3), {"pads": [1, 2, 0, 1]}, id="few channels"),
+        pytest.param((1, 6, 7, 37), (4, 3, 4, 5), {"group": 2, "strides": [3, 2], "pads": [1, 2, 2, 0]}, id="skipping"),
+        pytest.param((1, 2, 9, 45), (5, 2, 2, 3), {"strides": [1, 3], "dilations": [3, 2]}, id="skipping and dilated"),
     ],
 )
 def test_against_the_reference(x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, Any]) -> None:
