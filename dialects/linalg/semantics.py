@@ -77,6 +77,9 @@ def packed(
 @semantics("linalg.winograd_filter_transform")
 def winograd_filter_transform(filter: Array, output: Array, *, call: Call) -> list[Array]:
     m = cast(WinogradOp, call.op).m
+    if filter.ndim == 5:
+        panels = [filter_transform(m, panel, 0, m + 2) for panel in filter.transpose(0, 2, 3, 1, 4)]
+        return _given(call.op, [output], [np.stack(panels, axis=2) if panels else output])
     return _given(call.op, [output], [filter_transform(m, filter, 0, m + 2)])
 
 

@@ -166,17 +166,24 @@ class WinogradFilterTransformOp(WinogradOp):
         %u = linalg.winograd_filter_transform fmr(F_4_3) ins(%g : tensor<3x3x8x16xf32>)
             outs(%e : tensor<6x6x8x16xf32>) -> tensor<6x6x8x16xf32>
 
-    C1: from 3 x 3 x C x F to α x α x C x F.
+    Filters may lie in panels of so many of them, each whole; such are transformed while the convolution runs.
+
+    C1: from 3 x 3 x C x F to α x α x C x F, or from panels x C x 3 x 3 x F to α x α x panels x C x F.
     """
 
     name = "linalg.winograd_filter_transform"
 
+    @property
+    def of_panels(self) -> bool:
+        """Whether the filters lie in panels."""
+        return len(_shape(self.input)) == 5
+
     def verify_(self) -> None:
         filter_, tiles, a = _shape(self.input), _shape(self.output), self.alpha
-        self._expect(
-            len(filter_) == 4 and filter_[:2] == (3, 3) and tiles == (a, a, *filter_[2:]),
-            f"expected 3 x 3 x C x F and {a} x {a} x C x F (C1)",
-        )
+        panels, sides = (2, 4) if self.of_panels else (0, 2)
+        good = len(filter_) in (4, 5) and filter_[panels:sides] == (3, 3)
+        good &= tiles == (a, a, *filter_[:panels], *filter_[sides:])
+        self._expect(good, f"expected 3 x 3 x C x F and {a} x {a} x C x F, perhaps in panels (C1)")
 
 
 @irdl_op_definition

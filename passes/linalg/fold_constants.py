@@ -50,6 +50,11 @@ FOLDED = (
 )
 
 
+def is_folded(op: Operation) -> bool:
+    """Whether an op is computed now where its operands are constants; Winograd's filters in panels are not."""
+    return isinstance(op, FOLDED) and not (isinstance(op, WinogradFilterTransformOp) and op.of_panels)
+
+
 @dataclass(frozen=True)
 class FoldConstants(ModulePass):
     """Evaluates structured ops whose operands are all constants."""
@@ -59,7 +64,7 @@ class FoldConstants(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         folder = _Folder(lamina_context(ctx).weights)
         for inner in list(op.walk()):
-            if isinstance(inner, FOLDED) and not isinstance(inner.parent_op(), GenericOp):
+            if is_folded(inner) and not isinstance(inner.parent_op(), GenericOp):
                 folder.fold(inner)
 
 

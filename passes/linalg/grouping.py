@@ -20,6 +20,7 @@ from ...dialects.linalg import (
     GenericOp,
     IndexOp,
     PackOp,
+    WinogradFilterTransformOp,
     WinogradInputTransformOp,
     WinogradOp,
     WinogradOutputTransformOp,
@@ -202,6 +203,8 @@ def _home(plan: Plan, op: Operation, used: list[SSAValue], depends: dict[SSAValu
             group.contraction = group.accumulates = True
         elif _pads_for(group, op, ours):
             group.accumulates = True
+        elif _has_filters_transformed(group, op, ours):
+            pass
         elif _goes_on(group, op, ours):
             group.accumulates = isinstance(op, WinogradOutputTransformOp)
         elif _is_epilogue(group, op, ours):
@@ -282,6 +285,13 @@ def _packs_for(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
         and is_tiled_contraction(op)
         and all(use.operation is op for use in ours[0].uses)
     )
+
+
+def _has_filters_transformed(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
+    """A contraction whose filters Winograd's transform makes right before they are used."""
+    [first, *others] = group.members
+    alone = not others and all(value.has_one_use() for value in ours)
+    return alone and isinstance(first, WinogradFilterTransformOp) and isinstance(op, GenericOp)
 
 
 def _pads_for(group: Group, op: Operation, ours: list[SSAValue]) -> bool:

@@ -25,7 +25,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.linalg import FillOp
 from ...dialects.tensor import EmptyOp
 from ..stablehlo.outline_repeats import CONSTANT_ARGS
-from .fold_constants import FOLDED, grows
+from .fold_constants import grows, is_folded
 from .grouping import operands_of
 
 
@@ -101,7 +101,7 @@ def _movable(function: func.FuncOp, given: list[BlockArgument]) -> tuple[list[Op
             neutral.update(op.results)
             continue
         used = operands_of(op)
-        if isinstance(op, FOLDED) and known.intersection(used) and known | neutral >= set(used) and not grows(op):
+        if is_folded(op) and known.intersection(used) and known | neutral >= set(used) and not grows(op):
             moved.add(op)
             known.update(op.results)
     needed = set(moved)

@@ -14,6 +14,15 @@ The filter is a constant, which linalg-fold-constants transforms; the padded cop
 contraction is packed and tiled like any other, and what is done with the convolution's result is done by the output
 transform.
 
+A large filter would take four times its memory, and as long to come from there. Where the tiles are so few that they
+stay near while all panels pass by, it stays as it is, in panels, and the contraction's kernel transforms a row of
+points of a panel at a time, which all tiles then use:
+
+        %p = linalg.pack %g outer_dims_perm = [3, 2, 0, 1] inner_dims_pos = [3] inner_tiles = [16] ...
+            : tensor<3x3x512x512xf32> -> tensor<32x512x3x3x16xf32>
+        %u = linalg.winograd_filter_transform fmr(F_4_3) ins(%p : ...) outs(... : tensor<6x6x32x512x16xf32>)
+        %m = linalg.generic {maps = [..., (a, b, i, j, n, f, c) -> (a, b, f floordiv 16, c, f mod 16), ...]}
+
 F(4x4, 3x3) takes 2.25 multiplications per output and channel instead of 9, F(2x2, 3x3) takes 4; but the filter grows
 from 9 to 36 or 16 numbers and the transforms cost, so that small images and few channels stay as they are: `cost`
 estimates the cycles of each form.
@@ -48,6 +57,7 @@ from ...compiler.walking import all_ops
 from ...dialects.linalg import (
     FillOp,
     GenericOp,
+    PackOp,
     WinogradFilterTransformOp,
     WinogradInputTransformOp,
     WinogradOutputTransformOp,
@@ -79,7 +89,8 @@ class Winograd(ModulePass):
             if (found := match_convolution(generic)) is not None:
                 tile = best_tile(found, machine) if self.tile is None else self.tile
                 if tile:
-                    rewrite(generic, found, tile, block_rows(found, tile, machine))
+                    panels = 2 * machine.lanes(4) if is_transformed_late(found, tile, machine) else 0
+                    rewrite(generic, found, tile, 0 if panels else block_rows(found, tile, machine), panels)
 
 
 @dataclass(frozen=True)
@@ -132,8 +143,11 @@ def _without_padding(image: SSAValue) -> tuple[SSAValue, tuple[int, int]]:
     return (image, (0, 0)) if before is None else (pad.source, (before[0], before[1]))
 
 
-def rewrite(op: GenericOp, c: Convolution, m: int, block: int) -> None:
-    """Puts the transforms and the contraction in the place of `op`, `block` rows of tiles at a time (0: all)."""
+def rewrite(op: GenericOp, c: Convolution, m: int, block: int, lanes: int = 0) -> None:
+    """Puts the transforms and the contraction in the place of `op`, `block` rows of tiles at a time (0: all).
+
+    With `lanes`, the filter lies in panels of so many and is transformed when the convolution runs.
+    """
     alpha, (rows, columns) = m + 2, c.tiles(m)
 
     def insert(new: Operation) -> SSAValue:
@@ -144,12 +158,20 @@ def rewrite(op: GenericOp, c: Convolution, m: int, block: int) -> None:
     def empty(*shape: int) -> SSAValue:
         return insert(EmptyOp([], TensorType(f32, shape)))
 
-    filter_ = WinogradFilterTransformOp(m, op.inputs[1], empty(alpha, alpha, c.channels, c.filters))
+    if lanes:
+        panels = c.filters // lanes
+        packed = PackOp(
+            op.inputs[1], empty(panels, c.channels, 3, 3, lanes), [3], [lanes], outer_dims_perm=[3, 2, 0, 1]
+        )
+        filter_ = WinogradFilterTransformOp(m, insert(packed), empty(alpha, alpha, panels, c.channels, lanes))
+    else:
+        filter_ = WinogradFilterTransformOp(m, op.inputs[1], empty(alpha, alpha, c.channels, c.filters))
     image = WinogradInputTransformOp(m, c.image, empty(alpha, alpha, rows, columns, c.batch, c.channels), c.pad)
     inputs = [insert(image), insert(filter_)]
     zero = insert(arith.ConstantOp(FloatAttr(0.0, f32)))
     sums = insert(FillOp(zero, empty(alpha, alpha, rows, columns, c.batch, c.filters)))
-    contraction = GenericOp.of(inputs, [sums], _contraction_maps(), [*[PARALLEL] * 6, REDUCTION], _multiply_add())
+    iterators = [*[PARALLEL] * 6, REDUCTION]
+    contraction = GenericOp.of(inputs, [sums], _contraction_maps(lanes), iterators, _multiply_add())
     if block:
         contraction.attributes[BLOCK_ROWS] = IntegerAttr(block, i64)
     products = insert(contraction)
@@ -164,9 +186,10 @@ def rewrite(op: GenericOp, c: Convolution, m: int, block: int) -> None:
         padded.erase()
 
 
-def _contraction_maps() -> list[AffineMap]:
+def _contraction_maps(lanes: int) -> list[AffineMap]:
     a, b, i, j, n, f, c = (AffineDimExpr(d) for d in range(7))
-    return [AffineMap(7, 0, exprs) for exprs in ((a, b, i, j, n, c), (a, b, c, f), (a, b, i, j, n, f))]
+    filter_ = (a, b, f // lanes, c, f % lanes) if lanes else (a, b, c, f)
+    return [AffineMap(7, 0, exprs) for exprs in ((a, b, i, j, n, c), filter_, (a, b, i, j, n, f))]
 
 
 def _multiply_add() -> Region:
@@ -184,6 +207,8 @@ NEAR, FAR = 14.0, 6.0  # bytes per cycle that are written or streamed: to the la
 STRIDED = 4.0  # bytes per cycle that a register tile or a transform reads back, row by row
 STEPS = 6  # cycles per vector and point of a transform, both passes
 START = 20_000  # cycles that two more kernels take to begin
+FILTER_STEPS = 1.7  # cycles per vector and point of a filter's transform
+LARGE_FILTER = 2 << 20  # bytes from which on a transformed filter is not kept
 GAIN = 0.85  # of the cost of the sums: less is not worth another rounding
 
 
@@ -200,6 +225,17 @@ def direct_cost(c: Convolution, machine: Machine) -> float:
     return contraction_cost(points, taps, c.filters, machine) + copied / NEAR + 4 * taps * c.filters / FAR
 
 
+def is_transformed_late(c: Convolution, m: int, machine: Machine) -> bool:
+    """Whether the filter stays as it is in memory: a large one, in whole panels, and few tiles, which each panel reads.
+
+    More tiles use a filter for longer than it takes to come from memory, and would themselves have to come again.
+    """
+    (rows, columns), points = c.tiles(m), 4 * (m + 2) ** 2
+    large = points * c.channels * c.filters > LARGE_FILTER
+    near = points * c.batch * rows * columns * c.channels < 2 * machine.l2_bytes
+    return large and near and not c.filters % (2 * machine.lanes(4))
+
+
 def cost(c: Convolution, m: int, machine: Machine) -> float:
     """F(m x m, 3 x 3): a contraction per point, the transforms, and the bytes in between and of the filter."""
     rows, columns = c.tiles(m)
@@ -213,6 +249,10 @@ def cost(c: Convolution, m: int, machine: Machine) -> float:
         slow = max(1.0, 2 * between / machine.l3_bytes)  # what outgrows the caches
         moved = between * slow * (1 / NEAR + 1 / STRIDED)
     products = points * contraction_cost(tiles, c.channels, c.filters, machine)
+    if is_transformed_late(c, m, machine):
+        moved = between * (1 / NEAR + 1 / STRIDED)
+        transforms += FILTER_STEPS * points * c.channels * c.filters / lanes
+        filter_ = 36 * c.channels * c.filters
     return START + products + transforms + moved + filter_ / FAR
 
 

@@ -19,7 +19,8 @@ after:
 A transform on both sides of a tile is two one-dimensional ones, the first along rows, the second along columns, with
 a tile of vectors in between that stays in the first-level cache: so no more than a dozen values live in registers.
 What is done with the outputs (bias, residual, activation) is done before they are stored. A kernel that holds both
-transforms and the contraction between them takes a block of tiles at a time through all three: see `blocks`.
+transforms and the contraction between them takes a block of tiles at a time through all three: see `blocks`. One that
+holds the filter's transform and the contraction transforms a part of the filter at a time: see `panels`.
 """
 
 from __future__ import annotations
@@ -36,11 +37,19 @@ from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
 from ....compiler.locations import fuse
 from ....compiler.machine import Machine
-from ....dialects.linalg import FillOp, GenericOp, WinogradInputTransformOp, WinogradOp, WinogradOutputTransformOp
+from ....dialects.linalg import (
+    FillOp,
+    GenericOp,
+    WinogradFilterTransformOp,
+    WinogradInputTransformOp,
+    WinogradOp,
+    WinogradOutputTransformOp,
+)
 from ..contraction_to_vector.loops import Loops
 from .blocks import write_blocks
 from .input_tiles import InputTiles
 from .output_tiles import Output, OutputTiles
+from .panels import write_panels
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,9 @@ def _convert(function: FuncOp, machine: Machine) -> None:
     match [op for op in old if isinstance(op, WinogradOp)], generics:
         case [WinogradInputTransformOp() as image], []:
             InputTiles(image, code, machine).write(machine.cores)
+        case [WinogradFilterTransformOp() as filter_], [contraction]:
+            [begin] = fills
+            write_panels(function, filter_, begin, contraction, code, machine)
         case [WinogradOutputTransformOp() as op], _:
             OutputTiles(Output(op, fill, generics), code, machine).write(machine.cores)
         case [WinogradInputTransformOp() as image, WinogradOutputTransformOp() as op], [contraction, *epilogue]:
@@ -76,7 +88,10 @@ def _convert(function: FuncOp, machine: Machine) -> None:
             inputs, outputs = InputTiles(image, code, machine), OutputTiles(Output(op, fill, epilogue), code, machine)
             write_blocks(function, inputs, begin, contraction, outputs, code, machine)
         case _:
-            raise LaminaError("a kernel of Winograd's is one transform, or both around a contraction", where=function)
+            raise LaminaError(
+                "a kernel of Winograd's is one transform, perhaps with a contraction, or both around one",
+                where=function,
+            )
     location = fuse([op.location for op in old if isinstance(op, WinogradOp)])
     for new in block.ops:
         if new not in old:

@@ -83,3 +83,36 @@ func.func @not_possible(%x: tensor<1x57x57x64xf32>, %g: tensor<3x3x64x64xf32>, %
   } -> tensor<1x55x55x64xf32>
   func.return %r, %t : tensor<1x28x28x64xf32>, tensor<1x55x55x64xf32>
 }
+
+// A large filter stays as it is, in panels, and is transformed when the convolution runs.
+// FORCED-LABEL: func.func @large
+// CHECK-LABEL: func.func @large
+// CHECK: %[[P:.*]] = linalg.pack %{{.*}} outer_dims_perm = [3, 2, 0, 1] inner_dims_pos = [3] inner_tiles = [16]
+// CHECK: linalg.winograd_filter_transform fmr(F_4_3) ins(%[[P]] : tensor<16x256x3x3x16xf32>) outs(%{{.*}} : tensor<6x6x16x256x16xf32>)
+// CHECK: linalg.generic
+// CHECK-SAME: affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, (d5 floordiv 16), d6, (d5 mod 16))>
+func.func @large(%x: tensor<1x16x16x256xf32>, %zero: tensor<1x14x14x256xf32>) -> tensor<1x14x14x256xf32> {
+  %g = arith.constant dense<1.0> : tensor<3x3x256x256xf32>
+  %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x16x16x256xf32>, tensor<3x3x256x256xf32>) outs(%zero : tensor<1x14x14x256xf32>) {
+  ^bb0(%l: f32, %k: f32, %o: f32):
+    %m = arith.mulf %l, %k : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<1x14x14x256xf32>
+  func.return %r : tensor<1x14x14x256xf32>
+}
+
+// Of more tiles it does not.
+// FORCED-LABEL: func.func @large_of_many_tiles
+// CHECK-LABEL: func.func @large_of_many_tiles
+// CHECK: linalg.winograd_filter_transform fmr(F_4_3) ins(%{{.*}} : tensor<3x3x256x256xf32>) outs(%{{.*}} : tensor<6x6x256x256xf32>)
+func.func @large_of_many_tiles(%x: tensor<1x30x30x256xf32>, %zero: tensor<1x28x28x256xf32>) -> tensor<1x28x28x256xf32> {
+  %g = arith.constant dense<1.0> : tensor<3x3x256x256xf32>
+  %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x30x30x256xf32>, tensor<3x3x256x256xf32>) outs(%zero : tensor<1x28x28x256xf32>) {
+  ^bb0(%l: f32, %k: f32, %o: f32):
+    %m = arith.mulf %l, %k : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<1x28x28x256xf32>
+  func.return %r : tensor<1x28x28x256xf32>
+}
