@@ -7,6 +7,7 @@ argument (scratch) that the caller places in the arena.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, IntegerAttr, MemRefType, TensorType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -14,25 +15,34 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.diagnostics import LaminaError
-from ...dialects.linalg import FillOp, GenericOp
+from ...dialects.linalg import FillOp, GenericOp, WinogradFilterTransformOp
 from ...dialects.memref import AllocaOp, StoreOp
 from ...dialects.scf import ForOp
 from ...dialects.scf import YieldOp as ScfYieldOp
 from ...dialects.tensor import ConcatOp, ExtractOp, InsertOp, PadOp
+from ..linalg.grouping import BLOCK_ROWS
 from .emit import Emitter, copy_generic, parts_of
 from .groups import BlockPlan, Group, destinations
 from .layout import ALIGNMENT, SCRATCH, STACK_LIMIT, byte_size, memref_type
 
 
+@dataclass(frozen=True)
+class Scratch:
+    """An argument that a kernel asks for; `sparse`: it will touch little of it."""
+
+    type: MemRefType
+    sparse: bool
+
+
 class KernelEmitter(Emitter):
-    """Rewrites one kernel; `scratch` lists the types of the arguments it added."""
+    """Rewrites one kernel; `scratch` lists the arguments it added."""
 
     def __init__(self, function: FuncOp, stack: int = STACK_LIMIT):
         super().__init__()
         self.stack = stack
         self.function = function
         self.block = function.body.block
-        self.scratch: list[MemRefType] = []
+        self.scratch: list[Scratch] = []
 
     def run(self) -> None:
         """Rewrites the function in place: no tensor and no result is left."""
@@ -135,7 +145,7 @@ class KernelEmitter(Emitter):
             op.location = at.location
             Rewriter.insert_op(op, InsertPoint.before(first))
             return op.memref
-        self.scratch.append(type_)
+        self.scratch.append(Scratch(type_, _is_sparse(at)))
         argument = self.block.insert_arg(type_, len(self.block.args))
         argument.name_hint = "scratch"
         return argument
@@ -215,6 +225,14 @@ class KernelEmitter(Emitter):
 
 def _has_tensors(op: ForOp) -> bool:
     return any(isinstance(value.type, TensorType) for value in op.iter_args)
+
+
+def _is_sparse(op: Operation) -> bool:
+    """Whether the result of `op` lies between Winograd's transforms, of which a kernel takes a part at a time."""
+    if isinstance(op, WinogradFilterTransformOp):
+        return op.of_panels
+    users = [use.operation for result in op.results for use in result.uses]
+    return any(BLOCK_ROWS in each.attributes for each in (op, *users))
 
 
 def _is_for(group: Group, value: SSAValue, op: Operation) -> bool:

@@ -20,6 +20,7 @@ from ...dialects.memref.views import collapse, expand
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 SCRATCH = "lamina.scratch"  # on a kernel: how many of its last arguments hold nothing before and after a call
+SPARSE = "lamina.sparse"  # on an allocation: little of it is ever touched
 STACK_LIMIT = 16 * 1024  # bytes: larger scratch of a kernel is an argument, planned in the arena
 
 

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
     TensorType,
+    UnitAttr,
     i8,
     i64,
 )
@@ -36,7 +37,8 @@ from ...dialects.scf import ConditionOp, IfOp, WhileOp
 from ...dialects.scf import YieldOp as ScfYieldOp
 from .emit import Emitter, copy_generic
 from .groups import BlockPlan, destinations
-from .layout import ALIGNMENT, aligned, byte_size, memref_type
+from .kernels import Scratch
+from .layout import ALIGNMENT, SPARSE, aligned, byte_size, memref_type
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,9 @@ class ConstantSection:
 
 
 class MainEmitter(Emitter):
-    """Rewrites the entry function. `scratch` are the types of the extra arguments of each kernel."""
+    """Rewrites the entry function. `scratch` are the extra arguments of each kernel."""
 
-    def __init__(self, function: FuncOp, weights: WeightStore, scratch: Mapping[str, Sequence[MemRefType]]):
+    def __init__(self, function: FuncOp, weights: WeightStore, scratch: Mapping[str, Sequence[Scratch]]):
         super().__init__()
         self.function = function
         self.weights = weights
@@ -168,9 +170,15 @@ class MainEmitter(Emitter):
             self.buffer(v, op) if isinstance(v.type, TensorType) else v
             for v in op.operands[: len(op.operands) - len(outputs)]
         ]
-        scratch = [self.allocate(type_, op) for type_ in self.scratch.get(name, ())]
+        scratch = [self._scratch(each, op) for each in self.scratch.get(name, ())]
         self.insert(CallOp(SymbolRefAttr(name), [*inputs, *outputs, *scratch], []), op).attributes |= op.attributes
         self.dead.append(op)
+
+    def _scratch(self, scratch: Scratch, at: Operation) -> SSAValue:
+        value = self.allocate(scratch.type, at)
+        if scratch.sparse and isinstance(value.owner, AllocOp):
+            value.owner.attributes[SPARSE] = UnitAttr()
+        return value
 
     def _constant(self, op: arith.ConstantOp) -> None:
         value = op.value

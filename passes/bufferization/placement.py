@@ -9,16 +9,18 @@ from dataclasses import dataclass
 from .layout import aligned
 
 EFFORT = 1_000_000  # pairs of buffers looked at while searching: about half a second
+COSTS_LITTLE = 100  # one part in so many more than is needed
 SEED = 0  # the same plan every time: machine code is cached by it
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A buffer of `size` bytes that is alive in the ops `first` to `last`."""
+    """A buffer of `size` bytes that is alive in the ops `first` to `last`; `sparse`: little of it is touched."""
 
     size: int
     first: int
     last: int
+    sparse: bool = False
 
     def meets(self, other: Interval) -> bool:
         """Whether both are alive at once."""
@@ -47,23 +49,38 @@ def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
     >>> plan_offsets([Interval(100, 0, 1), Interval(64, 1, 2), Interval(100, 2, 3)])
     ([0, 128, 0], 192)
 
-    Greedy in several orders, best fit; where none reaches the lower bound, the best order is changed at random.
+    Greedy in several orders, best fit; where none reaches the lower bound, the best order is changed at random. Sparse
+    buffers come last where that costs little: what is touched, and so takes memory, lies together then.
     """
     if not intervals:
         return [], 0
     bound = lower_bound(intervals)
     rivals = [[j for j, other in enumerate(intervals) if other.meets(interval)] for interval in intervals]
+    if any(interval.sparse for interval in intervals):
+        found, _ = _greedy(intervals, rivals, bound, apart=True)
+        if found[1] <= bound + bound // COSTS_LITTLE:
+            return found
+    best, order = _greedy(intervals, rivals, bound, apart=False)
+    return best if best[1] <= bound else _searched(intervals, rivals, order, best, bound)
+
+
+def _greedy(
+    intervals: Sequence[Interval], rivals: Sequence[Sequence[int]], bound: int, apart: bool
+) -> tuple[tuple[list[int], int], list[int]]:
+    """The best plan of the known orders, and the order; sparse buffers after all others where they lie `apart`."""
     best: tuple[list[int], int] | None = None
     best_order: list[int] = []
     for key in _ORDERS:
-        order = sorted(range(len(intervals)), key=lambda i, key=key: key(intervals[i]))
+        order = sorted(
+            range(len(intervals)), key=lambda i, key=key: (apart and intervals[i].sparse, *key(intervals[i]))
+        )
         found = _place(intervals, rivals, order, best and best[1])
         if found is not None:
             best, best_order = found, order
             if best[1] <= bound:
-                return best
+                break
     assert best is not None
-    return _searched(intervals, rivals, best_order, best, bound)
+    return best, best_order
 
 
 def _searched(

@@ -27,7 +27,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.walking import all_ops
 from ...dialects.memref import AllocOp, CastOp, CollapseShapeOp, ExpandShapeOp, SubviewOp, ViewOp
-from .layout import byte_size
+from .layout import SPARSE, byte_size
 from .placement import Interval, lower_bound, plan_offsets
 
 VIEWS = (CastOp, CollapseShapeOp, ExpandShapeOp, SubviewOp, ViewOp)
@@ -44,7 +44,8 @@ def live_interval(alloc: AllocOp, block: Block, positions: dict[Operation, int])
             else:
                 used.append(_position(use.operation, block, positions))
     own = _position(alloc, block, positions)
-    return Interval(byte_size(alloc.memref.type), min(used, default=own), max(used, default=own))
+    span = min(used, default=own), max(used, default=own)
+    return Interval(byte_size(alloc.memref.type), *span, sparse=SPARSE in alloc.attributes)
 
 
 def _position(op: Operation, block: Block, positions: dict[Operation, int]) -> int:

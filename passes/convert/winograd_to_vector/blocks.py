@@ -57,6 +57,7 @@ def write_blocks(
     strides = [contraction.a.form.coefficients, contraction.c.form.coefficients]
     inputs.tile_strides, outputs.tile_strides = ((*s[:4], 0, 1) for s in strides)
     whole = [inputs.tiles, outputs.tiles]
+    sizes = [s[0] * inputs.alpha for s in strides]  # of what lies between, for a block
     kernel = Kernel(function, (), begin, contraction, ())
     right = code.flat(contraction.b.value)
 
@@ -72,8 +73,8 @@ def write_blocks(
 
     def share(thread: Index) -> None:
         """The blocks of one thread."""
-        for side, flat in zip((inputs, outputs), whole, strict=True):
-            side.tiles = flat if thread is None else _part(code, flat, cores, thread)
+        for side, flat, size in zip((inputs, outputs), whole, sizes, strict=True):
+            side.tiles = flat if thread is None else _part(code, flat, size, thread)
             side.walk.begin()
         low, high = (D(0) * total) // cores, (D(0) * total + total) // cores
         code.serial(low, high, (thread,), (), lambda number, _: block(number) or ())
@@ -120,11 +121,8 @@ def _rows(code: Loops, rows: int, first: Index, body: Callable[[Index, Index], N
     code.count(rows, once)
 
 
-def _part(code: Loops, flat: SSAValue, parts: int, number: SSAValue) -> SSAValue:
-    """One of equal parts of an array."""
-    assert isinstance(flat.type, MemRefType)
-    (size,) = flat.type.get_shape()
-    length = size // parts
+def _part(code: Loops, flat: SSAValue, length: int, number: SSAValue) -> SSAValue:
+    """One of the parts of so many elements at the beginning of an array."""
     offset = code.index(D(0) * length, number)
     type_ = MemRefType(f32, [length], StridedLayoutAttr([1], None))
     return code(SubviewOp(flat, [offset], [], [], [DYNAMIC_INDEX], [length], [1], type_)).result

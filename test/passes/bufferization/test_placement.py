@@ -65,3 +65,17 @@ def test_searching_beats_the_orders():
         starts = [rng.randrange(20) for _ in range(30)]
         excess.append(check([Interval(64 * rng.randrange(1, 40), s, s + rng.randrange(1, 8)) for s in starts]))
     assert sum(excess) / len(excess) < 1.01
+
+
+def test_what_is_hardly_touched_lies_behind_the_rest():
+    large = Interval(64 * 100, 1, 2, sparse=True)
+    small = [Interval(64 * size, first, first + 1) for first, size in enumerate((10, 12, 8, 11))]
+    offsets, size = plan_offsets([large, *small])
+    assert size == lower_bound([large, *small])
+    assert offsets[0] + large.size == size and max(offsets[1:]) < offsets[0]
+
+
+def test_memory_goes_before_order():
+    large = Interval(64 * 100, 1, 1, sparse=True)
+    late = Interval(64 * 90, 2, 3)
+    assert plan_offsets([large, late])[1] == large.size

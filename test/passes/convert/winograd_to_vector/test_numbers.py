@@ -148,6 +148,24 @@ def test_blocks(case: Case, threads: int):
     check(case, 4, threads=threads)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case((1, 130, 6, 7), 128, after=("bias", "Relu")),
+        Case((2, 208, 9, 5), 112, (0, 1, 2, 1), ("Add", "Relu")),
+        Case((1, 1000, 3, 4), 16),
+    ],
+)
+def test_large_filters(case: Case, threads: int):
+    """Filters that are transformed while the convolution runs."""
+    w = np.zeros((case.filters, case.shape[1], 3, 3), np.float32)
+    options = Options(threads=threads, winograd=4)
+    program = lamina.lower(lamina.import_onnx(model(case, w, w[:, 0, 0, 0])), "linalg", options=options)
+    assert f"x{case.shape[1]}x3x3x16xf32>) outs" in str(program)
+    check(case, 4, threads=threads)
+
+
 def test_what_is_not_finite_stays_so():
     case = Case((1, 8, 12, 12), 8)
     x = np.ones(case.shape, np.float32)
