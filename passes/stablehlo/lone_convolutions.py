@@ -9,6 +9,12 @@ column of a window reads is made a channel of its own:
     %y = stablehlo.convolution(%x, %w) ..., window = {stride = [2, 2]} : (1x3x9x9, 4x3x3x3) -> 1x4x4x4
     %p = concatenate of %x[..., 0:7:2], %x[..., 1:8:2], %x[..., 2:9:2]                      -> 1x9x9x4
     %y = stablehlo.convolution(%p, %v) ..., window = {stride = [2, 1]} : (1x9x9x4, 4x9x3x1) -> 1x4x4x4
+
+A dilated one is a convolution without dilation on every d-th row and column: the transposes, which it pays anyhow, make
+images of these, and then 3 x 3 is Winograd's:
+
+    %p = transpose of %x as 1x64x28x2x28x2                                                  -> 4x28x28x64
+    %y = stablehlo.convolution(%p, %v), window = {pad = [[1, 1], [1, 1]]} : (4x28x28x64, 3x3x64x64) -> 4x28x28x64
 """
 
 from __future__ import annotations
@@ -43,6 +49,7 @@ from ...dialects.stablehlo.conv_dimensions import ConvDimensions
 
 FEWEST_POINTS = 16  # of an image without which its rows are no vectors
 FEWEST_COLUMNS = 12  # of an image that are most of a vector or two
+LAST = ConvDimensions(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2))
 MOST_CHANNELS = 16  # of a group; filters of more do not stay near, and those of 3 x 3 are better off with Winograd
 
 
@@ -53,11 +60,13 @@ class LoneConvolutions:
         lone = lone_convolutions(module)
         self._products = {op for op in lone if is_pointwise(op)}
         self._rows = {op for op in lone if is_of_rows(op)}
+        self._dilated = {op for op in lone if is_dilated_evenly(op)} - self._rows
         self._kept: set[Operation] = {op for op in lone if is_depthwise(op) or op in self._rows}
         self._images: set[Operation] = set()  # reshapes of products to images
         self._table = RuleTable()
         self._table(ConvolutionOp)(self._product)
         self._table(ConvolutionOp)(self._without_skips)
+        self._table(ConvolutionOp)(self._without_dilation)
         self._table(*ELEMENTWISE)(self._elementwise)
 
     def patterns(
@@ -137,6 +146,26 @@ class LoneConvolutions:
         self._kept.add(new)
         return b.value(new)
 
+    def _without_dilation(self, op: ConvolutionOp, b: Builder) -> Replacement:
+        """An image for each row and column among those that a dilated window skips, channels last."""
+        if op not in self._dilated:
+            return None
+        window, (batch, channels, height, width) = op.window(), shape_of(op.lhs)
+        down, across = window.dilation
+        parts = b.reshape(op.lhs, (batch, channels, height // down, down, width // across, across))
+        images = batch * down * across
+        new = convolution_like(
+            op,
+            b.reshape(b.transpose(parts, (0, 3, 5, 2, 4, 1)), (images, height // down, width // across, channels)),
+            b.transpose(op.rhs, (2, 3, 1, 0)),
+            dimension_numbers=LAST,
+            padding=[(low // d, high // d) for (low, high), d in zip(window.padding, window.dilation, strict=True)],
+            rhs_dilation=None,
+        )
+        _, filters, *space = shape_of(op.result)
+        apart = b.reshape(b.value(new), (batch, down, across, space[0] // down, space[1] // across, filters))
+        return b.reshape(b.transpose(apart, (0, 5, 3, 1, 4, 2)), shape_of(op.result))
+
     def _points(self, op: ConvolutionOp, b: Builder) -> SSAValue:
         """The image at those points that are read."""
         shape, strides = shape_of(op.lhs), (1, 1, *op.window().strides)
@@ -205,6 +234,16 @@ def is_of_rows(op: ConvolutionOp) -> bool:
     small = shape_of(op.rhs)[1] <= MOST_CHANNELS and prod(window.size) > 1 and shape_of(op.rhs)[0] > _groups(op)[0]
     padded = all(side >= 0 for pair in window.padding for side in pair)
     return plain and small and padded and len(shape) == 4 and shape[-1] >= FEWEST_COLUMNS and not is_depthwise(op)
+
+
+def is_dilated_evenly(op: ConvolutionOp) -> bool:
+    """Whether a 3 x 3 window takes every d-th row and column, and d divides the image and the zeros around it."""
+    window, shape = op.window(), shape_of(op.lhs)
+    others = (*window.base_dilation, *window.strides, *_groups(op))
+    plain = len(shape) == 4 and all(n == 1 for n in others) and not any(window.reversal) and window.size == (3, 3)
+    sizes = zip(shape[2:], window.padding, window.dilation, strict=True)
+    even = plain and all(n % d == low % d == high % d == 0 and low >= 0 <= high for n, (low, high), d in sizes)
+    return even and any(d > 1 for d in window.dilation) and 0 not in shape_of(op.result)
 
 
 def is_pointwise(op: ConvolutionOp) -> bool:

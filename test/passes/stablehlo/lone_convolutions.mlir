@@ -75,6 +75,16 @@ func.func @skipping(%x: tensor<1x3x9x32xf32>, %w: tensor<8x3x3x3xf32>) -> tensor
   return %0 : tensor<1x8x5x16xf32>
 }
 
+// Every other row and column is an image of its own, to which the window is dense.
+// CHECK-LABEL: @dilated
+// CHECK:       stablehlo.transpose {{.*}}, dims = [0, 3, 5, 2, 4, 1]
+// CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = {{\[\[}}1, 1], [2, 0]]} {{.*}} : (tensor<4x3x4x20xf32>, tensor<3x3x20x8xf32>) -> tensor<4x3x4x8xf32>
+// CHECK:       stablehlo.transpose {{.*}}, dims = [0, 3, 1, 4, 2, 5]
+func.func @dilated(%x: tensor<1x20x6x8xf32>, %w: tensor<8x20x3x3xf32>) -> tensor<1x8x6x8xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = [[2, 2], [4, 0]], rhs_dilate = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x20x6x8xf32>, tensor<8x20x3x3xf32>) -> tensor<1x8x6x8xf32>
+  return %0 : tensor<1x8x6x8xf32>
+}
+
 // CHECK-LABEL: @depthwise
 // CHECK-NOT:   stablehlo.transpose
 // CHECK:       stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]

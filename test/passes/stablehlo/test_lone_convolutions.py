@@ -53,6 +53,7 @@ def alone(x: tuple[int, ...], w: tuple[int, ...], **attributes: Any) -> tuple[Mo
         pytest.param((2, 3, 5, 21), (7, 3, 3, 3), {"pads": [1, 2, 0, 1]}, id="few channels"),
         pytest.param((1, 6, 7, 37), (4, 3, 4, 5), {"group": 2, "strides": [3, 2], "pads": [1, 2, 2, 0]}, id="skipping"),
         pytest.param((1, 2, 9, 45), (5, 2, 2, 3), {"strides": [1, 3], "dilations": [3, 2]}, id="skipping and dilated"),
+        pytest.param((2, 24, 9, 8), (9, 24, 3, 3), {"pads": [3, 2, 3, 0], "dilations": [3, 2]}, id="dilated evenly"),
     ],
 )
 def test_against_the_reference(x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, Any]) -> None:
