@@ -3,13 +3,13 @@
 // A row of points of one panel's filters in the thread's own place, then all tiles on them.
 // CHECK-LABEL: func.func private @products
 // CHECK: affine.parallel (%[[T:.*]]) = (0) to (2)
-// CHECK: %[[U:.*]] = memref.subview %{{.*}}[%{{.*}}] [3168] [1]
+// CHECK: %[[U:.*]] = memref.subview %{{.*}}[%{{.*}}] [33696] [1]
 // CHECK: affine.for %[[P:.*]] = affine_map<(d0) -> (((d0 * 2) floordiv 2))>(%[[T]])
 // CHECK: affine.for %[[ROW:.*]] = 0 to 6
 // CHECK: affine.for %[[C:.*]] = 0 to 32
 // CHECK-COUNT-9: affine.vector_load
-// CHECK: affine.vector_store %{{.*}}, %[[U]][(%[[C]] * 16)]
-// CHECK: affine.vector_store %{{.*}}, %[[U]][((%[[C]] * 16) + 528)]
+// CHECK: affine.vector_store %{{.*}}, %[[U]][%[[C]] * 16] :
+// CHECK: affine.vector_store %{{.*}}, %[[U]][%[[C]] * 16 + 528] :
 // CHECK: affine.for %{{.*}} = 0 to 6
 // CHECK: affine.vector_load %[[U]]
 // CHECK: vector.fma
