@@ -58,7 +58,7 @@ class LoneConvolutions:
 
     def __init__(self, module: ModuleOp):
         lone = lone_convolutions(module)
-        self._products = {op for op in lone if is_pointwise(op)}
+        self._products = {op for op in lone if is_pointwise(op) and not is_depthwise(op)}
         self._rows = {op for op in lone if is_of_rows(op)}
         self._dilated = {op for op in lone if is_dilated_evenly(op)} - self._rows
         self._kept: set[Operation] = {op for op in lone if is_depthwise(op) or op in self._rows}
