@@ -14,7 +14,8 @@ after, for 8 × 8 elements at a time:
         affine.vector_store %r0, %y[%ti * 8, %tj * 8] : memref<64x56xf32>, vector<8xf32>
         ... 7 more
 
-What does not divide is covered by squares that overlap; so are tiles of affine-loop-tile that stick out.
+Bytes are turned 16 × 16 at a time, elements of two bytes 8 × 8. What does not divide is covered by squares that
+overlap; so are tiles of affine-loop-tile that stick out.
 """
 
 from __future__ import annotations
@@ -35,21 +36,55 @@ from ....dialects.affine.linear_forms import is_linear
 from .analysis import NotVectorizable, Plan, analyse, buffer_of, step_of
 from .emit import Round, shuffle
 
-# (first, second) of each pair of the masks that interleave two vectors: single elements, pairs, halves
-LOW = {
-    4: ([0, 4, 1, 5], [0, 1, 4, 5]),
-    8: ([0, 8, 1, 9, 4, 12, 5, 13], [0, 1, 8, 9, 4, 5, 12, 13], [0, 1, 2, 3, 8, 9, 10, 11]),
-}
-HIGH = {
-    4: ([2, 6, 3, 7], [2, 3, 6, 7]),
-    8: ([2, 10, 3, 11, 6, 14, 7, 15], [2, 3, 10, 11, 6, 7, 14, 15], [4, 5, 6, 7, 12, 13, 14, 15]),
-}
+REGISTER = 16  # bytes among which elements are interleaved at once; a wider register does that in each such part of it
+
+
+@dataclass(frozen=True)
+class Network:
+    """How a square of `side` vectors of so many elements is turned, `part` of which are interleaved by themselves.
+
+    In stage s, vectors whose positions differ in bit s are interleaved by runs of 2^s elements.
+    """
+
+    side: int
+    part: int
+
+    @property
+    def stages(self) -> int:
+        """Until every element is in its place."""
+        return self.side.bit_length() - 1
+
+    def masks(self, stage: int) -> tuple[list[int], list[int]]:
+        """What the first and the second vector of a pair become.
+
+        >>> Network(4, 4).masks(0), Network(4, 4).masks(1)
+        (([0, 4, 1, 5], [2, 6, 3, 7]), ([0, 1, 4, 5], [2, 3, 6, 7]))
+        """
+        run = 1 << stage
+        part = max(self.part, 2 * run)
+        halves: list[list[int]] = [[], []]
+        for first in range(0, self.side, part // 2):
+            for at in range(first, first + part // 2, run):
+                for vector in (0, self.side):
+                    halves[first // (part // 2) % 2] += range(vector + at, vector + at + run)
+        return halves[0], halves[1]
+
+    def position(self, element: int) -> int:
+        """Where the vector of these elements lies in the end: every stage parts them by a bit of their number."""
+        within = self.part.bit_length() - 1
+        bits = (within - 1 - stage if stage < within else stage for stage in range(self.stages))
+        return sum((element >> bit & 1) << stage for stage, bit in enumerate(bits))
+
+
+def networks(element_bytes: int, machine: Machine) -> tuple[Network, ...]:
+    """Those for elements of so many bytes, the largest first."""
+    sides = {1: (16, 8), 2: (8,), 4: (8 if machine.vector_bytes >= 32 else 4,)}.get(element_bytes, ())
+    return tuple(Network(side, min(side, REGISTER // element_bytes)) for side in sides)
 
 
 def transpose_nest(loop: affine.ForOp, machine: Machine) -> bool:
     """Rewrites `loop` and the loop around it if together they are a transposition; says whether."""
     outer = loop.parent_op()
-    side = 8 if machine.vector_bytes >= 32 else 4
     if not isinstance(outer, affine.ForOp | affine.ParallelOp):
         return False
     bounds, range_ = extent(outer), extent(loop)
@@ -66,9 +101,11 @@ def transpose_nest(loop: affine.ForOp, machine: Machine) -> bool:
             return False
     except NotVectorizable:
         return False
-    if range_.least < side or bounds.least < side:
+    least = min(range_.least, bounds.least)
+    network = next((each for each in networks(plan.element_bytes, machine) if each.side <= least), None)
+    if network is None:
         return False
-    _Transposition(plan, outer, (bounds, range_), turned, side).write()
+    _Transposition(plan, outer, (bounds, range_), turned, network).write()
     return True
 
 
@@ -119,8 +156,8 @@ def _known(first: int, count: int) -> Extent:
 
 
 def fits(plan: Plan, turned: Sequence[Operation], outer: SSAValue) -> bool:
-    """Whether the uneven loads are contiguous along the outer loop, of 4-byte elements, and all may run twice."""
-    if plan.carries or not plan.idempotent or plan.element_bytes != 4:
+    """Whether the uneven loads are contiguous along the outer loop, and all may run twice."""
+    if plan.carries or not plan.idempotent:
         return False
     return all(
         isinstance(op, affine.LoadOp) and step_of(op.memref, op.map.data, tuple(op.indices), outer) == 1
@@ -135,13 +172,14 @@ class _Transposition:
         outer: affine.ForOp | affine.ParallelOp,
         extents: tuple[Extent, Extent],
         turned: Sequence[Operation],
-        side: int,
+        network: Network,
     ):
         self.plan = plan
         self.outer = outer
         self.extents = extents  # of the outer loop and the inner one
         self.turned = turned
-        self.side = side
+        self.network = network
+        self.side = network.side
 
     def write(self) -> None:
         """Replaces the nest."""
@@ -216,15 +254,15 @@ class _Transposition:
         return builder.insert(affine.VectorLoadOp(op.memref, operands, op.map, type_)).result  # pyright: ignore[reportArgumentType]
 
     def turn(self, builder: Builder, vectors: list[SSAValue]) -> list[SSAValue]:
-        """Element j of result i is element i of vector j: interleaved by ones, twos, and halves."""
-        for stage, (low, high) in enumerate(zip(LOW[self.side], HIGH[self.side], strict=True)):
+        """Element j of result i is element i of vector j: interleaved by ones, twos, and so on."""
+        for stage in range(self.network.stages):
             apart = 1 << stage
             turned = list(vectors)
             for first in range(self.side):
                 if first & apart:
                     continue
                 a, b = vectors[first], vectors[first | apart]
-                turned[first], turned[first | apart] = (shuffle(builder, a, b, mask) for mask in (low, high))
+                masks = self.network.masks(stage)
+                turned[first], turned[first | apart] = (shuffle(builder, a, b, mask) for mask in masks)
             vectors = turned
-        order = (0, 2, 1, 3, 4, 6, 5, 7)[: self.side]  # the stages leave bits 0 and 1 of the position exchanged
-        return [vectors[position] for position in order]
+        return [vectors[self.network.position(element)] for element in range(self.side)]

@@ -176,6 +176,29 @@ def test_transposes_of_three_dimensions(kernel: Kernel, permutation: tuple[int, 
     assert untouched(whole)
 
 
+@pytest.mark.parametrize("type_, dtype", [("i8", "int8"), ("i16", "int16")])
+@pytest.mark.parametrize("shape", [(16, 16), (8, 9), (15, 40), (17, 33), (70, 64)])
+def test_transpositions_of_narrow_elements(kernel: Kernel, shape: tuple[int, int], type_: str, dtype: str):
+    rows, columns = shape
+    x = np.random.default_rng(0).integers(-128, 128, (columns, rows)).astype(dtype)
+    whole, y = guarded(shape, dtype)
+    text = f"""
+    func.func public @kernel(%x: memref<{columns}x{rows}x{type_}>, %y: memref<{rows}x{columns}x{type_}>) {{
+      %one = arith.constant 1 : {type_}
+      affine.for %i = 0 to {rows} {{
+        affine.for %j = 0 to {columns} {{
+          %a = affine.load %x[%j, %i] : memref<{columns}x{rows}x{type_}>
+          %b = arith.xori %a, %one : {type_}
+          affine.store %b, %y[%i, %j] : memref<{rows}x{columns}x{type_}>
+        }}
+      }}
+      func.return
+    }}"""
+    kernel(text, "affine-loop-tile,affine-vectorize", [x, y])
+    np.testing.assert_array_equal(y, x.T ^ 1)
+    assert untouched(whole)
+
+
 @pytest.mark.parametrize("shape", [(77, 100), (64, 333), (91, 73)])
 def test_tiles_that_stick_out(kernel: Kernel, shape: tuple[int, int]):
     x = np.random.default_rng(0).standard_normal(shape, dtype=np.float32)

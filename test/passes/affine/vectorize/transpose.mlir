@@ -65,3 +65,18 @@ func.func @narrow(%x: memref<68x32xf32>, %y: memref<32x68xf32>) {
   }
   func.return
 }
+
+// Bytes in squares of 16, in four stages of eight pairs of shuffles.
+// CHECK-LABEL: func.func @bytes
+// CHECK-COUNT-16: affine.vector_load %{{.*}} : memref<32x48xi8>, vector<16xi8>
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-COUNT-16: affine.vector_store %{{.*}} : memref<48x32xi8>, vector<16xi8>
+func.func @bytes(%x: memref<32x48xi8>, %y: memref<48x32xi8>) {
+  affine.for %i = 0 to 48 {
+    affine.for %j = 0 to 32 {
+      %a = affine.load %x[%j, %i] : memref<32x48xi8>
+      affine.store %a, %y[%i, %j] : memref<48x32xi8>
+    }
+  }
+  func.return
+}
