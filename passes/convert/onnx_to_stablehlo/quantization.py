@@ -78,13 +78,27 @@ def quantize_linear(
     assert target is not None
     wide = (element_type(precision) if precision else None) or f32
     value = b.divide(b.convert(x, wide), spread(b, b.convert(scale, wide), x, axis, block_size))
+    zeros = None
+    if zero_point is not None and isinstance(target, IntegerType):
+        zeros = spread(b, b.convert(zero_point, wide), x, axis, block_size)
+    return _stored(b, value, target, zeros, saturate)
+
+
+def _stored(b: GraphBuilder, value: Value, target: Attribute, zero: Value | None, saturate: int = 1) -> Value:
+    """As a float of few bits, or the nearest integer, even ones first, from the zero point on; saturated."""
     if not isinstance(target, IntegerType):
         return cast(b, value, to=element_code(target), saturate=saturate)
     value = b(hlo.RoundNearestEvenOp(value))
-    if zero_point is not None:
-        value = b.add(value, spread(b, b.convert(zero_point, wide), x, axis, block_size))
+    if zero is not None:
+        value = b.add(value, zero)
     low, high = float(extreme(target, largest=False)), float(extreme(target, largest=True))
     return b.convert(b.minimum(b.maximum(value, low), high), target)
+
+
+def requantized(b: GraphBuilder, total: Value, factor: Value, scale: Value, zero: Value, axis: int) -> Value:
+    """Sums of products in a new scale, by one factor as ONNX defines it: known scales cost no division."""
+    own, shift = (spread(b, b.convert(each, f32), total, axis, 0) for each in (scale, zero))
+    return _stored(b, b.multiply(b.convert(total, f32), b.divide(factor, own)), element_of(zero), shift)
 
 
 @lowers("QLinearMatMul")
@@ -101,10 +115,9 @@ def qlinear_matmul(
 ) -> Value:
     left = b.subtract(b.convert(x, i32), spread(b, b.convert(x_zero, i32), x, -2, 0))
     right = b.subtract(b.convert(y, i32), spread(b, b.convert(y_zero, i32), y, -1, 0))
-    product = b.convert(matmul(b, left, right), f32)
+    product = matmul(b, left, right)
     factor = b.multiply(spread(b, b.convert(x_scale, f32), x, -2, 0), spread(b, b.convert(y_scale, f32), y, -1, 0))
-    value = quantize_linear(b, b.multiply(product, factor), b.convert(scale, f32), zero, axis=-1)
-    return value
+    return requantized(b, product, factor, scale, zero, -1)
 
 
 @lowers("QLinearConv")
@@ -142,4 +155,4 @@ def qlinear_conv(
         strides=strides,
     )
     factor = b.multiply(b.reshape(x_scale, []), spread(b, w_scale, total, 1, 0))
-    return quantize_linear(b, b.multiply(b.convert(total, f32), factor), scale, zero)
+    return requantized(b, total, factor, scale, zero, 1)

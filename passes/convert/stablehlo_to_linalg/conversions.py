@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from math import nan
+from functools import reduce
+from math import inf, isnan, nan
 from typing import Any, cast
 
 from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import (
     AnyFloat,
     BFloat16Type,
+    DenseIntOrFPElementsAttr,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -21,13 +23,16 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ....compiler.diagnostics import LaminaError
+from ....dialects import stablehlo as hlo
 from .rules import Scalars, signless
 
 _FLOATS = (Float16Type, BFloat16Type, Float32Type, Float64Type)
 
 
-def convert_scalar(s: Scalars, x: SSAValue, from_unsigned: bool, to: Attribute) -> SSAValue:
-    """By value. `to` may be an unsigned integer type; the result is signless.
+def convert_scalar(
+    s: Scalars, x: SSAValue, from_unsigned: bool, to: Attribute, bounds: tuple[float, float] = (-inf, inf)
+) -> SSAValue:
+    """By value. `to` may be an unsigned integer type; the result is signless. `bounds`: between which a float is.
 
     Floats to integers truncate and saturate, NaN gives 0; integers wrap; booleans are `!= 0`.
     """
@@ -35,7 +40,7 @@ def convert_scalar(s: Scalars, x: SSAValue, from_unsigned: bool, to: Attribute) 
     to_unsigned = target != to
     if isinstance(source, AnyFloat):
         if isinstance(target, IntegerType):
-            return _float_to_integer(s, x, target, to_unsigned)
+            return _float_to_integer(s, x, target, to_unsigned, bounds)
         return _float_to_float(s, x, cast(AnyFloat, target))
     if not isinstance(source, IntegerType):
         raise LaminaError(f"no conversion from {source} to {target}")
@@ -76,7 +81,38 @@ def _integer_to_integer(
     return s((arith.ExtUIOp if from_unsigned or old == 1 else arith.ExtSIOp)(x, target))
 
 
-def _float_to_integer(s: Scalars, x: SSAValue, target: IntegerType, unsigned: bool) -> SSAValue:
+def bounds_of(value: SSAValue) -> tuple[float, float]:
+    """Numbers between which the elements of a tensor of floats were clamped; those that are NaN stay so."""
+    match value.owner:
+        case hlo.MaximumOp() as op:
+            return _clamped(op.lhs, _number(op.rhs), inf)
+        case hlo.MinimumOp() as op:
+            return _clamped(op.lhs, -inf, _number(op.rhs))
+        case hlo.ClampOp() as op:
+            return _clamped(op.operand, _number(op.min), _number(op.max))
+        case _:
+            return -inf, inf
+
+
+def _clamped(value: SSAValue, least: float, most: float) -> tuple[float, float]:
+    low, high = bounds_of(value)
+    return (-inf, inf) if isnan(least) or isnan(most) else (min(max(low, least), most), min(max(high, least), most))
+
+
+def _number(value: SSAValue) -> float:
+    """What all elements of a tensor are, NaN if that is not known."""
+    op = value.owner
+    if isinstance(op, hlo.BroadcastInDimOp):
+        return _number(op.operand)
+    constant = op.value if isinstance(op, hlo.ConstantOp) else None
+    if not isinstance(constant, DenseIntOrFPElementsAttr) or not constant.is_splat():
+        return nan
+    return cast(float, constant.get_values()[0])
+
+
+def _float_to_integer(
+    s: Scalars, x: SSAValue, target: IntegerType, unsigned: bool, bounds: tuple[float, float]
+) -> SSAValue:
     if cast(AnyFloat, x.type).bitwidth < 32:
         _require_float(x.type)
         x = s(arith.ExtFOp(x, f32))
@@ -86,10 +122,10 @@ def _float_to_integer(s: Scalars, x: SSAValue, target: IntegerType, unsigned: bo
         return s(arith.CmpfOp(x, zero, "une"))
     low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     # The bounds themselves are powers of two, so exact: inside means low <= x < high + 1.
-    below = s(arith.CmpfOp(x, s.constant(float(low), float_type), "olt"))
-    above = s(arith.CmpfOp(x, s.constant(float(high + 1), float_type), "oge"))
+    below = s(arith.CmpfOp(x, s.constant(float(low), float_type), "olt")) if bounds[0] < low else None
+    above = s(arith.CmpfOp(x, s.constant(float(high + 1), float_type), "oge")) if bounds[1] > high else None
     is_nan = s(arith.CmpfOp(x, x, "uno"))
-    outside = s(arith.OrIOp(s(arith.OrIOp(below, above)), is_nan))
+    outside = reduce(lambda a, b: s(arith.OrIOp(a, b)), [each for each in (below, above, is_nan) if each is not None])
     inside = s(arith.SelectOp(outside, zero, x))
     if unsigned and bits == 64:
         whole = s(arith.FPToUIOp(inside, target))
@@ -97,8 +133,9 @@ def _float_to_integer(s: Scalars, x: SSAValue, target: IntegerType, unsigned: bo
         wide = i32 if bits < 32 or (bits == 32 and not unsigned) else i64
         whole = s(arith.FPToSIOp(inside, wide))
         whole = whole if wide.width.data == bits else s(arith.TruncIOp(whole, target))
-    whole = s(arith.SelectOp(above, s.constant(high, target), whole))
-    return s(arith.SelectOp(below, s.constant(low, target), whole))
+    if above is not None:
+        whole = s(arith.SelectOp(above, s.constant(high, target), whole))
+    return whole if below is None else s(arith.SelectOp(below, s.constant(low, target), whole))
 
 
 def round_to_precision(s: Scalars, x: SSAValue, exponent_bits: int, mantissa_bits: int) -> SSAValue:

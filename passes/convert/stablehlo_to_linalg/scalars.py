@@ -14,7 +14,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ....compiler.diagnostics import LaminaError
 from ....dialects import stablehlo as hlo
 from ....dialects.stablehlo import chlo
-from .conversions import convert_scalar, float_remainder, round_to_precision
+from .conversions import bounds_of, convert_scalar, float_remainder, round_to_precision
 from .rules import Scalars, is_unsigned, signless
 
 Scalar = Callable[[Any, Scalars, Sequence[SSAValue]], SSAValue]
@@ -338,7 +338,7 @@ def _total_order(s: Scalars, x: SSAValue) -> SSAValue:
 @scalar(hlo.ConvertOp)
 def convert(op: hlo.ConvertOp, s: Scalars, args: Sequence[SSAValue]) -> SSAValue:
     target = cast(Any, op.result.type).element_type
-    return convert_scalar(s, args[0], is_unsigned(op), target)
+    return convert_scalar(s, args[0], is_unsigned(op), target, bounds_of(op.operand))
 
 
 @scalar(hlo.ReducePrecisionOp)

@@ -85,3 +85,18 @@ func.func @constant_from_outside(%x: tensor<3x5xf32>) -> tensor<3xf32> {
   }) : (tensor<3x5xf32>, tensor<f32>) -> tensor<3xf32>
   func.return %y : tensor<3xf32>
 }
+
+// Numbers that were clamped to what the integer holds need not be compared with its bounds again.
+// CHECK-LABEL: func.func @clamped
+// CHECK-NOT: arith.cmpf o
+// CHECK: arith.cmpf uno
+// CHECK: arith.fptosi
+// CHECK-NEXT: arith.trunci
+// CHECK-NEXT: linalg.yield
+func.func @clamped(%x: tensor<4xf32>) -> tensor<4xui8> {
+  %0 = stablehlo.constant dense<0.0> : tensor<f32>
+  %1 = stablehlo.constant dense<255.0> : tensor<f32>
+  %2 = stablehlo.clamp %0, %x, %1 : (tensor<f32>, tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %3 = stablehlo.convert %2 : (tensor<4xf32>) -> tensor<4xui8>
+  func.return %3 : tensor<4xui8>
+}

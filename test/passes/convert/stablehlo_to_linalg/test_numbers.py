@@ -223,6 +223,24 @@ def test_conversions(source: str, target: str) -> None:
     check(unary("stablehlo.convert", source, target), edges=True, oracle=source == "f32")
 
 
+@pytest.mark.parametrize("low, high", [(0, 255), (-128, 127), (-3, 300), (7, 7), ("0x7FC00000", 255)])
+@pytest.mark.parametrize("target", ["ui8", "i8", "i32"])
+def test_conversions_of_clamped_numbers(low: float | str, high: int, target: str):
+    """What was clamped saturates, or not, as before."""
+    low = low if isinstance(low, str) else float(low)
+    text = f"""
+    func.func @main(%x: tensor<40xf32>) -> tensor<40x{target}> {{
+      %low = stablehlo.constant dense<{low}> : tensor<f32>
+      %lows = stablehlo.broadcast_in_dim %low, dims = [] : (tensor<f32>) -> tensor<40xf32>
+      %high = stablehlo.constant dense<{float(high)}> : tensor<40xf32>
+      %0 = stablehlo.maximum %x, %lows : tensor<40xf32>
+      %1 = stablehlo.minimum %0, %high : tensor<40xf32>
+      %2 = stablehlo.convert %1 : (tensor<40xf32>) -> tensor<40x{target}>
+      func.return %2 : tensor<40x{target}>
+    }}"""
+    check(text, edges=True)
+
+
 MOVEMENT = {
     "transpose": ("tensor<2x3x4xf32>", "stablehlo.transpose %x, dims = [2, 0, 1]", "tensor<4x2x3xf32>"),
     "broadcast": ("tensor<3x1xf32>", "stablehlo.broadcast_in_dim %x, dims = [1, 2]", "tensor<2x3x4xf32>"),
