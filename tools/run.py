@@ -71,6 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Runs the command; 0 good, 1 when a comparison failed."""
+    if args.emulate and args.target.partition(":")[0] != "cuda":
+        raise LaminaError(f"target '{args.target}' has no emulator", hint="--target cuda has")
     log = DescentLog()
     checks: Checks | None = None
     program: Any = None  # Program, Template, or None for an artefact

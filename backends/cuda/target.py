@@ -52,7 +52,9 @@ class CudaTarget:
 
     def lower(self, program: Program, to: str, options: Options) -> Program:
         """A copy of `program` at level `to`. Raises LaminaError for a level above or unknown."""
-        lowered = self._copy(program)
+        if options.schedules is not None:
+            raise LaminaError("target 'cuda' takes no schedules", hint="cpu does")
+        lowered = self._copy(program, options)
         here = level_of(lowered)
         phases = remaining(PHASES, here)
         levels = [phase.level for phase in phases]
@@ -70,10 +72,11 @@ class CudaTarget:
         lowered.record_signature()
         return lowered
 
-    def _copy(self, program: Program) -> Program:
+    def _copy(self, program: Program, options: Options) -> Program:
         copy = program.clone()
         copy.context = copy.context.clone()
         copy.context.machine = self.architecture.machine
+        copy.context.precision = options.precision
         check_sizes(copy.module)
         return copy
 
