@@ -96,6 +96,8 @@ def main(args: argparse.Namespace) -> int:
             from .export import export_onnx
 
             export_onnx(api.lower(program, args.emit) if args.emit else program, output)
+        case ".lamx" if args.target.partition(":")[0] == "cuda":
+            raise LaminaError("artefacts do not hold kernels for CUDA", hint="-o m.ptx or m.cubin")
         case ".lamx":
             api.compile(program, args.target, options=options).save(output)
         case suffix if suffix in NATIVE:

@@ -60,6 +60,8 @@ class CudaTarget:
         levels = [phase.level for phase in phases]
         if to == here:
             return lowered
+        if here == "llvm":
+            raise LaminaError("kernels on the level 'llvm' have no host that launches them", hint="begin at 'gpu'")
         if to not in levels:
             known = ", ".join(levels)
             raise LaminaError(f"cannot lower from level '{here}' to '{to}'", hint=f"levels below it: {known}")
