@@ -88,9 +88,13 @@ def _steps(block: Block) -> list[list[Operation]]:
     steps: list[list[Operation]] = []
     alone = False  # whether the last step is a nest
     for op in block.ops:
-        if op.has_trait(IsTerminator) or op.results or is_side_effect_free(op):
+        if not _acts(op):
             continue
         needed = _needed(op)
+        for before in steps if alone or isinstance(op, ParallelOp) else steps[:-1]:
+            again = next((other for other in needed if other in before and _acts(other)), None)
+            if again is not None:
+                raise LaminaError("a loop whose result is used after another one would run twice", where=again)
         nest = isinstance(op, ParallelOp)
         if nest or alone or not steps:
             steps.append(needed)
@@ -102,6 +106,13 @@ def _steps(block: Block) -> list[list[Operation]]:
         step.sort(key=order.__getitem__)
         _check_reads(step, [op for before in steps[:i] for op in before], order)
     return steps
+
+
+def _acts(op: Operation) -> bool:
+    """Whether an op does something beside computing its results."""
+    if op.has_trait(IsTerminator) or is_side_effect_free(op):
+        return False
+    return not op.results or any(inner.has_trait(MemoryWriteEffect) for inner in all_ops(op))
 
 
 def _needed(op: Operation) -> list[Operation]:
@@ -138,7 +149,7 @@ def _mapped(kernel: FuncOp, threads: int) -> tuple[int, int]:
     """Gives each point of the kernel's nest a thread; the blocks and the threads of each."""
     block = kernel.body.block
     nest = next((op for op in block.ops if isinstance(op, ParallelOp)), None)
-    others = [op for op in block.ops if not op.results and not op.has_trait(IsTerminator)]
+    others = [op for op in block.ops if _acts(op)]
     if nest is None or others != [nest]:
         for loop in [op for op in all_ops(kernel) if isinstance(op, ParallelOp)]:
             raise LaminaError("a parallel loop beside something else cannot be given to threads", where=loop)

@@ -58,3 +58,20 @@ func.func private @scalar(%x: memref<100xf32>, %s: memref<f32>, %y: memref<256xf
   }
   func.return
 }
+
+// A loop that writes is done also where nobody uses what it carries.
+// CHECK-LABEL: func.func private @scan
+// CHECK-NEXT: gpu.launch_func @scan_0(%x, %y) {blocks = array<i64: 1, 1, 1>, threads = array<i64: 1, 1, 1>}
+// CHECK-LABEL: func.func private @scan_0
+// CHECK: affine.for
+// CHECK: affine.store
+func.func private @scan(%x: memref<100xf32>, %y: memref<100xf32>) attributes {lamina.kernel = "loops"} {
+  %zero = arith.constant 0.0 : f32
+  %sum = affine.for %j = 0 to 100 iter_args(%acc = %zero) -> (f32) {
+    %v = affine.load %x[%j] : memref<100xf32>
+    %next = arith.addf %acc, %v : f32
+    affine.store %next, %y[%j] : memref<100xf32>
+    affine.yield %next : f32
+  }
+  func.return
+}
