@@ -63,10 +63,14 @@ def load_model(source: str | Path | ModelProto, ctx: LaminaContext) -> ModuleOp:
     opsets newer than the `onnx` package knows, graphs that are cyclic or read undefined values, unknown types, bad
     tensors and external data.
     """
-    if isinstance(source, str | Path):
-        path = Path(source)
-        return _Importer(read_model(path), ctx, str(path), path.parent).module()
-    return _Importer(source, ctx, source.graph.name or "model", None).module()
+    path = Path(source) if isinstance(source, str | Path) else None
+    try:
+        if path is not None:
+            return _Importer(read_model(path), ctx, str(path), path.parent).module()
+        assert not isinstance(source, str | Path)
+        return _Importer(source, ctx, source.graph.name or "model", None).module()
+    except UnicodeDecodeError as error:  # protobuf looks when a name is read
+        raise LaminaError(f"a name in the model is not UTF-8: {error}", where=str(path or "model")) from error
 
 
 def read_model(path: Path) -> ModelProto:

@@ -115,6 +115,14 @@ def test_strings_that_are_moved() -> None:
     assert places.tolist() == [1, 0, 1, 1, 0, 1]
 
 
+def test_strings_that_are_not_there_are_empty() -> None:
+    text = helper.make_tensor_type_proto(TensorProto.STRING, None)
+    size = helper.make_node("Constant", [], ["n"], value_ints=[3])
+    nodes = [size, helper.make_node("CenterCropPad", ["a", "n"], ["y"])]
+    [y] = lamina.compile(model(nodes, {"a": text}, {"y": text}), "interpret")(strings("dog"))
+    assert y.tolist() == ["", "dog", ""]
+
+
 def test_strings_and_numbers() -> None:
     text, floats = helper.make_tensor_type_proto(TensorProto.STRING, None), FLOATS
     nodes = [helper.make_node("Cast", ["a"], ["x"], to=1), helper.make_node("Cast", ["x"], ["y"], to=8)]

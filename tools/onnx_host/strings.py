@@ -50,7 +50,7 @@ class Numbered:
         texts = {name: array for name, array in named.items() if array is not None and array.dtype.kind in "OU"}
         words = self._words
         if words is None:
-            every = {text_of(text) for array in texts.values() for text in array.reshape(-1)}
+            every = {"", *(text_of(text) for array in texts.values() for text in array.reshape(-1))}  # "" is 0
             words = {word: number for number, word in enumerate(sorted(every))}
         for name, array in texts.items():
             found = [words.get(text_of(text), -1) for text in array.reshape(-1)]

@@ -113,6 +113,8 @@ class GraphBuilder:
         node = self.node
         assert node is not None
         block = node.regions[index].block
+        if len(block.args) != len(arguments):
+            raise self.fail(f"the graph takes {len(block.args)} values and is given {len(arguments)}")
         self.values.update(zip(block.args, arguments, strict=True))
         outputs: list[Value] = []
         for op in block.ops:
@@ -429,11 +431,10 @@ class GraphBuilder:
     ) -> Value:
         """stablehlo.dot_general: dimensions come out as batching, free of lhs, free of rhs."""
         for left, right in (*zip(*contracting, strict=True), *zip(*batching, strict=True)):
-            if shape_of(lhs)[left] != shape_of(rhs)[right]:
-                raise self.fail(
-                    f"shapes {list(shape_of(lhs))} and {list(shape_of(rhs))} do not fit: "
-                    f"{shape_of(lhs)[left]} is not {shape_of(rhs)[right]}"
-                )
+            mine, other = shape_of(lhs)[left : left + 1], shape_of(rhs)[right : right + 1]
+            if not mine or mine != other:
+                why = f": {mine[0]} is not {other[0]}" if mine and other else ""
+                raise self.fail(f"shapes {list(shape_of(lhs))} and {list(shape_of(rhs))} do not fit{why}")
         return self(
             hlo.DotGeneralOp(
                 lhs,

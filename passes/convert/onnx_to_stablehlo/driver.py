@@ -44,7 +44,7 @@ from ....dialects.onnx.ops import OPSETS
 from .builder import GraphBuilder
 from .extents import told_sizes
 from .functions import expand, has_body
-from .objections import check_types, objection
+from .objections import check_arguments, check_types, objection
 from .table import Entry, broken_plugins, find
 from .unsupported import Refusal, Unsupported
 
@@ -243,18 +243,15 @@ def _call(b: GraphBuilder, op: OnnxOp, entry: Entry, operands: list[SSAValue | N
         if "." not in name and name not in _IGNORED
     }
     attributes |= {name: index for index, name in enumerate(op.region_names)}
-    unknown = attributes.keys() - entry.attributes
-    if unknown and not entry.takes_any_attribute:
-        raise LaminaError(f"attribute '{min(unknown)}' is not supported", where=op)
-    if len(operands) > entry.inputs and not entry.variadic:
-        if any(operand is not None for operand in operands[entry.inputs :]):
-            raise LaminaError(f"at most {entry.inputs} inputs are supported, got {len(operands)}", where=op)
+    check_arguments(op, entry, operands, attributes)
+    if not entry.variadic:
         operands = operands[: entry.inputs]
     try:
         results = entry.function(b, *operands, **attributes)
     except _UNFORESEEN as error:
-        reason = objection(b, op, operands) or f"cannot be lowered as it stands: {error or type(error).__name__}"
-        raise LaminaError(reason, where=op) from error
+        if reason := objection(b, op, operands):
+            raise LaminaError(reason, where=op) from error
+        raise
     return [results] if isinstance(results, SSAValue) else list(results)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import f32, i64
 
 from ....dialects import stablehlo as hlo
-from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
+from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
 from .table import lowers
 
 
@@ -30,6 +30,8 @@ def log_softmax(b: GraphBuilder, x: Value, *, axis: int = -1) -> Value:
 def hardmax(b: GraphBuilder, x: Value, *, axis: int = -1) -> Value:
     along = b.axis(axis, rank_of(x))
     top = b.compare(x, b.reduce("maximum", x, [along], keepdims=True), "EQ")
+    if is_float(x):
+        top = b.binary(hlo.OrOp, top, b.compare(x, x, "NE"))  # NaN is the largest
     places = b.iota(shape_of(x), along, i64)
     first = b.reduce("minimum", b.select(top, places, 2**62), [along], keepdims=True)
     return b.convert(b.compare(places, first, "EQ"), element_of(x))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from ....compiler.diagnostics import LaminaError
@@ -13,6 +15,7 @@ from ....dialects.onnx.schemas import DEFAULT_DOMAIN, accepted_types
 from ....dialects.onnx.types import element_code, type_name
 from .builder import GraphBuilder, element_of, shape_of
 from .functions import node_proto
+from .table import Entry
 
 _KEPT_ELEMENTS = 256  # of a known input that may be a shape, axes or the like
 
@@ -30,6 +33,43 @@ def check_types(b: GraphBuilder, op: OnnxOp) -> None:
             raise LaminaError(
                 f"input {place} is {kind}, which ONNX does not define", where=op, hint=f"it takes {names}"
             )
+
+
+def check_arguments(
+    op: OnnxOp, entry: Entry, operands: Sequence[SSAValue | None], attributes: Mapping[str, object]
+) -> None:
+    """Raises LaminaError for inputs and attributes that the signature of the operator's rule does not take."""
+    if len(operands) > entry.inputs and not entry.variadic and any(x is not None for x in operands[entry.inputs :]):
+        raise LaminaError(f"at most {entry.inputs} inputs are supported, got {len(operands)}", where=op)
+    for place, name in enumerate(entry.required):
+        if name and (place >= len(operands) or operands[place] is None):
+            raise LaminaError(f"input '{name}' is required", where=op)
+    if entry.variadic and any(x is None for x in operands[entry.inputs :]):
+        raise LaminaError(f"input {entry.inputs + operands[entry.inputs :].index(None)} is required", where=op)
+    if missing := entry.required_attributes - attributes.keys():
+        raise LaminaError(f"attribute '{min(missing)}' is required", where=op)
+    unknown = attributes.keys() - entry.attributes.keys()
+    if unknown and not entry.takes_any_attribute:
+        raise LaminaError(f"attribute '{min(unknown)}' is not supported", where=op)
+    for name, value in attributes.items():
+        kind = entry.attributes.get(name, "").removesuffix(" | None")
+        if kind in _KINDS and not _KINDS[kind](value):
+            raise LaminaError(f"attribute '{name}' must be {kind}, got {value!r}"[:200], where=op)
+
+
+def _sequence(of: type) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(isinstance(x, of) for x in cast(list[object], value))
+
+
+_KINDS: dict[str, Callable[[object], bool]] = {
+    "int": lambda value: isinstance(value, int),
+    "float": lambda value: isinstance(value, float),
+    "str": lambda value: isinstance(value, str),
+    "Array": lambda value: isinstance(value, np.ndarray),
+    "Sequence[int]": _sequence(int),
+    "Sequence[float]": _sequence(float),
+    "Sequence[str]": _sequence(str),
+}
 
 
 def objection(b: GraphBuilder, op: OnnxOp, operands: Sequence[SSAValue | None]) -> str | None:
@@ -53,5 +93,5 @@ def objection(b: GraphBuilder, op: OnnxOp, operands: Sequence[SSAValue | None]) 
     try:
         shape_inference.infer_node_outputs(schema, node, types, values, opset_imports=opsets)
     except (shape_inference.InferenceError, checker.ValidationError) as error:
-        return str(error).partition("): ")[2].strip() or str(error).strip()
+        return re.sub(r"\[\w+Error\] |\(op_type:[^)]*\): ", "", str(error)).strip()
     return None

@@ -311,6 +311,8 @@ def deform_conv(
     step, apart = list(strides or [1] * count), list(dilations or [1] * count)
     low = list(pads or [0] * 2 * count)[:count]
     out, taken = list(shape_of(offset)[2:]), math.prod(kernel)
+    if {len(kernel), len(step), len(apart), len(low), len(out)} != {count}:
+        raise b.fail(f"attributes and offsets are not of {count} dimensions")
     if channels % offset_group or channels % group or shape_of(w)[0] % group:
         raise b.fail(f"{channels} channels do not divide into {group} groups and {offset_group} offset groups")
     element = _wide(element_of(x))

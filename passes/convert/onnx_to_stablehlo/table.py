@@ -13,7 +13,7 @@ own domains through the entry point group `lamina.lowerings`, whose entries are 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -72,7 +72,9 @@ class Entry:
     function: Lowering
     inputs: int  # how many positional inputs it names
     variadic: bool
-    attributes: frozenset[str]
+    required: tuple[str, ...]  # the names of those that must be there, "" for the others
+    attributes: Mapping[str, str]  # their types, as the signature says them
+    required_attributes: frozenset[str]
     takes_any_attribute: bool
     origin: str
 
@@ -89,12 +91,16 @@ def lowers(*names: str, since: int = 1, domain: str = DEFAULT_DOMAIN) -> Callabl
     def register(function: LoweringT) -> LoweringT:
         parameters = list(inspect.signature(function).parameters.values())[1:]
         kinds = [p.kind for p in parameters]
+        places = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+        named = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
         entry = Entry(
             since,
             function,
-            kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD),
+            len(places),
             inspect.Parameter.VAR_POSITIONAL in kinds,
-            frozenset(p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY),
+            tuple("" if p.default is None or "None" in str(p.annotation) else p.name for p in places),
+            {p.name: str(p.annotation) for p in named},
+            frozenset(p.name for p in named if p.default is inspect.Parameter.empty),
             inspect.Parameter.VAR_KEYWORD in kinds,
             function.__module__,
         )

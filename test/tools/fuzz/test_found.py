@@ -42,7 +42,7 @@ MODELS = {
     ),
     "fewer numbers than dimensions": (
         "g (float[1, 2, 3, 3] x, float[2, 2, 3, 3] w) => (y) { y = ConvTranspose<strides = [2]>(x, w) }",
-        "cannot be lowered as it stands",
+        "strides has incorrect size",
     ),
     "a range of very much": (
         "g () => (int64[n] y) <int64 a = {0}, int64 b = {10000000000}, int64 c = {1}> { y = Range(a, b, c) }",

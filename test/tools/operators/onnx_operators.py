@@ -1,24 +1,23 @@
 """The table of ONNX's operators, `docs/onnx-operators.md`: `python test/tools/operators/onnx_operators.py [--probe]`.
 
-Versions come from the registry and the lowerings; types were tried: each operator's own test model, in every type
-that ONNX admits, taken down to the kernels of the cpu target (`--probe`, some minutes, writes `onnx_types.json`).
+Versions come from the registry and the lowerings. Types were tried (`cells.py`): `--probe` compiles and runs them and
+writes `onnx_types.json`, an hour for all on two cores; `--check Abs Clip` tries some and compares.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from onnx import ModelProto, defs, helper, numpy_helper
+from onnx import defs
 
-import lamina
 from lamina.dialects.onnx.schemas import DEFAULT_DOMAIN, OLDEST_OPSET
 from lamina.passes.convert.onnx_to_stablehlo import find
 from lamina.tools.onnx_host.graph import HOST_ONLY, RUN_HERE
@@ -29,11 +28,18 @@ TYPES = Path(__file__).with_name("onnx_types.json")
 DOMAINS = ("", "ai.onnx.ml", "ai.onnx.preview.training", "ai.onnx.preview")
 HEAD = """# ONNX's operators
 
-Every operator of the domains of `onnx` {version} with the versions that Lamina takes on `cpu`, and the element types of
-its data. *code*: hub ops that become machine code; *body*: through the simpler operators by which ONNX defines it;
-*host*: strings, sequences, optionals, maps and images, in Python between compiled pieces; strings that are only moved
-or compared are moved as numbers by the compiled code. Types were tried on the operator's own test model, down to the
-kernels; a dash means that there is none to try. Versions below 7 are upgraded when the model is read.
+Every operator of the domains of `onnx` {version}, in each version that models from opset 7 on can mean, with the types
+of its data that run on `cpu`. *code*: hub ops that become machine code; *body*: through the simpler operators by which
+ONNX defines it; *host*: strings, sequences, optionals, maps and images, in Python between compiled pieces; strings that
+are only moved or compared are moved as numbers by the compiled code. Versions below 7 are upgraded when the model is
+read.
+
+Each type was tried: the operator's smallest test model of one node, rewritten in that version and type, was compiled
+for `cpu` and run, and its answer was that of ONNX's reference evaluator or of ONNX Runtime. *alone*: it ran, and
+neither of the two runs it. *differs*: it ran, and agrees with neither, which is not judged yet. *refused*: with a
+reason, which `onnx_types.json` has. *as given*: the types do not vary. *lowered*: not run yet in this version; the
+newest was taken down to the kernels. A dash: there is no such test model (operators with graphs inside or with
+sequences, and those that draw random numbers).
 
 What of a model cannot be compiled is listed, also by `lamina.unsupported(model)`:
 
@@ -46,15 +52,14 @@ $ python -c "
 $ ! lamina import m.onnx --list-unsupported
 ```
 
-Random operators with a seed draw what
-ONNX's reference evaluator draws (NumPy's `RandomState`), the same at each call; without one every call draws anew, and
-`lamina.seed(n)` makes the calls from then on repeatable.
+Random operators with a seed draw what ONNX's reference evaluator draws (NumPy's `RandomState`), the same at each call;
+without one every call draws anew, and `lamina.seed(n)` makes the calls from then on repeatable.
 
 Beside the shipped inputs each test model was given random ones, in the shipped range and with NaN, infinities and very
 large numbers among them, and compared with ONNX's reference evaluator and ONNX Runtime:
-`python test/tools/operators/onnx_random.py`.
+`python test/tools/operators/onnx_random.py`; where they differ over NaN and overflow, `judged.py` beside it says why.
 
-<!-- python test/tools/operators/onnx_operators.py writes this page -->
+<!-- `python test/tools/operators/onnx_operators.py` writes this page; --probe tries all types first, an hour -->
 """
 
 
@@ -84,16 +89,20 @@ def way(schema: Any) -> str:
     return "body" if schema.has_function or schema.has_context_dependent_function else ""
 
 
-def rows() -> Iterator[tuple[str, str, str, str]]:
-    """(domain, operator, versions with how they run, types)."""
-    types: dict[str, list[str]] = json.loads(TYPES.read_text())
+def rows() -> Iterator[tuple[str, str, str, int, str]]:
+    """(domain, operator, how it runs, version, types) of each operator and version."""
+    table: dict[str, dict[str, Any]] = json.loads(TYPES.read_text())
     for domain, name in _history():
-        schemas = versions(domain, name)
-        ways = [way(schema) for schema in schemas]
-        shown = [f"{s.since_version}{'' if w else ' (no)'}" for s, w in zip(schemas, ways, strict=True)]
-        if schemas:
-            how = "/".join(dict.fromkeys(w for w in ways if w)) or "no"
-            yield domain, name, f"{how} | {' '.join(shown)}", " ".join(types.get(f"{domain}.{name}", ["–"]))
+        for schema in versions(domain, name):
+            tried = table.get(f"{domain}.{name}", {})
+            found = tried.get(str(schema.since_version), {})
+            parts = [found.get("works", "")]
+            parts += [f"alone: {found['runs']}" for _ in [0] if "runs" in found]
+            parts += [f"differs: {found['differs']}" for _ in [0] if "differs" in found]
+            parts += [f"refused: {' '.join(found['refused'])}" for _ in [0] if "refused" in found]
+            parts += [f"lowered: {tried['lowered']}" for _ in [0] if tried.get("lowered") and not found]
+            version = max(schema.since_version, OLDEST_OPSET) if not domain else schema.since_version
+            yield domain, name, way(schema) or "no", version, "; ".join(filter(None, parts)) or "–"
 
 
 def page() -> str:
@@ -102,74 +111,60 @@ def page() -> str:
 
     parts = [HEAD.format(version=onnx.__version__)]
     for domain in DOMAINS:
-        parts.append(f"\n## {domain or DEFAULT_DOMAIN}\n\n| operator | by | since opset | types |\n|---|---|---|---|\n")
-        parts += [f"| {name} | {how} | {types} |\n" for own, name, how, types in rows() if own == domain]
+        parts.append(f"\n## {domain or DEFAULT_DOMAIN}\n\n| operator | from | by | types |\n|---|---|---|---|\n")
+        parts += [f"| {name} | {v} | {how} | {types} |\n" for own, name, how, v, types in rows() if own == domain]
     return "".join(parts)
 
 
-def in_type(model: ModelProto, inputs: list[Any], variable: str, kind: str, formals: list[Any]) -> ModelProto | None:
-    """The model with the data of a type variable in another type; what steers it becomes a constant."""
-    import onnx_random
+def probe(only: str, part: str) -> None:
+    """Tries operators anew and writes down what came of each at once."""
+    import cells
 
-    code = helper.tensor_dtype_to_np_dtype(getattr(__import__("onnx").TensorProto, kind.upper()))
-    result = ModelProto()
-    result.CopyFrom(model)
-    node = result.graph.node[0]
-    steering = onnx_random.steering(model)
-    for info, x in zip(list(result.graph.input), inputs, strict=True):
-        if not isinstance(x, np.ndarray):
-            return None
-        place = list(node.input).index(info.name)
-        formal = formals[min(place, len(formals) - 1)]
-        array = x.astype(code) if formal.type_str == variable else x
-        info.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
-        if info.name in steering:
-            result.graph.initializer.append(numpy_helper.from_array(array, info.name))
-            result.graph.input.remove(info)
-    for info in result.graph.output:
-        info.type.tensor_type.elem_type = 0
-        info.type.tensor_type.ClearField("shape")
-    return result
-
-
-def probe() -> dict[str, list[str]]:
-    """The types in which each operator's first test model reaches the kernels of the cpu target."""
-    import onnx_random
-
-    found: dict[str, list[str]] = {}
-    for case in onnx_random.cases():
-        node = case.model.graph.node[0]
-        key = f"{node.domain}.{node.op_type}"
-        if key in found or len(case.model.graph.node) > 1 or any(a.HasField("g") for a in node.attribute):
+    first, step = map(int, part.split("/"))
+    cases = cells.smallest_cases()
+    for domain, name in sorted(cases)[first::step]:
+        if only not in name:
             continue
-        version = {e.domain: e.version for e in case.model.opset_import}[node.domain]
-        formals = list(defs.get_schema(node.op_type, version, node.domain).inputs)
-        data = next((f for f in formals if not f.type_str.startswith("tensor(") and len(f.types) > 2), None)
-        if data is None or any(not isinstance(x, np.ndarray) for x in case.inputs):
-            continue
-        kinds = sorted(t[7:-1] for t in data.types if t.startswith("tensor(") and t != "tensor(string)")
-        found[key] = []
-        for kind in kinds:
-            try:
-                model = in_type(case.model, case.inputs, data.type_str, kind, formals)
-                if model is not None:
-                    lamina.lower(lamina.import_onnx(model), "linalg")
-                    found[key].append(kind)
-            except Exception:  # refused, or a type that NumPy cannot make of the shipped values
-                continue
-        if "tensor(string)" in data.types and node.op_type in RUN_HERE:
-            found[key].append("string")
-        print(key, *found[key], flush=True)
-    return found
+        for schema in versions(domain, name):
+            row = cells.tried(cases[domain, name], schema)
+            print(domain, name, schema.since_version, row, flush=True)
+            with open(TYPES.with_suffix(".lock"), "w") as lock:  # parts run beside each other
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                table = json.loads(TYPES.read_text())
+                table.setdefault(f"{domain}.{name}", {})[str(schema.since_version)] = row.told
+                table[f"{domain}.{name}"].pop("lowered", None)
+                TYPES.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
+
+
+def check(names: Sequence[str]) -> list[str]:
+    """What of the table is not so when these operators are tried anew."""
+    import cells
+
+    table = json.loads(TYPES.read_text())
+    cases = cells.smallest_cases()
+    wrong: list[str] = []
+    for domain, name in (key for key in sorted(cases) if key[1] in names):
+        for schema in versions(domain, name):
+            row = cells.tried(cases[domain, name], schema).told
+            if row != table.get(f"{domain}.{name}", {}).get(str(schema.since_version)):
+                wrong.append(f"{name} {schema.since_version}: {row}")
+    return wrong
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--probe", action="store_true", help="try the types anew, some minutes")
-    if parser.parse_args().probe:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            TYPES.write_text(json.dumps(probe(), indent=1, sort_keys=True) + "\n")
+    parser.add_argument("--probe", action="store_true", help="try operators anew, an hour for all")
+    parser.add_argument("--only", default="", metavar="TEXT", help="operators whose names contain this")
+    parser.add_argument("--part", default="0/1", metavar="K/N", help="every N-th operator from the K-th on")
+    parser.add_argument("--check", nargs="+", metavar="OPERATOR", help="try these anew and compare with the page")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if arguments.check:
+        wrong = check(arguments.check)
+        print(*wrong, sep="\n")
+        return int(bool(wrong))
+    if arguments.probe:
+        probe(arguments.only, arguments.part)
     PAGE.write_text(page())
     return 0
 

@@ -60,6 +60,10 @@ def check(
         np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-5)
 
 
+def test_nan_is_the_largest_of_hardmax() -> None:
+    check("Hardmax", [np.array([[1, np.nan, 3, np.nan], [0, 2, 2, 1]], np.float32)])
+
+
 @pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
 @pytest.mark.parametrize("pads", [(1, 2, 3, 2), (0, 70, 0, 90), (-1, -2, 4, -2), (0, 0, 0, 3000)])
 def test_pad_with_what_is_there(pads: tuple[int, ...], mode: str) -> None:

@@ -74,3 +74,16 @@ def test_one_lowering_per_operator_and_opset() -> None:
     assert ("ai.onnx", "Gemm", 7) in operators()
     with pytest.raises(LaminaError, match=r"both lower ai.onnx.Gemm since 7"):
         lowers("Gemm", since=7)(lambda b, a: a)
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [
+        ('"onnx.SpaceToDepth"(%x) {blocksize = 2 : i64} : (tensor<2x3xf32>)', "4"),
+        ('"onnx.com.microsoft.FusedMatMul"(%x, %x) {alpha = "1"} : (tensor<2x3xf32>, tensor<2x3xf32>)', "be float"),
+        ('"onnx.com.microsoft.FusedMatMul"(%x) : (tensor<2x3xf32>)', "is required"),
+        ('"onnx.com.microsoft.FusedMatMul"(%x, %x) {nap = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>)', "'nap'"),
+    ],
+)
+def test_what_does_not_fit_is_said(node: str, reason: str) -> None:
+    assert reason in refusal(f"%y = {node} -> tensor<*xf32>")

@@ -1,0 +1,59 @@
+"""Where NaN, infinities and overflow may come out otherwise than in ONNX's reference and ONNX Runtime, and why.
+
+Each operator is named with what is accepted of it, element by element; any other difference is a wrong answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Array = Any
+
+
+def _ours_is_nan(got: Array, want: Array) -> Array:
+    return np.isnan(got)
+
+
+def _theirs_is_nan(got: Array, want: Array) -> Array:
+    return np.isnan(want)
+
+
+def _of_no_number(got: Array, want: Array) -> Array:
+    """What integer a NaN, an infinity or a number out of range becomes."""
+    return np.full(np.shape(got), "int" in got.dtype.name)
+
+
+def _any(got: Array, want: Array) -> Array:
+    return np.full(np.shape(got), True)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Why another answer is right too, and at which elements of (ours, theirs)."""
+
+    reason: str
+    admits: Callable[[Array, Array], Array]
+
+
+_OPEN_CAST = Judged("ONNX leaves open which integer becomes of NaN and of what is out of range", _of_no_number)
+_SUMS = Judged("sums of products in another order: infinities of both signs meet, 1e30 - 1e30 leaves a rest", _any)
+_COORDINATES = Judged("pixels at NaN or beyond the integers are outside; the runtime's conversion is undefined", _any)
+
+JUDGED = {
+    "Attention": Judged("a row with NaN is NaN; the reference writes 0 for every NaN of softmax", _ours_is_nan),
+    "Cast": _OPEN_CAST,
+    "CastLike": _OPEN_CAST,
+    "ConvTranspose": Judged("by zeros between pixels, as StableHLO has it: 0 times an infinite weight", _ours_is_nan),
+    "DFT": _SUMS,
+    "GridSample": _COORDINATES,
+    "GroupNormalization": Judged("a variance that overflows; the peers take infinity from infinity", _theirs_is_nan),
+    "MaxPool": Judged("the maximum of NaN is NaN, as of ONNX's Max; the peers skip NaN", _any),
+    "QuantizeLinear": _OPEN_CAST,
+    "Resize": Judged("a neighbour of weight 0 counts: 0 times infinity is NaN", _ours_is_nan),
+    "RoiAlign": Judged("a neighbour of weight 0 counts: 0 times infinity is NaN", _ours_is_nan),
+    "STFT": _SUMS,
+}
