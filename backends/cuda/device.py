@@ -69,7 +69,7 @@ class DeviceProgram:
         """One inference on checked inputs. Raises DriverError; after a kernel that failed the GPU's context is lost."""
         with self.lock:
             self.driver.use()
-            kept = [np.ascontiguousarray(array) for array in inputs]
+            kept = [np.ascontiguousarray(array) for array in self.signature.completed(inputs)]
             for i, array in enumerate(kept):
                 self._upload(self.addresses["input", i], array)
             if self.graph is None:

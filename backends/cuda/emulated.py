@@ -32,6 +32,7 @@ class EmulatedProgram:
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference on checked inputs."""
+        inputs = self.signature.completed(inputs)
         specs = self.signature.outputs
         shapes = [tuple(int(n) for n in spec.shape) for spec in specs]
         dtypes = [dtype_named(spec.dtype) for spec in specs]
