@@ -2,11 +2,13 @@
 
     Σ_k (x - z) · w  =  Σ_k (x - 128) · w  -  (z - 128) · Σ_k w        for unsigned x; the last sum is constant
 
-All of it is exact modulo 2^32, as the product of 32-bit integers is. A convolution pads with the zero point.
+All of it is exact modulo 2^32, as the product of 32-bit integers is. A convolution pads with the zero point; images of
+few channels, as the first are, get some more, which filters take times 0, so that every step reads whole groups.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +33,8 @@ from ...dialects.stablehlo.canonical.windows import convolution_like
 from .integer_ranges import Range, narrowed, type_range, value_range
 
 BYTES = type_range(i8)
+GROUP = 4  # bytes that a lane multiplies at once
+FEW_CHANNELS = 16  # of which those that fill up a group are many
 
 
 class Shifted(NamedTuple):
@@ -59,7 +63,7 @@ def eight_bits(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
         return None
     rhs = narrowed(op.rhs, i8, b)
     is_dot = isinstance(op, DotGeneralOp)
-    product = b.value(dot_like(op, left.value, rhs)) if is_dot else _convolved(op, left, rhs, b)
+    product = b.value(dot_like(op, left.value, rhs)) if is_dot else _convolved(op, left, rhs, weights, b)
     if left.zero is None or weights is None:
         return product
     summed, dims = _columns(op)
@@ -120,17 +124,23 @@ def _number(value: SSAValue, held: Range, b: Builder) -> SSAValue | None:
     return scalar if found is not None and found.within(held) else None
 
 
-def _convolved(op: ConvolutionOp, left: Shifted, rhs: SSAValue, b: Builder) -> SSAValue:
+def _convolved(op: ConvolutionOp, left: Shifted, rhs: SSAValue, weights: Array | None, b: Builder) -> SSAValue:
     """The convolution; its padding, which stands for 0, is what the zero point is in the data."""
-    window = op.window()
-    if left.zero is None or not any(low or high for low, high in window.padding):
-        return b.value(convolution_like(op, left.value, rhs))
-    rank = len(shape_of(left.value))
+    window, shape, rank = op.window(), shape_of(left.value), len(shape_of(left.value))
     low, high = [0] * rank, [0] * rank
+    channels = shape[op.dims.input_feature_dimension]
+    if weights is not None and channels < FEW_CHANNELS and prod(window.size) > 1:
+        high[op.dims.input_feature_dimension] = -channels % GROUP
+    if not any(high) and (left.zero is None or not any(before or after for before, after in window.padding)):
+        return b.value(convolution_like(op, left.value, rhs))
+    if weights is not None and any(high):
+        filled = [(0, 0)] * rank
+        filled[op.dims.kernel_input_feature_dimension] = (0, max(high))
+        rhs = b.constant(np.pad(weights.astype(np.int8), filled), "filled_up")
     for dim, (before, after) in zip(op.dims.input_spatial_dimensions, window.padding, strict=True):
         low[dim], high[dim] = before, after
-    value = b.value(ConvertOp(left.zero, i8))
-    padded = b.value(PadOp(left.value, value, edge_padding_low=low, edge_padding_high=high))
+    zero = b.constant(np.zeros((), np.int8), "zero") if left.zero is None else b.value(ConvertOp(left.zero, i8))
+    padded = b.value(PadOp(left.value, zero, edge_padding_low=low, edge_padding_high=high))
     return b.value(convolution_like(op, padded, rhs, padding=[(0, 0)] * len(window.padding)))
 
 

@@ -29,10 +29,10 @@ func.func @nine_bits(%0: tensor<4x2xui8>) -> tensor<4x1xi32> {
   func.return %y : tensor<4x1xi32>
 }
 
-// Padding stands for 0, which is the zero point in the data.
+// Padding stands for 0, which is the zero point in the data; channels fill up a group of bytes, taken times 0.
 // CHECK-LABEL: func.func @padded
 func.func @padded(%0: tensor<1x3x3x1xi8>) -> tensor<1x3x3x1xi32> {
-  // CHECK: stablehlo.pad %0, %{{.*}}, low = [0, 1, 1, 0], high = [0, 1, 1, 0], interior = [0, 0, 0, 0] : (tensor<1x3x3x1xi8>, tensor<i8>) -> tensor<1x5x5x1xi8>
+  // CHECK: stablehlo.pad %0, %{{.*}}, low = [0, 1, 1, 0], high = [0, 1, 1, 3], interior = [0, 0, 0, 0] : (tensor<1x3x3x1xi8>, tensor<i8>) -> tensor<1x5x5x4xi8>
   // CHECK-NEXT: stablehlo.convolution({{.*}} window = {pad = {{..}}0, 0], [0, 0]]}
   // CHECK: stablehlo.subtract {{.*}} : tensor<1x3x3x1xi32>
   %x = stablehlo.convert %0 : (tensor<1x3x3x1xi8>) -> tensor<1x3x3x1xi32>
