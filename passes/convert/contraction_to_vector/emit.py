@@ -21,6 +21,7 @@ from .epilogue import overlap_is_harmless
 from .groups import GroupWriter, is_grouped
 from .loops import D, Loops
 from .schedule import Schedule
+from .single import SingleWriter, is_single
 from .spot import Columns, TilePlace
 from .tasks import Cover, Tasks, covers, share, split
 from .tile import TileWriter
@@ -112,13 +113,15 @@ def write_tiles(
     )
     needed = copied_elements(kernel, schedule, lanes, machine) if room is not None else 0
     for number, part in enumerate(shares(kernel, schedule, lanes, machine)):
-        copies = None
+        copies, own = None, writer
+        if is_single(kernel, schedule, part.columns, machine):
+            own = SingleWriter(code, kernel, flats, schedule, machine.lanes(4))
         if room is not None and needed and not number:
             if needed > prod(memref_shape(room) or ()):
                 raise LaminaError(f"schedule '{schedule}': the copies of rows have no room", where=contraction.op)
             size = task_elements(kernel, schedule, part.strips, part.tasks, machine)
             copies = Copies(writer, room, part.strips, part.tasks, size, machine.lanes(4))
-        write_nest(writer, part, copies)
+        write_nest(own, part, copies)
 
 
 def write_nest(writer: TileWriter, part: Share, copies: Copies | None) -> None:

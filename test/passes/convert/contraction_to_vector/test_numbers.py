@@ -144,6 +144,14 @@ def test_matmul(m: int, n: int, k: int):
 
 
 @pytest.mark.parametrize(
+    ("m", "n", "k", "options"), [(1, 17, 8, ""), (13, 33, 24, ""), (21, 49, 64, "rows=6 depth=24"), (6, 17, 20, "")]
+)
+def test_one_column_more_than_panels(m: int, n: int, k: int, options: str):
+    inputs, got = run(Case(((m, k), (-(-n // 16), k, 16), (m, n)), MATMUL, "ppr", options=options))
+    check(got, inputs[0] @ panels(inputs[1], 16)[:, :n], k)
+
+
+@pytest.mark.parametrize(
     "options",
     [
         "rows=1",
