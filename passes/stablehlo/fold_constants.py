@@ -103,6 +103,8 @@ class _Folding:
         types = [cast("TensorType[Attribute]", r.type) for r in op.results if isinstance(r.type, TensorType)]
         if len(types) != len(op.results) or not is_pure(op) or not has_meaning(op) or _captures(op):
             return False
+        if any(size < 0 for t in types for size in t.get_shape()):
+            return False
         if quantized_values(op):  # a constant has the type of its array
             return False
         if any(isinstance(inner, WhileOp) for inner in op.walk()):  # it may never end

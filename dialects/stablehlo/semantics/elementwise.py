@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ....compiler.diagnostics import LaminaError
 from ....compiler.dtypes import DType
 from ....compiler.semantics import Spec, semantics
 from ....compiler.weights import Array
@@ -97,6 +98,8 @@ def _divide(x: Array, y: Array) -> Array:
 
 def _remainder(x: Array, y: Array) -> Array:
     """The sign is the dividend's; integers by zero give the dividend."""
+    if x.dtype.kind == "c":
+        raise LaminaError("the specification does not say what the remainder of complex numbers is")
     if x.dtype.kind not in "iu":
         return np.fmod(x, y)
     minus_one = (y == -1) if x.dtype.kind == "i" else np.zeros_like(y, bool)
@@ -116,6 +119,13 @@ def _power(x: Array, y: Array) -> Array:
         return result
     inverse = np.where(np.abs(x) == 1, np.where(y & 1, x, 1), 0)
     return np.where(y < 0, inverse, result)
+
+
+def _atan2(y: Array, x: Array) -> Array:
+    """Of complex numbers: -i log((x + iy) / sqrt(x^2 + y^2))."""
+    if y.dtype.kind != "c":
+        return np.arctan2(y, x)
+    return -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
 
 
 def _lexicographic(pick: Callable[[Array, Array], Array], first: Callable[[Array, Array], Array]) -> Any:
@@ -170,7 +180,7 @@ _UNARY: dict[str, Callable[..., Any]] = {
 _BINARY: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "and": np.bitwise_and,
-    "atan2": np.arctan2,
+    "atan2": _atan2,
     "divide": _divide,
     "maximum": _lexicographic(np.maximum, np.greater),
     "minimum": _lexicographic(np.minimum, np.less),

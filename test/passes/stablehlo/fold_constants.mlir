@@ -64,3 +64,12 @@ func.func @stays() -> (tensor<i1>, tensor<f32>) {
   %1 = stablehlo.reduce(%many init: %one) applies stablehlo.add across dimensions = [0] : (tensor<10000000000xf32>, tensor<f32>) -> tensor<f32>
   return %0, %1 : tensor<i1>, tensor<f32>
 }
+
+// What has a size that is not known yet stays.
+// CHECK-LABEL: @unknown
+// CHECK: stablehlo.broadcast_in_dim
+func.func @unknown() -> tensor<?xf32> {
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %many = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<f32>) -> tensor<?xf32>
+  return %many : tensor<?xf32>
+}

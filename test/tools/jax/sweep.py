@@ -2,7 +2,8 @@
 
     python test/tools/jax/sweep.py [--only PART] [--every N] [--jobs 2] [--target cpu] [--table FILE.md]
 
-Needs the extra `jax`. Exit code 1 when any program disagrees or cannot be compiled. Machine code is kept between runs
+Needs the extra `jax`. Exit code 1 when any program disagrees or cannot be compiled,
+but for those where exact arithmetic says that JAX is wrong. Machine code is kept between runs
 of one compiler, as ever (`LAMINA_CACHE`): the second run is the shorter one.
 """
 
@@ -32,6 +33,7 @@ from lamina.compiler.tolerance import Bounded, bounded_reference
 from lamina.tools.sources import read_program
 
 assert contraction and control and elementwise and movement  # they register their families
+JAX_IS_OFF = {"atanh-float64-2x1x9"}  # docs/jax.md has the proof; still, native code must agree with the reference
 ELEMENTS = {*FLOATS, *INTEGERS, *COMPLEX, "bool"}
 
 
@@ -74,15 +76,17 @@ def outcome(program: Program, target: str = "cpu") -> str:
         bounded = bounded_reference(read.module, arguments, read.context)
     except lamina.LaminaError as error:
         return f"reference: {error}"
-    if found := difference(bounded, wanted, "jax"):
-        return found
+    off = difference(bounded, wanted, "jax")
+    if off and program.name not in JAX_IS_OFF:
+        return off
+    off = off.replace("jax:", "jax is off:", 1)
     if target == "interpret":
-        return ""
+        return off
     try:
         actual = lamina.compile(read, target, options=Options(threads=1))(*arguments)
     except lamina.LaminaError as error:
         return f"{target} cannot: {error}"
-    return difference(bounded, actual, target)
+    return difference(bounded, actual, target) or off
 
 
 def _checked(name: str, target: str) -> str:
@@ -140,7 +144,7 @@ def main() -> int:
         given.table.write_text(table(outcomes))
     reasons = Counter(kind_of(found) for found in outcomes.values())
     print(f"{len(names)} programs: {', '.join(f'{count} {reason}' for reason, count in reasons.most_common())}")
-    return 0 if set(reasons) <= {"agree"} else 1
+    return 0 if set(reasons) <= {"agree", "jax is off"} else 1
 
 
 if __name__ == "__main__":

@@ -9,8 +9,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.weights import WeightStore
 from lamina.dialects.stablehlo import (
+    Atan2Op,
     ClampOp,
     CompareOp,
     ConvertOp,
@@ -117,3 +119,17 @@ def test_erf() -> None:
     expected = np.array([math.erf(v) for v in x])
     assert np.all(np.abs(erf(x) - expected) <= 2 * np.spacing(np.abs(expected)))
     assert np.isnan(erf(np.array([NAN]))[0])
+
+
+def test_atan2_of_complex_numbers() -> None:
+    """For real numbers on the right half it is the angle; for others what the formula gives."""
+    y, x = np.array([1 + 0j, -2 + 0j, 1 + 1j], np.complex64), np.array([1 + 0j, 3 + 0j, 2 + 0j], np.complex64)
+    expected = -1j * np.log((x + 1j * y) / np.sqrt(x * x + y * y))
+    assert np.allclose(expected[:2], np.arctan2(y.real, x.real)[:2])
+    assert np.allclose(apply(Atan2Op, y, x), expected)
+
+
+def test_remainder_of_complex_numbers() -> None:
+    x = np.array([1 + 2j], np.complex64)
+    with pytest.raises(LaminaError, match="does not say"):
+        apply(RemainderOp, x, x)
