@@ -20,6 +20,7 @@ from math import prod
 from xdsl.context import Context
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import (
+    AnyFloat,
     ArrayAttr,
     DenseArrayBase,
     Float32Type,
@@ -31,9 +32,9 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnitAttr,
     UnrealizedConversionCastOp,
-    f32,
     i8,
     i32,
+    i64,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
@@ -80,17 +81,37 @@ def lower_barrier(op: BarrierOp, operands: Sequence[SSAValue], b: RuleBuilder) -
 def lower_shuffle(op: ShuffleOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     [value] = operands
     type_ = value.type
-    rest = (_number(b, op.offset.value.data), _number(b, WARP - 1))
-    everybody = _number(b, _EVERYBODY)
     if isinstance(type_, Float32Type):
-        return b(instruction("shfl.sync.bfly.f32", everybody, value, *rest)).results[0]
-    if type_ == i32:
-        return b(instruction("shfl.sync.bfly.i32", everybody, value, *rest)).results[0]
-    if isinstance(type_, IntegerType) and type_.width.data < 32:
-        wide = b(arith.ExtUIOp(value, i32)).result
-        moved = b(instruction("shfl.sync.bfly.i32", everybody, wide, *rest)).results[0]
-        return b(arith.TruncIOp(moved, type_)).result
-    raise b.fail(f"values of type {type_} cannot be shuffled", f"as {f32} or {i32}, in parts where they are wider")
+        return _shuffled(b, value, op.offset.value.data)
+    if not isinstance(type_, IntegerType | AnyFloat):
+        raise b.fail(f"values of type {type_} cannot be shuffled")
+    bits = IntegerType(type_.bitwidth)
+    whole = value if isinstance(type_, IntegerType) else b(arith.BitcastOp(value, bits)).result
+    if type_.bitwidth == 64:
+        moved = _in_halves(b, whole, op.offset.value.data)
+    elif type_.bitwidth == 32:
+        moved = _shuffled(b, whole, op.offset.value.data)
+    else:
+        wide = _shuffled(b, b(arith.ExtUIOp(whole, i32)).result, op.offset.value.data)
+        moved = b(arith.TruncIOp(wide, bits)).result
+    return moved if isinstance(type_, IntegerType) else b(arith.BitcastOp(moved, type_)).result
+
+
+def _shuffled(b: RuleBuilder, value: SSAValue, offset: int) -> SSAValue:
+    """32 bits of another thread."""
+    kind = "f32" if isinstance(value.type, Float32Type) else "i32"
+    everybody = _number(b, _EVERYBODY)
+    rest = (_number(b, offset), _number(b, WARP - 1))
+    return b(instruction(f"shfl.sync.bfly.{kind}", everybody, value, *rest)).results[0]
+
+
+def _in_halves(b: RuleBuilder, value: SSAValue, offset: int) -> SSAValue:
+    """64 bits of another thread, as two numbers of 32."""
+    half = b(arith.ConstantOp(IntegerAttr(32, i64))).result
+    low = _shuffled(b, b(arith.TruncIOp(value, i32)).result, offset)
+    high = _shuffled(b, b(arith.TruncIOp(b(arith.ShRUIOp(value, half)).result, i32)).result, offset)
+    shifted = b(arith.ShLIOp(b(arith.ExtUIOp(high, i64)).result, half)).result
+    return b(arith.OrIOp(shifted, b(arith.ExtUIOp(low, i64)).result)).result
 
 
 @RULES.lowers(DynamicSharedMemoryOp)

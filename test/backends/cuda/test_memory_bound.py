@@ -97,7 +97,7 @@ def emulated(text: str, folder: Path, *, late: bool = False) -> tuple[EmulatedPr
     assert isinstance(model, EmulatedProgram)
     rng = np.random.default_rng(0)
     inputs = [
-        rng.standard_normal(tuple(map(int, spec.shape))).astype(dtype_named(spec.dtype))
+        (3 * rng.standard_normal(tuple(map(int, spec.shape)))).astype(dtype_named(spec.dtype))
         for spec in program.signature.inputs
     ]
     model.late = late
@@ -147,3 +147,17 @@ def test_turned_and_combined(rows: int, columns: int, tmp_path: Path) -> None:
     [counted] = model.counters
     assert counted.bank_conflicts == 0 and counted.instructions.get("bar.sync")
     assert counted.global_written_bytes == rows * columns * 4
+
+
+@pytest.mark.parametrize("dtype", ["f64", "f16", "bf16", "i64", "i32", "i16"])
+def test_rows_of_other_types(dtype: str, tmp_path: Path) -> None:
+    zero = "0" if dtype[0] == "i" else "0.0"
+    text = f"""func.func public @main(%x: tensor<3x40x{dtype}>, %y: tensor<1x4096x{dtype}>) -> (tensor<3x{dtype}>, tensor<1x{dtype}>) {{
+      %zero = stablehlo.constant dense<{zero}> : tensor<{dtype}>
+      %m = stablehlo.reduce(%x init: %zero) applies stablehlo.maximum across dimensions = [1] : (tensor<3x40x{dtype}>, tensor<{dtype}>) -> tensor<3x{dtype}>
+      %n = stablehlo.reduce(%y init: %zero) applies stablehlo.minimum across dimensions = [1] : (tensor<1x4096x{dtype}>, tensor<{dtype}>) -> tensor<1x{dtype}>
+      return %m, %n : tensor<3x{dtype}>, tensor<1x{dtype}>
+    }}"""
+    model, _ = emulated(text, tmp_path)
+    assert all("shfl.sync.bfly.b32" in name or "shfl" not in name for c in model.counters for name in c.instructions)
+    assert any(name.startswith("shfl") for counted in model.counters for name in counted.instructions)

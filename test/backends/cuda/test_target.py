@@ -128,8 +128,8 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatc
 
 def test_random_numbers_have_a_key_of_their_own() -> None:
     nodes = [helper.make_node("RandomNormal", [], ["r"], shape=[40]), helper.make_node("Add", ["x", "r"], ["y"])]
-    sides = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, [40])] for name in ("x", "y")]
-    model = helper.make_model(helper.make_graph(nodes, "g", *sides), opset_imports=[helper.make_opsetid("", 17)])
+    given, made = ([helper.make_tensor_value_info(name, TensorProto.FLOAT, [40])] for name in ("x", "y"))
+    model = helper.make_model(helper.make_graph(nodes, "g", given, made), opset_imports=[helper.make_opsetid("", 17)])
     compiled = CudaTarget("sm_80").compile(lamina.import_onnx(model), Options(cache=False, emulate=True))
     [first], [second] = (compiled.run([np.zeros(40, np.float32)]) for _ in range(2))
     assert not np.array_equal(first, second) and 0.3 < first.std() < 3
