@@ -111,6 +111,10 @@ def rows_of(function: FuncOp) -> Rows | None:
     reducing = next((op for op in generics if "reduction" in op.iterators), None)
     if reducing is None or not all(isinstance(op, GenericOp | FillOp | arith.ConstantOp | ReturnOp) for op in ops):
         return None
+    filled = {op.output for op in ops if isinstance(op, FillOp)}
+    last = {value: op for op in ops if isinstance(op, GenericOp | FillOp) for value in _written(op)}
+    if any(isinstance(last[value], FillOp) for value in filled):  # a whole buffer, not a part of each row
+        return None
     ranges = loop_ranges(reducing)
     count = reducing.iterators.index("reduction")
     sizes = tuple(n for n in ranges[:count] if n != 1)
@@ -118,6 +122,10 @@ def rows_of(function: FuncOp) -> Rows | None:
     if not 1 < rows.length <= LONGEST or not all(_fits(op, rows) for op in generics):
         return None
     return rows if _keeps_order(generics, rows) else None
+
+
+def _written(op: GenericOp | FillOp) -> Sequence[SSAValue]:
+    return op.outputs if isinstance(op, GenericOp) else [op.output]
 
 
 def _fits(op: GenericOp, rows: Rows) -> bool:

@@ -58,3 +58,19 @@ func.func private @columns(%x: memref<16x8xf32>, %y: memref<8xf32>) attributes {
   }
   func.return
 }
+
+// A buffer that is only filled is no part of a row's program.
+// CHECK-LABEL: func.func private @filled
+// CHECK: linalg.fill
+// CHECK: linalg.generic
+func.func private @filled(%x: memref<16x8xf32>, %y: memref<16xf32>, %z: memref<16x8xf32>) attributes {lamina.kernel = "loops"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%z : memref<16x8xf32>)
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+    ins(%x : memref<16x8xf32>) outs(%y : memref<16xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}
