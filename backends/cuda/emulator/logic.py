@@ -203,21 +203,30 @@ def _comparison(name: str, floating: bool) -> Callable[[Array, Array], Array]:
 
 @decodes("setp", "set")
 def compare(instruction: Instruction) -> Step:
-    """A predicate (two with `p|q`), or all ones, from a comparison, combined with another predicate if asked."""
+    """A predicate, or all ones, from a comparison, combined with another predicate if asked.
+
+    With `p|q`, the second one is the opposite; of pairs of halves, that of the upper ones.
+    """
     _, name, *rest = instruction.opcode
     combine = _BITWISE[rest[0]] if rest and rest[0] in _BITWISE else None
     kind = instruction.opcode[-1]
     dtype = PAIRS.get(kind) or TYPES[kind]
     function = _comparison(name, "f" in kind)
-    a, b = (reads(o, dtype) for o in instruction.operands[1:3])
+    pairs = kind in PAIRS and instruction.opcode[0] == "setp"
+    a, b = (reads(o, np.uint32 if pairs else dtype) for o in instruction.operands[1:3])
     also = reads(instruction.operands[3], np.bool_) if combine else None
     results = [writes(o) for o in items(instruction.operands[0])]
     as_number = instruction.opcode[0] == "set"
     wanted = TYPES[instruction.opcode[-2]] if as_number else np.bool_
 
     def step(agent: Agent) -> None:
-        truth = function(a(agent), b(agent))
-        for write, value in zip(results, (truth, ~truth), strict=False):
+        if pairs:
+            halves = function(*(np.ascontiguousarray(read(agent)).view(dtype) for read in (a, b)))
+            values = (halves[0::2], halves[1::2])
+        else:
+            truth = function(a(agent), b(agent))
+            values = (truth, ~truth)
+        for write, value in zip(results, values, strict=False):
             if combine and also:
                 value = combine(value, also(agent))
             if as_number:

@@ -298,3 +298,11 @@ END: bar.sync 0;"""
 def test_what_must_not_be(lines: str, told: str) -> None:
     with pytest.raises(LaminaError, match=told):
         execute(lines, [], "u32")
+
+
+def test_comparisons_of_pairs_give_a_predicate_for_each() -> None:
+    halves = np.tile(np.array([1, 2, 2, 1, 2, 2, 1, 1], np.float16), LANES // 4)
+    lines = """mov.b32 %x0, 0x40004000; setp.eq.f16x2 %q0|%q1, %a0, %x0;
+    selp.u32 %x1, 1, 0, %q0; selp.u32 %x2, 2, 0, %q1; or.b32 %out, %x1, %x2;"""
+    found = execute(lines, [("b32", halves.view(np.uint32))], "u32")
+    assert np.array_equal(found, np.tile(np.array([2, 1, 3, 0], np.uint32), LANES // 4))
