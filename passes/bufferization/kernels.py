@@ -258,8 +258,8 @@ def _apart(plan: BlockPlan, early: Group, late: Group) -> bool:
         return False
     result = late.values[0]
     op = result.owner
-    if not isinstance(op, Operation):
-        return False
+    if not isinstance(op, Operation) or any(value.owner is op for value in early.values):
+        return False  # one op writes both, even where nobody reads one of them
     return any(
         pair[0] is result and plan.reads_align(op, early.values, index) for index, pair in enumerate(destinations(op))
     )

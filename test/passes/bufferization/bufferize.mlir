@@ -186,3 +186,19 @@ func.func private @in_place(%x: tensor<2xf32>, %y: tensor<3xf32>, %dst: tensor<5
   %c = tensor.concat dim(0) %e, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<5xf32>
   func.return %c : tensor<5xf32>
 }
+
+// -----
+
+// A result that nobody reads is written all the same: not where the other results of its op are.
+// CHECK-LABEL: func.func private @unread
+// CHECK: %[[ROOM:.*]] = memref.alloca()
+// CHECK: linalg.generic {{.*}} outs(%dst, %[[ROOM]] :
+func.func private @unread(%x: tensor<3xi32>, %dst: tensor<3xi32>) -> tensor<3xi32> {
+  %t = tensor.empty() : tensor<3xi32>
+  %y, %z = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%x : tensor<3xi32>) outs(%dst, %t : tensor<3xi32>, tensor<3xi32>) {
+  ^bb0(%a: i32, %o: i32, %p: i32):
+    %s = arith.addi %a, %a : i32
+    linalg.yield %s, %a : i32, i32
+  } -> (tensor<3xi32>, tensor<3xi32>)
+  func.return %y : tensor<3xi32>
+}

@@ -1,8 +1,7 @@
 """The table of the hub's ops, `docs/stablehlo.md`: `python test/tools/operators/stablehlo_operators.py [--probe]`.
 
 Each op's program (`stablehlo_programs.py`) is tried in each class of element types: printed and read again, run by the
-reference, and taken down to the kernels of the cpu target, which are run, too (`--probe` writes
-`stablehlo_types.json`).
+reference, and compiled for `cpu` and run, too (`--probe` writes `stablehlo_types.json`).
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from stablehlo_programs import CLASSES, programs
 import lamina
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.dtypes import dtype_of
-from lamina.compiler.interpreter import Interpreter
 from lamina.compiler.parsing import parse_module
 from lamina.compiler.printing import print_module
 from lamina.compiler.program import Program
@@ -46,11 +44,6 @@ def inputs_of(program: Program) -> list[Any]:
     return arrays
 
 
-def as_bits(x: Any, dtype: Any, shape: Any) -> Any:
-    """The same memory in the kernels' element type: without signs, and complex numbers as pairs."""
-    return x if x.dtype == dtype else np.ascontiguousarray(x).view(dtype).reshape(shape)
-
-
 def attempt(text: str) -> str:
     """How far a program comes: "", "print", "reference" or "cpu"."""
     reached = ""
@@ -68,13 +61,9 @@ def attempt(text: str) -> str:
         inputs = inputs_of(program)
         expected = bounded_reference(module, inputs, context)
         reached = "reference"
-        lowered = lamina.lower(program, "linalg")
-        kinds = lowered.module.body.block.first_op.function_type.inputs  # pyright: ignore
-        stored = [as_bits(x, dtype_of(kind), kind.get_shape()) for x, kind in zip(inputs, kinds, strict=True)]
-        found = Interpreter(lowered.context).run(lowered.module, stored)
-        for right, value in zip(expected, found, strict=True):
-            if right.wrong(as_bits(value, right.value.dtype, right.value.shape)).any():
-                return "wrong"
+        found = lamina.compile(program, threads=1)(*inputs)
+        if any(right.wrong(value).any() for right, value in zip(expected, found, strict=True)):
+            return "wrong"
         return "cpu"
     except LaminaError:
         return reached
@@ -95,7 +84,7 @@ def probe(only: str = "") -> dict[str, dict[str, str]]:
 HEAD = """# StableHLO's ops
 
 The hub takes the specification's ops, and those of CHLO that frameworks write. The table says how far a program of one
-op comes in each class of element types ({classes}): **cpu**, the kernels of the cpu target give what the reference
+op comes in each class of element types ({classes}): **cpu**, compiled for `cpu` it gives what the reference
 gives; **reference**, the reference semantics run it (`--target interpret`) and the target says that it does not;
 **print**, it is read, verified and printed; a dash, it was not tried, mostly as there is no such op. Ops not listed
 have tests of their own; JAX's operators, element types and shapes are tried in [generated programs](jax.md).
