@@ -95,13 +95,13 @@ def _longest_run(block: Block, fewest: int, worth: int) -> list[list[Operation]]
 
 
 def _stand_alone_key(op: Operation) -> Hashable | None:
-    """The structure of an op; None when its regions use what is defined around it."""
+    """The structure of an op with the types it takes; None when its regions use what is defined around it."""
     if op.regions:
         own: set[SSAValue] = {value for inner in op.walk() for value in inner.results}
         own.update(argument for inner in op.walk() for r in inner.regions for b in r.blocks for argument in b.args)
         if any(value not in own for inner in op.walk() if inner is not op for value in inner.operands):
             return None
-    return structure_key(op)
+    return structure_key(op), tuple(value.type for value in op.operands)
 
 
 def _periods(keys: Sequence[int]) -> list[int]:

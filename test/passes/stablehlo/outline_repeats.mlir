@@ -91,3 +91,21 @@ func.func public @main(%a: tensor<4xf32>) -> tensor<4xf32> {
   %7 = stablehlo.tanh %6 : tensor<4xf32>
   func.return %7 : tensor<4xf32>
 }
+
+// -----
+
+// Comparisons of other types give results of one type, and yet are no repetition.
+
+// CHECK-LABEL: func.func public @main(%a: tensor<4xf32>, %b: tensor<4xf64>
+// CHECK-NOT: func.call
+func.func public @main(%a: tensor<4xf32>, %b: tensor<4xf64>, %c: tensor<4xi32>, %d: tensor<4xi8>, %z: tensor<4xi1>) -> tensor<4xi1> {
+  %0 = stablehlo.compare EQ, %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %1 = stablehlo.or %0, %z : tensor<4xi1>
+  %2 = stablehlo.compare EQ, %b, %b : (tensor<4xf64>, tensor<4xf64>) -> tensor<4xi1>
+  %3 = stablehlo.or %2, %1 : tensor<4xi1>
+  %4 = stablehlo.compare EQ, %c, %c : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi1>
+  %5 = stablehlo.or %4, %3 : tensor<4xi1>
+  %6 = stablehlo.compare EQ, %d, %d : (tensor<4xi8>, tensor<4xi8>) -> tensor<4xi1>
+  %7 = stablehlo.or %6, %5 : tensor<4xi1>
+  func.return %7 : tensor<4xi1>
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
@@ -62,6 +63,18 @@ def check(
 
 def test_nan_is_the_largest_of_hardmax() -> None:
     check("Hardmax", [np.array([[1, np.nan, 3, np.nan], [0, 2, 2, 1]], np.float32)])
+
+
+def test_quantising_to_four_bits_from_a_zero_point_on() -> None:
+    few = ml_dtypes.float4_e2m1fn
+    x, scale, zero = floats(3, 5) * 2, np.float32(0.5), np.array(1.5, few)
+    expected = (x / scale + np.float32(1.5)).clip(-6, 6).astype(few)
+    [stored] = lamina.compile(one_node("QuantizeLinear", [x, scale, zero], opset=23), "interpret")(x, scale, zero)
+    np.testing.assert_array_equal(stored.astype(np.float32), expected.astype(np.float32))
+    [real] = lamina.compile(one_node("DequantizeLinear", [expected, scale, zero], opset=23), "interpret")(
+        expected, scale, zero
+    )
+    np.testing.assert_array_equal(real, (expected.astype(np.float32) - np.float32(1.5)) * scale)
 
 
 @pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
