@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, helper
 
+from ...compiler.diagnostics import LaminaError
 from ...compiler.weights import Array
 from .operators import strings, text_of
 
@@ -31,6 +32,8 @@ class Numbered:
         self.node.CopyFrom(node)
         self._words: dict[str, int] | None = None
         for attribute in node.attribute:
+            if attribute.name in _WORDS.values():
+                raise LaminaError(f"'{attribute.name}' for strings", where=node.name or node.op_type)
             if attribute.name in _WORDS:
                 words = [text_of(word) for word in attribute.strings]
                 self._words = {word: number for number, word in enumerate(dict.fromkeys(words))}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
+from xdsl.dialects.builtin import f64
+
 from ....dialects import stablehlo as hlo
 from ....dialects.stablehlo import chlo
-from .builder import GraphBuilder, Value, element_of, shape_of
+from .builder import GraphBuilder, Value, element_of, is_float, shape_of
 from .table import lowers
 
 
@@ -108,5 +110,6 @@ def gelu(b: GraphBuilder, x: Value, *, approximate: str = "none") -> Value:
 
 @lowers("Shrink")
 def shrink(b: GraphBuilder, x: Value, *, bias: float = 0.0, lambd: float = 0.5) -> Value:
-    low = b.select(b.compare(x, -lambd, "LT"), b.add(x, bias), b.scalar(0, element_of(x)))
-    return b.select(b.compare(x, lambd, "GT"), b.subtract(x, bias), low)
+    number = x if is_float(x) else b.convert(x, f64)  # where neither `bias` nor `lambd` need be whole
+    low = b.select(b.compare(number, -lambd, "LT"), b.add(number, bias), b.scalar(0.0, element_of(number)))
+    return b.convert(b.select(b.compare(number, lambd, "GT"), b.subtract(number, bias), low), element_of(x))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IntegerType, Signedness, f32, i32
+from xdsl.dialects.builtin import Float4E2M1FNType, IntegerType, Signedness, f32, i32
 from xdsl.ir import Attribute
 
 from ....dialects import stablehlo as hlo
@@ -52,8 +52,7 @@ def dequantize_linear(
         if zero_point is not None:
             number = b.subtract(number, spread(b, b.convert(zero_point, i32), x, axis, block_size))
     else:
-        shift = _shift(b, zero_point, x, wide, axis, block_size)
-        number = x if shift is None else b.subtract(b.convert(x, wide), shift)
+        number = x  # as ONNX's reference evaluator has it, the zero point of floats does not count
     factor = spread(b, b.convert(scale, wide), x, axis, block_size)
     return b.convert(b.multiply(b.convert(number, wide), factor), target)
 
@@ -79,19 +78,10 @@ def quantize_linear(
     assert target is not None
     wide = (element_type(precision) if precision else None) or f32
     value = b.divide(b.convert(x, wide), spread(b, b.convert(scale, wide), x, axis, block_size))
-    return _stored(b, value, target, _shift(b, zero_point, x, wide, axis, block_size), saturate)
-
-
-def _shift(
-    b: GraphBuilder, zero_point: Value | None, x: Value, wide: Attribute, axis: int, block_size: int
-) -> Value | None:
-    """The zero point for each element of `x`; none where it is a float that is known to be 0, as it usually is."""
-    if zero_point is None:
-        return None
-    known = b.constant_value(zero_point)
-    if known is not None and not isinstance(element_of(zero_point), IntegerType) and not known.any():
-        return None
-    return spread(b, b.convert(zero_point, wide), x, axis, block_size)
+    zeros = None
+    if zero_point is not None and isinstance(target, IntegerType | Float4E2M1FNType):  # floats of 8 bits go by 0
+        zeros = spread(b, b.convert(zero_point, wide), x, axis, block_size)
+    return _stored(b, value, target, zeros, saturate)
 
 
 def _stored(b: GraphBuilder, value: Value, target: Attribute, zero: Value | None, saturate: int = 1) -> Value:

@@ -71,10 +71,15 @@ def test_quantising_to_four_bits_from_a_zero_point_on() -> None:
     expected = (x / scale + np.float32(1.5)).clip(-6, 6).astype(few)
     [stored] = lamina.compile(one_node("QuantizeLinear", [x, scale, zero], opset=23), "interpret")(x, scale, zero)
     np.testing.assert_array_equal(stored.astype(np.float32), expected.astype(np.float32))
-    [real] = lamina.compile(one_node("DequantizeLinear", [expected, scale, zero], opset=23), "interpret")(
-        expected, scale, zero
-    )
-    np.testing.assert_array_equal(real, (expected.astype(np.float32) - np.float32(1.5)) * scale)
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.uint16])
+def test_shrinking_integers_by_what_is_not_whole(dtype: Any) -> None:
+    x = ints(0, 9, 20, dtype=np.uint16) if dtype is np.uint16 else ints(-9, 9, 20, dtype=np.int16)
+    got = lamina.compile(one_node("Shrink", [x], bias=1.5, lambd=1.5), "interpret")(x)[0]
+    wide = x.astype(np.float64)
+    expected = np.where(wide < -1.5, wide + 1.5, np.where(wide > 1.5, wide - 1.5, 0)).astype(dtype)
+    np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
