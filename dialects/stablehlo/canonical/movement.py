@@ -185,7 +185,8 @@ def reverse(op: ReverseOp, b: Builder) -> Replacement:
 
 @simplifies(GetDimensionSizeOp)
 def dimension_size(op: GetDimensionSizeOp, b: Builder) -> Replacement:
-    return b.constant(np.array(shape_of(op.operand)[op.dimension.value.data], np.int32))
+    size = shape_of(op.operand)[op.dimension.value.data]
+    return b.constant(np.array(size, np.int32)) if 0 <= size < 1 << 31 else None  # not known yet, or no i32
 
 
 def _known_starts(

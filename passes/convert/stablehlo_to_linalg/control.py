@@ -35,6 +35,8 @@ def barrier(op: hlo.OptimizationBarrierOp, operands: Sequence[SSAValue], b: Rule
 def dimension_size(op: hlo.GetDimensionSizeOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     type_ = result_type(op)
     size = tensor_type(operands[0]).get_shape()[op.dimension.value.data]
+    if not 0 <= size < 1 << 31:
+        raise b.fail(f"dimension {op.dimension.value.data} of {operands[0].type} has no size that is known and an i32")
     return b(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(type_, [size]), type_)).result  # pyright: ignore
 
 

@@ -120,6 +120,14 @@ PROGRAMS = {
     "no body": ("func.func private @main(tensor<f32>) -> tensor<f32>", "@main has no body"),
     "a signature that is none": (identity("", module='lamina.signature = "{"'), "do not tell a signature"),
     "extents that are none": (identity("lamina.extents = [1]"), "do not tell a signature"),
+    "a size that data decide": (
+        """func.func @main(%x: tensor<2x3xf32>, %two: tensor<i32>) -> tensor<i32> {
+        %f = stablehlo.set_dimension_size %x, %two, dim = 1 :
+            (tensor<2x3xf32>, tensor<i32>) -> tensor<2x?xf32, #stablehlo.bounds<?, 3>>
+        %n = stablehlo.get_dimension_size %f, dim = 1 : (tensor<2x?xf32, #stablehlo.bounds<?, 3>>) -> tensor<i32>
+        return %n : tensor<i32> }""",
+        "no size that is known",
+    ),
     "extents of no output": (identity("lamina.extents = [array<i64: 7, 9>]"), "no dimension 9 of output 7"),
 }
 
