@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 
 _KEPT_ELEMENTS = 256  # smaller initialisers may be shapes, which inference reads
 _HIDDEN = "lamina.hidden"  # the domain of nodes that inference is not to look at
-# Operators whose inference in `onnx` 1.23 ends the process where the type of their input is not known
-_FRAGILE = frozenset({("ai.onnx.ml", "LabelEncoder"), ("ai.onnx.ml", "DictVectorizer"), ("", "RegexFullMatch")})
+# Operators whose inference in `onnx` 1.23 ends the process where the type of their input is not known: all that do
+_FRAGILE = frozenset(
+    {
+        *(("ai.onnx.ml", name) for name in ("LabelEncoder", "DictVectorizer", "TreeEnsemble")),
+        *(("", name) for name in ("EyeLike", "RegexFullMatch")),
+    }
+)
 
 
 def infer_value_types(model: ModelProto, file: str) -> dict[str, TypeProto]:

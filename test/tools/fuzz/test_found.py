@@ -16,7 +16,7 @@ from lamina.compiler.parsing import parse_attribute
 from lamina.dialects.stablehlo.conv_dimensions import ConvDimensions
 from lamina.tools.sources import new_context
 
-HEAD = '<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3, "here": 1]>'
+HEAD = '<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 5, "here": 1]>'
 
 
 def sparse(dims: list[int], indices: list[int]) -> ModelProto:
@@ -31,6 +31,11 @@ def sparse(dims: list[int], indices: list[int]) -> ModelProto:
 MODELS = {
     "Sum without an input": ('g (float[2] x) => (float[2] y) { y = Sum("") }', "is required"),
     "LabelEncoder without an input": ('g () => (int64[2] y) { y = ai.onnx.ml.LabelEncoder("") }', "is required"),
+    "TreeEnsemble without an input": (
+        'g () => (float[1] y) { y = ai.onnx.ml.TreeEnsemble<nodes_modes = uint8[1] {0}>("") }',
+        "TreeEnsemble",
+    ),
+    "EyeLike of no known type": ("g () => (y) { x = here.F() y = EyeLike(x) }", "here.F"),
     "LabelEncoder of no known type": ("g () => (y) { x = here.F() y = ai.onnx.ml.LabelEncoder(x) }", "here.F"),
     "GatherND before the first dimension": (
         "g (float[2, 3] x, int64[2, 1] i) => (float[2] y) { y = GatherND<batch_dims = -7>(x, i) }",
