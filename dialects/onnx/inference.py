@@ -38,7 +38,7 @@ def _infer(copy: ModelProto, file: str) -> tuple[dict[str, TypeProto], list[Node
     """The types in `copy`, and the fragile nodes that inference was not shown."""
     from onnx import shape_inference
 
-    _check_batches(copy.graph, file)
+    _check_attributes(copy.graph, file)
     hidden = [node for node in _nodes(copy.graph) if (node.domain, node.op_type) in _FRAGILE]
     domains = [node.domain for node in hidden]
     for node in hidden:
@@ -60,9 +60,14 @@ def _infer(copy: ModelProto, file: str) -> tuple[dict[str, TypeProto], list[Node
             hidden.pop(i).domain = domains.pop(i)
 
 
-def _check_batches(graph: GraphProto, file: str) -> None:
-    """Raises LaminaError for a GatherND whose `batch_dims` is negative: inference would read what is not there."""
+def _check_attributes(graph: GraphProto, file: str) -> None:
+    """Raises LaminaError for attributes that make inference read what is not there.
+
+    A GatherND whose `batch_dims` is negative, a Split with more outputs than its `num_outputs`.
+    """
     for node in _nodes(graph):
+        if node.op_type == "Split" and any(a.name == "num_outputs" and a.i < len(node.output) for a in node.attribute):
+            raise LaminaError("more outputs than 'num_outputs'", where=f"{file}: Split '{node.output[0]}'")
         if node.op_type == "GatherND" and any(a.name == "batch_dims" and a.i < 0 for a in node.attribute):
             raise LaminaError("'batch_dims' is negative", where=f"{file}: GatherND '{next(iter(node.output), '')}'")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 from xdsl.dialects.builtin import f32
@@ -29,12 +30,17 @@ def tf_idf_vectorizer(
     """Each known sequence of tokens is compared with every place of a row, at every distance between its tokens."""
     if pool_strings or not pool_int64s:
         raise b.fail("TfIdfVectorizer of strings has no generated code")
+    bounds = [*ngram_counts, len(pool_int64s)]
+    parts = [(end - start, length) for length, (start, end) in enumerate(pairwise(bounds), 1)]
+    if bounds[0] != 0 or any(tokens < 0 or tokens % length for tokens, length in parts):
+        raise b.fail(f"ngram_counts {list(ngram_counts)} do not divide {len(pool_int64s)} tokens into sequences")
+    if min(ngram_indexes, default=-1) < 0 or len(ngram_indexes) != sum(n // length for n, length in parts):
+        raise b.fail("ngram_indexes are not one column for each sequence of the pool")
     row = shape_of(x)[-1] if rank_of(x) else 1
     rows = b.reshape(x, [shape_of(x)[0] if rank_of(x) == 2 else 1, row])
     size = max(ngram_indexes) + 1
     counts = b.broadcast_to(b.scalar(0.0, f32), [shape_of(rows)[0], size])
     first = 0
-    bounds = [*ngram_counts, len(pool_int64s)]
     for length in range(1, len(ngram_counts) + 1):
         pool = np.array(pool_int64s[bounds[length - 1] : bounds[length]]).reshape(-1, length)
         columns = np.array(ngram_indexes[first : first + len(pool)])

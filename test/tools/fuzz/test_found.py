@@ -35,6 +35,15 @@ MODELS = {
         'g () => (float[1] y) { y = ai.onnx.ml.TreeEnsemble<nodes_modes = uint8[1] {0}>("") }',
         "TreeEnsemble",
     ),
+    "Split into more than it says": (
+        "g (float[2, 6] x) => (float[2, 3] y) { y, z, more = Split<axis = 1, num_outputs = 2>(x) }",
+        "more outputs than 'num_outputs'",
+    ),
+    "a pool that ends before it begins": (
+        """g (int32[12] x) => (y) { y = TfIdfVectorizer<max_gram_length = 2, max_skip_count = 5, min_gram_length = 1,
+        mode = "TF", ngram_counts = [0, 4, -2], ngram_indexes = [0, 1, 2], pool_int64s = [2, 3, 5, 4, 5, 6]>(x) }""",
+        "do not divide 6 tokens",
+    ),
     "EyeLike of no known type": ("g () => (y) { x = here.F() y = EyeLike(x) }", "here.F"),
     "LabelEncoder of no known type": ("g () => (y) { x = here.F() y = ai.onnx.ml.LabelEncoder(x) }", "here.F"),
     "GatherND before the first dimension": (
