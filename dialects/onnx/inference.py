@@ -49,7 +49,7 @@ def _infer(copy: ModelProto, file: str) -> tuple[dict[str, TypeProto], list[Node
         try:
             inferred = shape_inference.infer_shapes(copy, data_prop=True)
         except _refusals() as error:
-            raise LaminaError(f"shape inference failed: {str(error).strip()}", where=file) from error
+            raise LaminaError(f"shape inference failed: {str(error).strip() or 'no memory'}", where=file) from error
         types: dict[str, TypeProto] = {}
         _collect(inferred.graph, types)
         known = types.keys() | {tensor.name for tensor in copy.graph.initializer}
@@ -115,7 +115,7 @@ def _refusals() -> tuple[type[Exception], ...]:
     from onnx import checker, shape_inference, version_converter
 
     known = (checker.ValidationError, shape_inference.InferenceError, version_converter.ConvertError)
-    return (*known, DecodeError, EncodeError, RuntimeError, ValueError, LookupError)
+    return (*known, DecodeError, EncodeError, RuntimeError, ValueError, LookupError, MemoryError)
 
 
 def without_weights(model: ModelProto) -> ModelProto:
