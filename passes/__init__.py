@@ -22,6 +22,7 @@ PASSES: dict[str, dict[str, str]] = {
     "onnx: the graph as imported": {
         "onnx-bind-shapes": ".onnx.bind_shapes:BindShapes",
         "onnx-infer-shapes": ".onnx.infer_shapes:InferShapes",
+        "onnx-fuse-qdq": ".onnx.fuse_qdq:FuseQdq",
         "convert-onnx-to-stablehlo": ".convert.onnx_to_stablehlo:ConvertOnnxToStablehlo",
     },
     "stablehlo: the graph, canonical": {

@@ -14,6 +14,7 @@ COMMANDS = {
     "import": (".import_model", "read a model into textual IR, with its weights beside it"),
     "bench": (".bench.command", "time models and kernels against other systems in one run"),
     "tune": (".tune.command", "search faster schedules for a model by measuring, within a budget"),
+    "quantize": (".quantize.command", "a float ONNX model in bytes, by the ranges its values take on samples"),
     "check": (".programs.check", "everything that is wrong with .lam programs"),
     "fmt": (".programs.fmt", "lay out .lam programs"),
     "test": (".programs.test", "run the tests of .lam programs"),

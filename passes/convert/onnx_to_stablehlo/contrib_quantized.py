@@ -17,7 +17,7 @@ from .contrib import MICROSOFT, to_channels_first, to_channels_last
 from .indexing import gather
 from .normalization import softmax, softmax_1
 from .pooling import average_pool
-from .quantization import dequantize_linear, qlinear_conv, quantize_linear, spread
+from .quantization import dequantize_linear, qlinear_conv, quantize_linear, requantized, spread
 from .table import lowers
 
 BYTE = IntegerType(8, Signedness.UNSIGNED)
@@ -161,9 +161,10 @@ def qgemm(
     total = b.dot(left, right, ([0 if transA else 1], [1 if transB else 0]))
     if c is not None:
         total = b.add(total, b.broadcast_to(c, shape_of(total)))
-    factor = b.multiply(b.multiply(b.reshape(x_scale, []), spread(b, y_scale, total, 1, 0)), alpha)
-    real = b.multiply(b.convert(total, f32), factor)
-    return real if scale is None else quantize_linear(b, real, scale, zero)
+    factor = b.multiply(b.multiply(b.reshape(x_scale, []), alpha), spread(b, y_scale, total, 1, 0))
+    if scale is None:
+        return b.multiply(b.convert(total, f32), factor)
+    return requantized(b, total, factor, scale, b.scalar(0, element_of(x)) if zero is None else zero, 1)
 
 
 @lowers("MatMulIntegerToFloat", domain=MICROSOFT)
