@@ -23,6 +23,7 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.program import Program
 from ...compiler.signature import Signature, TensorSpec
+from ...compiler.workers import parallel_map, usable_cores
 from .. import Options
 from ..buffers import arena_bytes, constants_of
 from .build import ENTRY, load_passes, lowered_text, split
@@ -30,7 +31,6 @@ from .emit import assembly, llvm, object_code, optimise, with_target
 from .pipeline import KERNEL_PHASES
 from .runtime import runtime_ir, startup_ir
 from .target import CpuTarget
-from .workers import parallel_map, usable_cores
 
 if TYPE_CHECKING:
     pass

@@ -22,12 +22,12 @@ from ...compiler.descent import Phase, descend
 from ...compiler.diagnostics import LaminaError
 from ...compiler.places import describe_location
 from ...compiler.program import SIGNATURE, Program, main_function
+from ...compiler.workers import parallel_map, usable_cores
 from ...passes import all_passes
 from ..buffers import arena_bytes
 from ..kernel_cache import KernelCache, compiler_fingerprint
 from .emit import llvm_version, module_text, object_code, optimise
 from .pipeline import KERNEL_PHASES
-from .workers import parallel_map, usable_cores
 
 ENTRY = "lamina_main"
 TILED = ("contraction", "depthwise", "winograd", "attention")  # kernels whose inner loops are register tiles

@@ -15,12 +15,12 @@ from ...compiler.artefact import Artefact, make_room, write_constants, written_w
 from ...compiler.diagnostics import LaminaError
 from ...compiler.printing import resource_keys
 from ...compiler.program import Program
+from ...compiler.workers import alongside
 from .. import Source
 from ..buffers import constants_of
 from ..kernel_cache import CacheWarning, compiler_fingerprint
 from .emit import llvm_version
 from .recall import kept, models_folder, note_of, path_of, state_of
-from .workers import alongside
 
 _T = TypeVar("_T")
 _Lower = Callable[[], Program]

@@ -5,25 +5,22 @@ All work on a copy without the weights, so that models beyond protobuf's 2 GiB p
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ...compiler.diagnostics import LaminaError
+from ...compiler.workers import ProcessDied, apart
 from .schemas import newest_opset
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Mapping, Sequence
 
-    from onnx import GraphProto, ModelProto, NodeProto, TypeProto
+    from onnx import GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TypeProto
+    from onnx.defs import OpSchema
 
 _KEPT_ELEMENTS = 256  # smaller initialisers may be shapes, which inference reads
-_HIDDEN = "lamina.hidden"  # the domain of nodes that inference is not to look at
-# Operators whose inference in `onnx` 1.23 ends the process where the type of their input is not known: all that do
-_FRAGILE = frozenset(
-    {
-        *(("ai.onnx.ml", name) for name in ("LabelEncoder", "DictVectorizer", "TreeEnsemble")),
-        *(("", name) for name in ("EyeLike", "RegexFullMatch")),
-    }
-)
 
 
 def infer_value_types(model: ModelProto, file: str) -> dict[str, TypeProto]:
@@ -31,77 +28,60 @@ def infer_value_types(model: ModelProto, file: str) -> dict[str, TypeProto]:
 
     Raises LaminaError when the declared types contradict each other.
     """
-    return _infer(without_weights(model), file)[0]
-
-
-def _infer(copy: ModelProto, file: str) -> tuple[dict[str, TypeProto], list[NodeProto]]:
-    """The types in `copy`, and the fragile nodes that inference was not shown."""
     from onnx import shape_inference
 
-    _check_attributes(copy.graph, file)
-    hidden = [node for node in _nodes(copy.graph) if (node.domain, node.op_type) in _FRAGILE]
-    domains = [node.domain for node in hidden]
-    for node in hidden:
-        node.domain = _HIDDEN
-    if hidden:
-        copy.opset_import.add(domain=_HIDDEN, version=1)
-    while True:
-        try:
-            inferred = shape_inference.infer_shapes(copy, data_prop=True)
-        except _refusals() as error:
-            raise LaminaError(f"shape inference failed: {str(error).strip() or 'no memory'}", where=file) from error
-        types: dict[str, TypeProto] = {}
-        _collect(inferred.graph, types)
-        known = types.keys() | {tensor.name for tensor in copy.graph.initializer}
-        safe = [i for i, node in enumerate(hidden) if node.input and all(name in known for name in node.input)]
-        if not safe:
-            return types, hidden
-        for i in reversed(safe):
-            hidden.pop(i).domain = domains.pop(i)
+    inferred = without_weights(model)
+    with suppress(ProcessDied):  # what is declared is left, which may do
+        inferred = _made(partial(shape_inference.infer_shapes, inferred, data_prop=True), "infer shapes", file)
+    types: dict[str, TypeProto] = {}
+    _collect(inferred.graph, types)
+    return types
 
 
-def _check_attributes(graph: GraphProto, file: str) -> None:
-    """Raises LaminaError for attributes that make inference read what is not there.
+def check_types(model: ModelProto) -> None:
+    """Raises LaminaError with what ONNX says of types and shapes that do not fit."""
+    from onnx import shape_inference
 
-    A GatherND whose `batch_dims` is negative, a Split with more outputs than its `num_outputs`.
-    """
-    for node in _nodes(graph):
-        if node.op_type == "Split" and any(a.name == "num_outputs" and a.i < len(node.output) for a in node.attribute):
-            raise LaminaError("more outputs than 'num_outputs'", where=f"{file}: Split '{node.output[0]}'")
-        if node.op_type == "GatherND" and any(a.name == "batch_dims" and a.i < 0 for a in node.attribute):
-            raise LaminaError("'batch_dims' is negative", where=f"{file}: GatherND '{next(iter(node.output), '')}'")
+    def check() -> bytes:
+        shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
+        return b""
+
+    with suppress(ProcessDied):  # then ONNX has nothing to say
+        _apart(check, "infer shapes")
 
 
-def _nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """The nodes of a graph and of those inside it."""
-    for node in graph.node:
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _nodes(attribute.g)
+def check_node(
+    schema: OpSchema,
+    node: NodeProto,
+    types: Mapping[str, TypeProto],
+    values: Mapping[str, TensorProto],
+    opsets: Sequence[OperatorSetIdProto],
+) -> None:
+    """Raises LaminaError with what ONNX says of a node whose inputs have these types and, where known, values."""
+    from onnx import shape_inference
+
+    def check() -> bytes:
+        shape_inference.infer_node_outputs(schema, node, dict(types), dict(values), opset_imports=list(opsets))
+        return b""
+
+    _apart(check, "infer shapes")
 
 
 def inline_functions(model: ModelProto, file: str) -> ModelProto:
     """A copy of `model` without weights whose model-local functions are expanded where they are called."""
     from onnx import inliner
 
-    try:
-        return inliner.inline_local_functions(without_weights(model))
-    except _refusals() as error:
-        raise LaminaError(f"cannot expand the model's functions: {error}", where=file) from error
+    expand = partial(inliner.inline_local_functions, without_weights(model))
+    return _made(expand, "expand the model's functions", file)
 
 
 def upgraded(model: ModelProto, file: str) -> ModelProto:
     """`model` in the newest opset of ai.onnx; other domains stay as they are."""
     from onnx import version_converter
 
-    fragile = any((node.domain, node.op_type) in _FRAGILE for node in _nodes(model.graph))
-    if fragile and (hidden := _infer(without_weights(model), file)[1]):  # conversion infers, too
-        raise LaminaError(f"the type of an input of {hidden[0].op_type} is not known", where=file)
-    try:
-        result = version_converter.convert_version(without_weights(model), newest_opset())
-    except _refusals() as error:
-        raise LaminaError(f"cannot be converted to opset {newest_opset()}: {str(error).strip()}", where=file) from error
+    newest = newest_opset()
+    convert = partial(version_converter.convert_version, without_weights(model), newest)
+    result = _made(convert, f"convert to opset {newest}", file)
     weights = {tensor.name: tensor for tensor in model.graph.initializer}
     for tensor in result.graph.initializer:
         if tensor.data_location == tensor.EXTERNAL and tensor.name in weights:
@@ -109,13 +89,37 @@ def upgraded(model: ModelProto, file: str) -> ModelProto:
     return result
 
 
-def _refusals() -> tuple[type[Exception], ...]:
-    """What the functions of `onnx` raise on models that are not right; each of them knows them all."""
+def _made(work: Callable[[], ModelProto], task: str, file: str) -> ModelProto:
+    """What a function of `onnx` makes of a model. Raises LaminaError, in which `file` and `task` stand."""
+    from onnx import ModelProto
+
+    try:
+        return ModelProto.FromString(_apart(lambda: work().SerializeToString(), task))
+    except ProcessDied as error:
+        raise ProcessDied(error.message, where=file) from error
+    except LaminaError as error:
+        raise LaminaError(f"cannot {task}: {error.message}", where=file) from error
+
+
+def _apart(work: Callable[[], bytes], task: str) -> bytes:
+    """What a function of `onnx` gives, in a process of its own: models that are not right crash some of them.
+
+    Raises LaminaError with what the function says, and ProcessDied.
+    """
     from google.protobuf.message import DecodeError, EncodeError
     from onnx import checker, shape_inference, version_converter
 
-    known = (checker.ValidationError, shape_inference.InferenceError, version_converter.ConvertError)
-    return (*known, DecodeError, EncodeError, RuntimeError, ValueError, LookupError, MemoryError)
+    told = (checker.ValidationError, shape_inference.InferenceError, version_converter.ConvertError)
+    wrong = (*told, DecodeError, EncodeError, RuntimeError, ValueError, LookupError, MemoryError)
+
+    def work_told() -> bytes:
+        try:
+            return work()
+        except wrong as error:
+            text = re.sub(r"\(op_type:[^)]*\):?|\[\w+Error\]|Inference error\(s\):", "", str(error))
+            raise LaminaError(" ".join(text.split()) or "no memory") from error
+
+    return apart(work_told, task)
 
 
 def without_weights(model: ModelProto) -> ModelProto:

@@ -20,12 +20,12 @@ from ...backends.cpu.build import Part, compile_part, load_passes
 from ...backends.cpu.jit import Pool, link
 from ...backends.cpu.native_model import aligned_bytes
 from ...backends.cpu.pipeline import KERNEL_PHASES
-from ...backends.cpu.workers import parallel_map, usable_cores
 from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dtype_of
 from ...compiler.program import Program
 from ...compiler.schedules import SCHEDULE
 from ...compiler.signature import Array
+from ...compiler.workers import parallel_map, usable_cores
 from ...passes.convert.contraction_to_vector.analysis import Panels, analyse
 from .candidates import Candidate
 from .search import Ratio

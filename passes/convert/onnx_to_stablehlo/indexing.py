@@ -86,6 +86,8 @@ def gather_nd(b: GraphBuilder, x: Value, indices: Value, *, batch_dims: int = 0)
 def _whole_coordinates(b: GraphBuilder, x: Value, indices: Value, batch_dims: int) -> Value:
     """Index vectors counted from the front, with the place in each batch dimension in front."""
     own, shape, element = shape_of(x), shape_of(indices), element_of(indices)
+    if not 0 <= batch_dims < max(len(shape), 1) or shape[:batch_dims] != own[:batch_dims]:
+        raise b.fail(f"'batch_dims' is {batch_dims}, of data of shape {list(own)} and indices of {list(shape)}")
     if not shape or shape[-1] + batch_dims > len(own):
         raise b.fail(f"index vectors of shape {list(shape)} are too long for data of shape {list(own)}")
     sizes = np.array(own[batch_dims : batch_dims + shape[-1]], dtype=np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -11,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from ....compiler.diagnostics import LaminaError
 from ....dialects.onnx import OnnxOp, is_absent
+from ....dialects.onnx.inference import check_node
 from ....dialects.onnx.schemas import DEFAULT_DOMAIN, accepted_types
 from ....dialects.onnx.types import element_code, type_name
 from .builder import GraphBuilder, element_of, shape_of
@@ -74,7 +74,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
 
 def objection(b: GraphBuilder, op: OnnxOp, operands: Sequence[SSAValue | None]) -> str | None:
     """Why ONNX does not admit a node with these inputs and attributes; None when its inference finds nothing wrong."""
-    from onnx import checker, helper, numpy_helper, shape_inference
+    from onnx import helper, numpy_helper
 
     schema: Any = op.schema
     if schema is None or op.regions or not schema.has_type_and_shape_inference_function:
@@ -91,7 +91,7 @@ def objection(b: GraphBuilder, op: OnnxOp, operands: Sequence[SSAValue | None]) 
             values[name] = numpy_helper.from_array(known, name)
     opsets = [helper.make_opsetid("" if op.domain == DEFAULT_DOMAIN else op.domain, op.opset)]
     try:
-        shape_inference.infer_node_outputs(schema, node, types, values, opset_imports=opsets)
-    except (shape_inference.InferenceError, checker.ValidationError) as error:
-        return re.sub(r"\[\w+Error\] |\(op_type:[^)]*\): ", "", str(error)).strip()
+        check_node(schema, node, types, values, opsets)
+    except LaminaError as error:
+        return error.message
     return None

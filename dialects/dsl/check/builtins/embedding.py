@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,12 +21,9 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
 from .....compiler.context import LaminaContext
-from .....compiler.diagnostics import LaminaError
 from .....compiler.verifier import verify
-from .....compiler.weights import WeightStore
 from ....onnx.load import DIMS, NAME
 from ....onnx.ops import OPSETS
-from ....onnx.save import save_skeleton
 from ....onnx.schemas import DEFAULT_DOMAIN, newest_opset
 
 DESCENT = ("onnx-infer-shapes", "convert-onnx-to-stablehlo")
@@ -55,18 +51,6 @@ def lowered(context: LaminaContext, module: ModuleOp) -> FuncOp:
         context.find_pass(name)().apply(context, module)
     verify(module)
     return main_of(module)
-
-
-def check_types(module: ModuleOp, weights: WeightStore) -> None:
-    """Has ONNX itself check the types and shapes of `@main`. Raises LaminaError with what it says."""
-    from onnx import shape_inference
-
-    model, _ = save_skeleton(module, main_of(module), weights)
-    try:
-        shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
-    except (shape_inference.InferenceError, RuntimeError, ValueError) as error:
-        text = re.sub(r"\(op_type:[^)]*\):?|\[(Type|Shape)InferenceError\]|Inference error\(s\):", "", str(error))
-        raise LaminaError(" ".join(text.split())) from error
 
 
 def main_of(module: ModuleOp) -> FuncOp:

@@ -29,6 +29,8 @@ from xdsl.utils.exceptions import VerifyException
 from .....compiler.diagnostics import LaminaError
 from ....onnx import NoValueOp, UnknownType, op_class, op_name
 from ....onnx.attributes import constant_attribute
+from ....onnx.inference import check_types
+from ....onnx.save import save_skeleton
 from ....onnx.schemas import DEFAULT_DOMAIN, find_schema, newest_version
 from ....onnx.types import element_code, element_type, numpy_dtype, tensor_type, type_of_dtype
 from ...language import tree
@@ -36,7 +38,7 @@ from ..values import TupleValue, Value
 from . import kinds
 from .arguments import Reader
 from .builder import Builder, ssa
-from .embedding import check_types, lowered, one_function
+from .embedding import lowered, main_of, one_function
 from .failure import Failure, Undetermined, first_line
 
 if TYPE_CHECKING:
@@ -231,7 +233,7 @@ def _made(
     try:
         node.verify()
         module = one_function(block, list(node.results), location)
-        check_types(module, b.elaborator.weights)
+        check_types(save_skeleton(module, main_of(module), b.elaborator.weights)[0])
         lowered(b.elaborator.context, module)
     except (LaminaError, VerifyException, ValueError, LookupError, TypeError, ArithmeticError) as error:
         text, hint = (error.message, error.hint or "") if isinstance(error, LaminaError) else (first_line(error), "")

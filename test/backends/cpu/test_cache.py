@@ -1,8 +1,7 @@
-"""The on-disk cache and the compiler's processes under everything that may go wrong."""
+"""The on-disk cache under everything that may go wrong."""
 
 import errno
 import os
-import signal
 from functools import partial
 from pathlib import Path
 
@@ -13,9 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 import lamina
 from lamina.backends import kernel_cache
 from lamina.backends.cpu import model_cache
-from lamina.backends.cpu.workers import alongside, parallel_map
 from lamina.backends.kernel_cache import CacheWarning, KernelCache
-from lamina.compiler.diagnostics import LaminaError
 
 KEY = "ab" * 32
 
@@ -62,46 +59,6 @@ def test_the_oldest_entries_go_first(tmp_path: Path):
         os.utime(cache._path(key), (1000 + age, 1000 + age))  # pyright: ignore[reportPrivateUsage]
     cache.trim()
     assert [cache.get(key) is not None for key in keys] == [False, False, True, True]
-
-
-def test_work_is_done_in_other_processes():
-    parent = os.getpid()
-    results = dict(parallel_map(lambda i: f"{i} {os.getpid() != parent}".encode(), 5, 2, list("abcde")))
-    assert results == {i: f"{i} True".encode() for i in range(5)}
-
-
-def test_large_results_arrive_whole():
-    results = dict(parallel_map(lambda i: bytes([i]) * 300_000, 4, 2, list("abcd")))
-    assert all(results[i] == bytes([i]) * 300_000 for i in range(4))
-
-
-def test_an_error_keeps_its_words():
-    def work(i: int) -> bytes:
-        if i == 1:
-            raise LaminaError("cannot do it", where="model.onnx", hint="try less")
-        return b""
-
-    with pytest.raises(LaminaError, match=r"model.onnx: error: cannot do it \(try less\)"):
-        list(parallel_map(work, 3, 2, list("abc")))
-
-
-def test_a_crash_names_what_was_compiled():
-    def work(i: int) -> bytes:
-        if i == 2:
-            os.kill(os.getpid(), signal.SIGSEGV)
-        return b"good"
-
-    with pytest.raises(LaminaError, match=r"SIGSEGV.*while compiling @c"):
-        list(parallel_map(work, 3, 2, ["@a", "@b", "@c"]))
-
-
-def test_a_full_disk_is_one_in_another_process_too():
-    def full() -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with pytest.raises(OSError, match="No space left") as caught, alongside(full, "fill the disk"):
-        pass
-    assert caught.value.errno == errno.ENOSPC
 
 
 def test_a_model_whose_constants_do_not_fit_on_the_disk_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

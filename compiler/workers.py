@@ -1,10 +1,15 @@
-"""Work done in forked copies of this process: LLVM holds the GIL, and a crash in a copy is only an error here."""
+"""Work done in forked copies of this process.
+
+LLVM holds the GIL, and what native code does to a copy, a crash or a growth without end, is only an error here.
+"""
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import json
 import os
+import resource
 import selectors
 import signal
 import struct
@@ -14,10 +19,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-from ...compiler.diagnostics import LaminaError
+from .diagnostics import LaminaError
 
 _HEADER = struct.Struct("<IBQ")  # which item, whether it went well, bytes that follow
 _NUMBER = struct.Struct("<I")
+
+
+class ProcessDied(LaminaError):
+    """The process that was at work ended without a result."""
 
 
 def usable_cores() -> int:
@@ -32,7 +41,7 @@ def parallel_map(
 ) -> Iterator[tuple[int, bytes]]:
     """`(i, work(i))` for each i below `count`, in the order they are ready, from `jobs` forked processes.
 
-    Raises the LaminaError or OSError that `work` raised, or one naming the item whose process died.
+    Raises the LaminaError or OSError that `work` raised, or ProcessDied naming the item.
     """
     jobs = min(jobs, count)
     if jobs <= 1 or not hasattr(os, "fork"):
@@ -62,7 +71,7 @@ def parallel_map(
         yield i, work(i)
     if missing:
         first = min(missing)
-        raise LaminaError(
+        raise ProcessDied(
             f"the compiler process died ({', '.join(statuses)}) while compiling {names[first]}",
             hint="LAMINA_JOBS=1 compiles in this process",
         )
@@ -73,7 +82,7 @@ def alongside(work: Callable[[], None], name: str, *, needed: bool = True) -> Ge
     """Does `work`, which `name` names, in a forked copy of this process while the body runs; ends when both are done.
 
     Work that is not `needed` is stopped at the end of the body, however far it got and however it went.
-    Raises the LaminaError or OSError that `work` raised, or one that names the work if its process died.
+    Raises the LaminaError or OSError that `work` raised, or ProcessDied naming the work.
     """
     if not hasattr(os, "fork"):
         if needed:
@@ -95,7 +104,44 @@ def alongside(work: Callable[[], None], name: str, *, needed: bool = True) -> Ge
     finally:
         statuses = _reap(children)
     if needed and not done:
-        raise LaminaError(f"the process died ({', '.join(statuses)}) that was to {name}")
+        raise ProcessDied(f"the process died ({', '.join(statuses)}) that was to {name}")
+
+
+def apart(work: Callable[[], bytes], name: str, *, seconds: int = 60, memory: int = 2 << 30) -> bytes:
+    """What `work`, which `name` names, gives in a forked copy of this process.
+
+    It may compute for so many seconds and take so many bytes. Raises the LaminaError or OSError that `work` raised,
+    or ProcessDied naming the work.
+    """
+    if not hasattr(os, "fork"):
+        return work()
+    queue_read, queue_write = os.pipe()
+    os.write(queue_write, _NUMBER.pack(0))
+    os.close(queue_write)
+
+    def serve(_: int) -> bytes:
+        _confine(seconds, memory)
+        return work()
+
+    children = _fork(serve, queue_read, 1)
+    try:
+        done = list(_collect(list(children)))
+    finally:
+        statuses = _reap(children)
+    if not done:
+        raise ProcessDied(f"the process died ({', '.join(statuses)}) that was to {name}")
+    return done[0][1]
+
+
+def _confine(seconds: int, memory: int) -> None:
+    """Limits what this process takes from here on; its end leaves no traces."""
+    faulthandler.disable()
+    with open("/proc/self/statm", "rb") as sizes:
+        memory += int(sizes.read().split()[0]) * resource.getpagesize()
+    for limit, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds)):
+        soft, hard = resource.getrlimit(limit)
+        if soft == resource.RLIM_INFINITY or most < soft:
+            resource.setrlimit(limit, (most, hard))
 
 
 def _fork(work: Callable[[int], bytes], queue: int, jobs: int) -> dict[int, int]:
