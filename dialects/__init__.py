@@ -35,6 +35,7 @@ LEVELS: dict[str, dict[str, str]] = {
     "loops": {"affine": ".affine:Affine", "scf": ".scf:Scf"},
     "vector": {"vector": ".vector:Vector", "dot": ".dot:Dot", "amx": ".amx:AMX"},
     "gpu": {"gpu": ".gpu:GPU"},
+    "systolic": {"systolic": ".systolic:SYSTOLIC"},
     "llvm": {"cf": "xdsl.dialects.cf:Cf", "llvm": ".llvm:LLVM", "nvvm": ".nvvm:NVVM"},
 }
 

@@ -1,0 +1,1 @@
+"""Systolic arrays: binaries, simulators, the static checker and the generated hardware."""

@@ -1,0 +1,63 @@
+"""Runs programs: `run` takes a binary and inputs to outputs and counters, on one of the engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...compiler.diagnostics import LaminaError
+from ...dialects.systolic.semantics import Chip
+from .binary import Binary
+
+Memory = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave: the bytes of each output buffer, all of DRAM, and what the engine counted."""
+
+    outputs: Mapping[str, Memory]
+    dram: Memory = field(repr=False)
+    counters: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _functional(binary: Binary, dram: Memory) -> Mapping[str, Any]:
+    Chip(binary.machine, dram).run(binary.instructions)
+    return {}
+
+
+ENGINES: dict[str, Callable[[Binary, Memory], Mapping[str, Any]]] = {"functional": _functional}
+
+
+def run(binary: Binary, inputs: Mapping[str, npt.NDArray[Any]], engine: str = "functional") -> Outcome:
+    """Runs a program on `engine`: each input's bytes go to its buffer, the rest of DRAM holds constants and zeros.
+
+    Raises LaminaError for inputs that are missing, unknown or of another size, and where the machine traps.
+    """
+    if engine not in ENGINES:
+        raise LaminaError(f"unknown engine '{engine}'", hint=f"one of {', '.join(ENGINES)}")
+    dram = image(binary, inputs)
+    counters = ENGINES[engine](binary, dram)
+    outputs = {b.name: dram[b.address : b.address + b.size].copy() for b in binary.buffers if b.kind == "output"}
+    return Outcome(outputs, dram, counters)
+
+
+def image(binary: Binary, inputs: Mapping[str, npt.NDArray[Any]]) -> Memory:
+    """DRAM as it is at the start."""
+    wanted = {buffer.name: buffer for buffer in binary.buffers if buffer.kind == "input"}
+    if set(inputs) != set(wanted):
+        raise LaminaError(f"got inputs {sorted(inputs)}, expected {sorted(wanted)}")
+    dram = np.zeros(binary.dram_bytes, np.uint8)
+    for constant in binary.constants:
+        dram[constant.address : constant.address + len(constant.data)] = np.frombuffer(constant.data, np.uint8)
+    for name, array in inputs.items():
+        buffer = wanted[name]
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        if data.size != buffer.size:
+            raise LaminaError(f"input '{name}' has {data.size} bytes, expected {buffer.size}")
+        dram[buffer.address : buffer.address + buffer.size] = data
+    return dram

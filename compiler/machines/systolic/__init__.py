@@ -1,0 +1,1 @@
+"""Descriptions of systolic arrays, read by `lamina.compiler.systolic_machine`."""
