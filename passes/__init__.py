@@ -94,6 +94,10 @@ PASSES: dict[str, dict[str, str]] = {
         "convert-affine-to-gpu": ".convert.affine_to_gpu:ConvertAffineToGpu",
         "gpu-expand-reductions": ".gpu.expand_reductions:ExpandReductions",
     },
+    "systolic: tiles, tokens, instructions": {
+        "convert-tile-to-pipe": ".convert.tile_to_pipe:ConvertTileToPipe",
+        "convert-pipe-to-systolic": ".convert.pipe_to_systolic:ConvertPipeToSystolic",
+    },
     "target": {
         "convert-affine-to-scf": ".convert.affine_to_scf:ConvertAffineToScf",
         "convert-parallel-to-runtime": ".convert.parallel_to_runtime:ConvertParallelToRuntime",

@@ -1,0 +1,13 @@
+"""The `pipe` dialect: instructions of a systolic array in the order of their dispatch, ordered by tokens.
+
+Each op is one instruction without its semaphores, and gives a token that stands for its completion. Tokens are the
+only order between units; what `after(...)` names has completed before the op starts.
+"""
+
+from xdsl.ir import Dialect
+
+from .ops import OPS, StepOp, StreamOp, TokenType, all_ops
+
+PIPE = Dialect("pipe", list(all_ops()), [TokenType])
+
+__all__ = ["OPS", "PIPE", "StepOp", "StreamOp", "TokenType"]

@@ -1,0 +1,41 @@
+"""The `tile` dialect: pieces of tensors in the memories of an accelerator, and what its units do with them.
+
+Memory spaces are names: "dram", "spm" (rows of bytes beside the array), "acc" (rows of sums), "tab" (biases and
+scales). A piece lives in one of the slots of the ring that its op names, until the ring comes round to that slot; how
+many rows and slots a ring has is said by the function's attribute `tile.rings`.
+"""
+
+from xdsl.ir import Dialect
+
+from .ops import (
+    RINGS,
+    AddOp,
+    ContractOp,
+    DepthwiseOp,
+    LoadOp,
+    MaxOp,
+    PatchOp,
+    Ring,
+    StoreOp,
+    SumsOp,
+    rings_attribute,
+    rings_of,
+)
+
+TILE = Dialect("tile", [AddOp, ContractOp, DepthwiseOp, LoadOp, MaxOp, PatchOp, StoreOp, SumsOp])
+
+__all__ = [
+    "RINGS",
+    "TILE",
+    "AddOp",
+    "ContractOp",
+    "DepthwiseOp",
+    "LoadOp",
+    "MaxOp",
+    "PatchOp",
+    "Ring",
+    "StoreOp",
+    "SumsOp",
+    "rings_attribute",
+    "rings_of",
+]

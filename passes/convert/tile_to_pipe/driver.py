@@ -1,0 +1,100 @@
+"""The pass: each kernel becomes a stream."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ....compiler.diagnostics import LaminaError
+from ....compiler.systolic_machine import SystolicMachine
+from ....dialects import pipe, tile
+from ....dialects.systolic.encoding import Instruction, configure, instruction
+from ....dialects.systolic.instructions import CONFIGS, LAYOUTS
+from ....dialects.systolic.ops import OPS
+from .order import ordered
+from .steps import Config, Step
+from .unroll import Unroller
+
+MACHINE = "systolic.machine"  # on a function: whose kernel it is
+_CFG = OPS["cfg"]
+
+
+@dataclass(frozen=True)
+class ConvertTileToPipe(ModulePass):
+    """Unrolls kernels, gives pieces their places, and orders what is left by tokens."""
+
+    name = "convert-tile-to-pipe"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in list(op.ops):
+            if isinstance(function, FuncOp) and tile.RINGS in function.attributes:
+                stream = stream_of(function)
+                assert function.parent is not None
+                function.parent.insert_op_before(stream, function)
+                function.detach()
+                function.erase()
+
+
+def stream_of(function: FuncOp) -> pipe.StreamOp:
+    """The stream of a kernel on the tile level."""
+    name = function.attributes.get(MACHINE)
+    if not isinstance(name, StringAttr):
+        raise LaminaError(f"the kernel does not say its machine in '{MACHINE}'", where=function)
+    machine = SystolicMachine.preset(name.data)
+    _check_rings(function, machine)
+    steps = ordered(Unroller(function, machine).steps, max(1, machine.queue_depth - 2))
+    return pipe.StreamOp(function.sym_name.data, name.data, _ops(steps))
+
+
+def _check_rings(function: FuncOp, machine: SystolicMachine) -> None:
+    """Raises LaminaError for rings that lie over each other or outside of their memory."""
+    rooms = {"spm": machine.spm_rows, "acc": machine.acc_rows, "tab": machine.table_rows}
+    for space, rows in rooms.items():
+        end = 0
+        for name, ring in sorted(tile.rings_of(function).items(), key=lambda item: item[1].base):
+            if ring.space == space:
+                if ring.base < end or ring.end > rows or ring.slots < 1:
+                    raise LaminaError(
+                        f"ring '{name}' takes rows {ring.base} to {ring.end} of '{space}'",
+                        where=function,
+                        hint=f"free are {end} to {rows}",
+                    )
+                end = ring.end
+
+
+def _ops(steps: Sequence[Step]) -> list[Operation]:
+    """The steps as ops, with configuration registers written when what they hold is another."""
+    held: OrderedDict[Config, int] = OrderedDict()
+    known: dict[tuple[object, ...], Instruction] = {}
+    tokens: dict[Step, SSAValue] = {}
+    made: list[Operation] = []
+    for step in steps:
+        fields = dict(step.fields)
+        for field, value in step.configs.items():
+            if value in held:
+                held.move_to_end(value)
+            else:
+                register = len(held) if len(held) < CONFIGS else held.popitem(last=False)[1]
+                held[value] = register
+                made.append(_CFG(configure(register, value[0], **_typed(value))))
+            fields[field] = held[value]
+        key = (step.kind, *fields.items())
+        if key not in known:
+            known[key] = instruction(step.kind, **fields)
+        op = pipe.OPS[step.kind](known[key], [tokens[other] for other in step.after])
+        tokens[step] = op.token
+        made.append(op)
+    return made
+
+
+def _typed(value: Config) -> dict[str, int | float]:
+    """Fields of a configuration: floats where the layout has floats, integers elsewhere."""
+    kinds = {field.name: field.kind for field in LAYOUTS[value[0]].fields}
+    return {name: float(v) if kinds[name] == "float" else int(v) for name, v in value[1]}

@@ -1,0 +1,151 @@
+"""The kernel of a convolution or product, as loops over tiles.
+
+func.func private @k(%x: memref<1x8192xi8, "dram">, %w: memref<4x8x1x16x16xi8, "dram">,
+                     %t: memref<4x16x2xi32, "dram">, %y: memref<1x64x64xi8, "dram">)
+    attributes {systolic.machine = "gemmini16", tile.rings = {a = ["spm", array<i64: 0, 512, 2>], ...}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from math import ceil
+
+from xdsl.dialects.builtin import FunctionType, StringAttr, i8, i32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+
+from ...compiler.systolic_machine import SystolicMachine
+from ...dialects import tile
+from ...dialects.tile.ops import tile_type
+from .geometry import Windows
+from .nest import Nest, Segment, segments
+from .schedule import Schedule
+
+MACHINE = "systolic.machine"
+Post = tuple[int, int, int]  # zero point, least and greatest result
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Planes of channels that are loaded together: how many, and the bytes of each pixel in them."""
+
+    planes: int
+    run: int
+
+
+def contraction_kernel(
+    name: str, windows: Windows, schedule: Schedule, machine: SystolicMachine, pad: int, post: Post
+) -> FuncOp:
+    """The function; `pad` is what lies around the image."""
+    planes, parts = ceil(windows.run / machine.rows), ceil(windows.filters / machine.cols)
+    types = [
+        tile_type([windows.rows, windows.row_bytes], i8, "dram"),
+        tile_type([parts, planes, windows.tap_count, machine.rows, machine.cols], i8, "dram"),
+        tile_type([parts, machine.cols, 2], i32, "dram"),
+        tile_type([*windows.out, windows.filters], i8, "dram"),
+    ]
+    function = FuncOp(name, FunctionType.from_lists(types, []), visibility="private")
+    function.attributes[MACHINE] = StringAttr(machine.name)
+    function.attributes[tile.RINGS] = tile.rings_attribute(schedule.rings(windows, machine))
+    for argument, hint in zip(function.args, "xwty", strict=True):
+        argument.name_hint = hint
+    _Builder(function, windows, schedule, machine, pad, post).build()
+    function.body.block.add_op(ReturnOp())
+    return function
+
+
+class _Builder:
+    def __init__(
+        self, function: FuncOp, windows: Windows, schedule: Schedule, machine: SystolicMachine, pad: int, post: Post
+    ):
+        self.nest = Nest(function.body.block)
+        self.x, self.w, self.t, self.y = function.args
+        self.windows, self.schedule, self.machine = windows, schedule, machine
+        self.pad, self.post = pad, post
+
+    def build(self) -> None:
+        """Loops over images and filters in the order of the schedule."""
+        full, rest = divmod(self.windows.filters, self.machine.cols)
+        filters = [(segment, self.machine.cols) for segment in segments(full, self.schedule.parts)]
+        filters += [(Segment(full, 1, 1), rest)] if rest else []
+        if self.schedule.images_first:
+            for row, column, out in self._images():
+                for segment, length in filters:
+                    for block in self.nest.loop(segment):
+                        self._tile(row, column, out, block, segment.size, length)
+        else:
+            for segment, length in filters:
+                for block in self.nest.loop(segment):
+                    for row, column, out in self._images():
+                        self._tile(row, column, out, block, segment.size, length)
+
+    def _images(self) -> Iterator[tuple[SSAValue, SSAValue, tuple[int, int]]]:
+        """Row and column of the first output of each tile, and its size."""
+        (height, width), tile_ = self.windows.out, self.schedule.out
+        for rows in segments(height, tile_[0]):
+            for row in self.nest.loop(rows):
+                for columns in segments(width, tile_[1]):
+                    for column in self.nest.loop(columns):
+                        yield row, column, (rows.size, columns.size)
+
+    def _tile(
+        self, row: SSAValue, column: SSAValue, out: tuple[int, int], block: SSAValue, count: int, length: int
+    ) -> None:
+        """All sums of one tile: every chunk of channels, then the table and the way out."""
+        nest = self.nest
+        sums = nest.add(tile.SumsOp("c", [count, *out, self.machine.cols]), "c")
+        for chunk, segment, first in self._chunks():
+            for plane in nest.loop(segment):
+                self._chunk(sums, count, chunk, plane, (row, column), block, out, not first)
+        for part in range(count):
+            number = nest.affine([(block, 1)], part)
+            table = nest.add(tile.LoadOp(self.t, [number], "t", tile_type([self.machine.cols, 2], i32, "tab")), "t")
+            at = row, column, nest.affine([(block, self.machine.cols)], part * self.machine.cols)
+            source = sums, nest.constant(part)
+            nest.add_op(tile.StoreOp(source, self.y, at, length, table=table, post=self.post))
+
+    def _chunks(self) -> list[tuple[_Chunk, Segment, bool]]:
+        """Chunks of planes as loops: the first, which begins the sums, alone."""
+        rows, size = self.machine.rows, self.schedule.planes
+        planes = ceil(self.windows.run / rows)
+        starts = range(0, planes, size)
+        chunks = [_Chunk(min(size, planes - s), min(size * rows, self.windows.run - s * rows)) for s in starts]
+        found: list[tuple[_Chunk, Segment, bool]] = [(chunks[0], Segment(0, 1, size), True)]
+        at = 1
+        for chunk, group in groupby(chunks[1:]):
+            count = len(list(group))
+            found.append((chunk, Segment(at * size, count, size), False))
+            at += count
+        return found
+
+    def _chunk(
+        self,
+        sums: SSAValue,
+        count: int,
+        chunk: _Chunk,
+        plane: SSAValue,
+        place: tuple[SSAValue, SSAValue],
+        block: SSAValue,
+        out: tuple[int, int],
+        accumulate: bool,
+    ) -> None:
+        nest, windows, machine = self.nest, self.windows, self.machine
+        at = (
+            nest.affine([(place[0], windows.advance[0])], windows.origin[0]),
+            nest.affine([(place[1], windows.advance[1]), (plane, machine.rows)], windows.origin[1]),
+        )
+        shape = [chunk.planes, *windows.patch(out), machine.lanes]
+        patch = tile.PatchOp(
+            self.x, at, "a", shape, steps=windows.steps, block=machine.rows, run=chunk.run, pad=self.pad
+        )
+        pixels = nest.add(patch, "p")
+        type_ = tile_type([chunk.planes, windows.tap_count, machine.rows, machine.cols], i8, "spm")
+        for part in range(count):
+            number = nest.affine([(block, 1)], part)
+            weights = nest.add(tile.LoadOp(self.w, [number, plane], "w", type_), "w")
+            window = windows.taps, windows.strides, windows.dilations
+            nest.add_op(
+                tile.ContractOp(pixels, weights, sums, nest.constant(part), window=window, accumulate=accumulate)
+            )

@@ -1,0 +1,76 @@
+"""Kernels of products and convolutions: each level gives what NumPy gives, on machines of every shape."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lamina.compiler.diagnostics import LaminaError
+from lamina.compiler.systolic_machine import SystolicMachine
+from lamina.passes.systolic.contraction import contraction_kernel
+from lamina.passes.systolic.geometry import Convolution, Windows
+from lamina.passes.systolic.schedule import Schedule, search
+
+sys.path.insert(0, str(Path(__file__).parent))
+from machine_runs import operands, run_on_chip, run_on_tiles
+
+MACHINES = ["tiny4", "edge8", "8x16", "16x8", "gemmini16", "vta16"]
+
+
+def check(c: Convolution, machine: SystolicMachine, rng: np.random.Generator, schedule: Schedule | None = None) -> None:
+    windows = c.windows(machine.rows)
+    function = contraction_kernel("k", windows, schedule or search(windows, machine), machine, -3, (4, -128, 127))
+    function.verify()
+    arrays, right = operands(c, machine, rng)
+    assert np.array_equal(run_on_tiles(function, arrays), right), (c, machine.name)
+    assert np.array_equal(run_on_chip(function, machine, arrays), right), (c, machine.name)
+
+
+def random_problem(rng: np.random.Generator) -> Convolution:
+    if rng.random() < 0.5:
+        m, k, n = (int(v) for v in rng.integers(1, 60, 3))
+        return Convolution((1, m), k, n)
+    numbers = [int(v) for v in rng.integers(1, 4, 6)]
+    pads = [int(v) for v in rng.integers(0, 2, 4)]
+    image = int(rng.integers(7, 13)), int(rng.integers(7, 13))
+    channels, filters = int(rng.integers(1, 40)), int(rng.integers(1, 40))
+    kernel, strides = (numbers[0], numbers[1]), (numbers[2], numbers[3])
+    dilations = min(numbers[4], 2), min(numbers[5], 2)
+    return Convolution(image, channels, filters, kernel, strides, dilations, (pads[0], pads[1], pads[2], pads[3]))
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_random_problems(name: str) -> None:
+    rng = np.random.default_rng(MACHINES.index(name))
+    for _ in range(4):
+        check(random_problem(rng), SystolicMachine.preset(name), rng)
+
+
+@pytest.mark.slow
+def test_many_random_problems() -> None:
+    rng = np.random.default_rng(99)
+    for _ in range(2000):
+        check(random_problem(rng), SystolicMachine.preset(str(rng.choice(MACHINES))), rng)
+
+
+@pytest.mark.parametrize("images_first", [True, False])
+def test_every_kind_of_schedule(images_first: bool) -> None:
+    """Rings that come round in the middle of the channels, tiles that do not divide, several blocks of filters."""
+    machine, rng = SystolicMachine.preset("tiny4"), np.random.default_rng(5)
+    c = Convolution((7, 6), 18, 14, (3, 2), (1, 1), (1, 1), (1, 0, 1, 1))
+    for planes, parts, slots in ((2, 3, (2, 2, 2, 2)), (5, 1, (1, 1, 1, 1)), (1, 2, (2, 3, 1, 4))):
+        check(c, machine, rng, Schedule((2, 4), planes, parts, images_first, slots))
+
+
+def test_first_layers_take_rows_of_the_kernel() -> None:
+    c = Convolution((12, 13), 3, 8, (7, 7), (2, 2), (1, 1), (3, 3, 3, 3))
+    windows = c.windows(16)
+    assert windows.packed and windows.taps == (7, 1) and windows.run == 21
+    check(c, SystolicMachine.preset("gemmini16"), np.random.default_rng(1))
+
+
+def test_what_does_not_fit_is_told() -> None:
+    wide = Windows(40000, 8, (1, 1), 8, (40000, 1), (1, 8), (1, 1), (1, 1), (1, 8), (0, 0), 4)
+    with pytest.raises(LaminaError, match="no tile of"):
+        search(wide, SystolicMachine.preset("tiny4"))
