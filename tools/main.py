@@ -20,6 +20,10 @@ COMMANDS = {
     "test": (".programs.test", "run the tests of .lam programs"),
     "explain": (".programs.explain", "what an error code of a .lam program means"),
     "fuzz": (".fuzz.command", "feed changed files to everything that reads files, and tell what breaks"),
+    "systolic": (
+        ".systolic.command",
+        "assemble, check and run programs of systolic arrays; make their hardware",
+    ),
     "lsp": (".lsp", "serve an editor: diagnostics, types, definitions of .lam files"),
     "targets": (".targets", "list the targets and what is known of this machine"),
 }

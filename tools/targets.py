@@ -6,6 +6,7 @@ import argparse
 
 from ..backends import TARGETS, target
 from ..compiler.machine import Machine, forget_measurements
+from ..compiler.systolic_machine import SystolicMachine
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,4 +34,7 @@ def main(args: argparse.Namespace) -> int:
     print("machines with a description (--target cpu:NAME)")
     for name in Machine.names():
         print(f"  {name}")
+    print("systolic arrays with a description (`lamina systolic`)")
+    for name in SystolicMachine.names():
+        print(f"  {name:<18} {SystolicMachine.preset(name).describe()}")
     return 0

@@ -1,4 +1,9 @@
-"""Runs programs: `run` takes a binary and inputs to outputs and counters, on one of the engines."""
+"""Runs programs: `run` takes a binary and inputs to outputs and counters, on one of the engines.
+
+functional   the interpreter: outputs alone, fast
+timing       the same, with the exact cycles of the machine and where they went
+rtl          the generated hardware, simulated cycle by cycle; its cycles must be those of the timing engine
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,8 @@ import numpy.typing as npt
 from ...compiler.diagnostics import LaminaError
 from ...dialects.systolic.semantics import Chip
 from .binary import Binary
+from .timing import simulate
+from .verilator import run_all
 
 Memory = npt.NDArray[np.uint8]
 
@@ -30,7 +37,28 @@ def _functional(binary: Binary, dram: Memory) -> Mapping[str, Any]:
     return {}
 
 
-ENGINES: dict[str, Callable[[Binary, Memory], Mapping[str, Any]]] = {"functional": _functional}
+def _timing(binary: Binary, dram: Memory) -> Mapping[str, Any]:
+    timing = simulate(binary.instructions, binary.machine)
+    Chip(binary.machine, dram).run(binary.instructions)
+    return timing.counters
+
+
+def _rtl(binary: Binary, dram: Memory) -> Mapping[str, Any]:
+    """Runs the hardware for at most as many cycles as the model says, so that a hang is noticed."""
+    timing = simulate(binary.instructions, binary.machine)
+    outcome = run_all(binary.machine, [(binary.instructions, dram, timing.cycles + 1)])[0]
+    outcome.check()
+    if outcome.cycles != timing.cycles:
+        raise LaminaError(f"the hardware took {outcome.cycles} cycles, the model says {timing.cycles}")
+    dram[:] = outcome.dram
+    return timing.counters
+
+
+ENGINES: dict[str, Callable[[Binary, Memory], Mapping[str, Any]]] = {
+    "functional": _functional,
+    "timing": _timing,
+    "rtl": _rtl,
+}
 
 
 def run(binary: Binary, inputs: Mapping[str, npt.NDArray[Any]], engine: str = "functional") -> Outcome:

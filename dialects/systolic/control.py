@@ -48,31 +48,61 @@ class Issued:
         return f"instruction {self.at}: {self.instruction!r}"
 
 
+class Registers:
+    """The address and configuration registers of the dispatcher, all 0 at the start."""
+
+    def __init__(self) -> None:
+        self.addresses = [0] * REGISTERS
+        self.configs = [0] * CONFIGS
+        self._known: dict[tuple[str, int], dict[str, int]] = {}
+
+    def take(self, at: int, i: Instruction) -> Issued:
+        """The instruction with what the registers say now; `ar` and `cfg` then change them."""
+        if i.spec.unit:
+            return Issued(at, i, self._operands(i), self._layouts(i))
+        if i.spec.name == "ar":
+            self.addresses[i.reg] = moved(self.addresses[i.reg], i)
+        elif i.spec.name == "cfg":
+            self.configs[i.reg] = i.value
+        return Issued(at, i, {}, {})
+
+    def _operands(self, i: Instruction) -> dict[str, int]:
+        found = {
+            name: (getattr(i, name) + self.addresses[getattr(i, register)]) & mask
+            for name, register, mask in _ADDRESSES[i.spec.name]
+        }
+        if i.spec.name == "st":
+            found["table"] = self.addresses[i.table_r]
+        return found
+
+    def _layouts(self, i: Instruction) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for name, layout in _CONFIGS[i.spec.name]:
+            register = getattr(i, name)
+            if register != NONE:
+                key = (layout, self.configs[register])
+                if key not in self._known:
+                    self._known[key] = layout_fields(*key)
+                found[name] = self._known[key]
+        return found
+
+
 def dispatch(program: Sequence[Instruction]) -> Iterator[Issued]:
     """Every instruction in the order in which it is dispatched, those of the dispatcher, too, up to halt or trap.
 
     Raises LaminaError where the hardware traps: loops that do not fit together, a program without an end.
     """
-    registers = [0] * REGISTERS
-    configs = [0] * CONFIGS
+    registers = Registers()
     loops: list[tuple[int, int]] = []  # where the body starts, turns that are left
-    known: dict[tuple[str, int], dict[str, int]] = {}
     at = 0
     while True:
         if at >= len(program):
             raise LaminaError("the program runs over its end", where=f"instruction {at}", hint="it lacks a halt")
         i = program[at]
         name = i.spec.name
-        if i.spec.unit:
-            yield Issued(at, i, _addresses(i, registers), _configurations(i, configs, known))
-        else:
-            yield Issued(at, i, {}, {})
+        yield registers.take(at, i)
         at += 1
-        if name == "ar":
-            registers[i.reg] = moved(registers[i.reg], i)
-        elif name == "cfg":
-            configs[i.reg] = i.value
-        elif name == "loop":
+        if name == "loop":
             if len(loops) == LOOP_DEPTH:
                 raise LaminaError(f"more than {LOOP_DEPTH} loops are open", where=f"instruction {at - 1}")
             loops.append((at, i.count))
@@ -98,27 +128,3 @@ _ADDRESSES = {
     for name, cls in RECORDS.items()
 }
 _CONFIGS = {name: tuple((f.name, f.layout) for f in cls.spec.payload if f.layout) for name, cls in RECORDS.items()}
-
-
-def _addresses(i: Instruction, registers: Sequence[int]) -> dict[str, int]:
-    found = {
-        name: (getattr(i, name) + registers[getattr(i, register)]) & mask
-        for name, register, mask in _ADDRESSES[i.spec.name]
-    }
-    if i.spec.name == "st":
-        found["table"] = registers[i.table_r]
-    return found
-
-
-def _configurations(
-    i: Instruction, configs: Sequence[int], known: dict[tuple[str, int], dict[str, int]]
-) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for name, layout in _CONFIGS[i.spec.name]:
-        register = getattr(i, name)
-        if register != NONE:
-            key = (layout, configs[register])
-            if key not in known:
-                known[key] = layout_fields(layout, configs[register])
-            found[name] = known[key]
-    return found

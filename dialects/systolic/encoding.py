@@ -102,24 +102,9 @@ def check(instruction: Instruction, where: str | None = None) -> None:
                     where=where,
                     hint="two semaphores are told in rising order; one alone is the first",
                 )
-    problem = _senseless(instruction)
-    if problem:
-        raise LaminaError(f"{spec.name}: {problem}", where=where)
-
-
-def _senseless(i: Instruction) -> str:
-    name = i.spec.name
-    if name == "ld" and i.window != NONE and i.to != 0:
-        return "only what goes to the scratchpad can be padded"
-    if name == "st" and i.source == 0 and i.post != NONE:
-        return "bytes need no `post`"
-    if name == "st" and i.source == 1 and i.to == 1 and i.post == NONE:
-        return "sums fit into the scratchpad as bytes only, with `post`"
-    if name == "ve" and (i.kind == 3) != (i.post != NONE and i.scale != NONE):
-        return "`add`, and nothing else, has `post` and `scale`"
-    if name == "ve" and i.kind != 3 and (i.post != NONE or i.scale != NONE):
-        return "`post` and `scale` are for `add`"
-    return ""
+    for rule in spec.rules:
+        if all((getattr(instruction, name) == value) == same for name, same, value in rule.conditions):
+            raise LaminaError(f"{spec.name}: {rule.problem}", where=where)
 
 
 def _check_range(field: Field, value: int, what: str, where: str | None = None) -> None:

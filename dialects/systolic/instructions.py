@@ -18,8 +18,8 @@ SEMAPHORE_MOST = 255  # what a counter can hold
 CONFIGS = 32
 REGISTERS = 16
 LOOP_DEPTH = 3
-UNITS = ("ld", "wl", "mm", "ve", "st")
-TARGETS = ("spm", "acc", "tab", "lut")  # memories on the chip
+UNITS: tuple[str, ...] = ("ld", "wl", "mm", "ve", "st")
+TARGETS: tuple[str, ...] = ("spm", "acc", "tab", "lut")  # memories on the chip
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,14 @@ class Layout:
 
 
 @dataclass(frozen=True)
+class Rule:
+    """Values that make no sense together: where every field is (`same`) or is not (not `same`) its value."""
+
+    problem: str
+    conditions: tuple[tuple[str, bool, int], ...]  # field, same, value
+
+
+@dataclass(frozen=True)
 class Spec:
     """An instruction: `unit` is who executes it, empty for what the dispatcher does itself."""
 
@@ -41,6 +49,7 @@ class Spec:
     summary: str
     meaning: str
     payload: tuple[Field, ...]
+    rules: tuple[Rule, ...] = ()
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
@@ -168,6 +177,7 @@ SPECS = {
                 config("stride", "stride", "Strides."),
                 optional_config("window", "window", "Padding."),
             ),
+            (Rule("only what goes to the scratchpad can be padded", (("window", False, NONE), ("to", False, 0))),),
         ),
         Spec(
             "wl",
@@ -223,6 +233,12 @@ SPECS = {
                 optional_config("scale", "scale", "`add`: factors."),
                 flag("accumulate", "Whether what is there takes part."),
             ),
+            (
+                Rule("`add` needs `post`", (("kind", True, 3), ("post", True, NONE))),
+                Rule("`add` needs `scale`", (("kind", True, 3), ("scale", True, NONE))),
+                Rule("`post` is for `add`", (("kind", False, 3), ("post", False, NONE))),
+                Rule("`scale` is for `add`", (("kind", False, 3), ("scale", False, NONE))),
+            ),
         ),
         Spec(
             "st",
@@ -246,6 +262,13 @@ SPECS = {
                 config("stride", "stride", "Strides."),
                 optional_config("post", "post", "How sums become bytes."),
                 Field("table_r", 4, "The address register that is added to the row of the table.", default=0),
+            ),
+            (
+                Rule("bytes need no `post`", (("source", True, 0), ("post", False, NONE))),
+                Rule(
+                    "sums go to the scratchpad as bytes only, with `post`",
+                    (("source", True, 1), ("to", True, 1), ("post", True, NONE)),
+                ),
             ),
         ),
         Spec(

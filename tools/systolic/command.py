@@ -1,0 +1,173 @@
+"""`lamina systolic`: assembles, checks and runs programs of systolic arrays, and makes and tests their hardware."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from ...backends.systolic.binary import MAGIC, Binary, machine_of
+from ...backends.systolic.checker import check_program
+from ...backends.systolic.engine import ENGINES, run
+from ...backends.systolic.rtl.generate import generate
+from ...backends.systolic.timeline import chrome_trace
+from ...backends.systolic.timing import simulate
+from ...backends.systolic.verilator import missing
+from ...compiler.context import LaminaContext
+from ...compiler.diagnostics import LaminaError
+from ...compiler.systolic_machine import SystolicMachine
+from ...dialects import all_dialects
+from ...dialects.systolic import ProgramOp
+from .check_hardware import compare
+from .gates import count_gates
+from .page import page
+
+PAGE = Path(__file__).parents[2] / "docs" / "systolic-isa.md"
+FUZZED = ("tiny4", "edge8", "gemmini16", "8x16", "16x8")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    def add(name: str, line: str) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+
+    asm = add("asm", "assemble a systolic.program into a binary")
+    dis = add("disasm", "print the program of a binary")
+    check = add("check", "prove that a program neither hangs nor races")
+    start = add("run", "run a program and print the outputs' checksums and what was counted")
+    for sub in (asm, check, start):
+        sub.add_argument("file", type=Path, help="a .mlir file with a systolic.program, or a binary")
+        sub.add_argument("--dram", type=int, default=1 << 16, metavar="BYTES", help="DRAM of a .mlir program (65536)")
+    dis.add_argument("file", type=Path, help="a binary")
+    asm.add_argument("-o", "--output", type=Path, required=True, help="the binary")
+    start.add_argument("--engine", choices=list(ENGINES), default="timing", help="who runs it (default: timing)")
+    start.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="the bytes of an input")
+    start.add_argument("--trace", type=Path, help="a timeline to be written, for chrome://tracing or Perfetto")
+    rtl = add("rtl", "write the SystemVerilog of a machine")
+    gates = add("gates", "count the gates of a machine, with Yosys")
+    fuzz = add("fuzz", "hold the hardware against the models on random programs")
+    for sub in (rtl, gates):
+        sub.add_argument("machine", help="a preset, or a .toml file")
+    rtl.add_argument("-o", "--output", type=Path, help="the file (default: standard output)")
+    fuzz.add_argument("machine", nargs="*", help=f"presets or .toml files (default: {' '.join(FUZZED)})")
+    fuzz.add_argument("--programs", type=int, default=1000, help="how many for each machine (default 1000)")
+    fuzz.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first program")
+    spec = add("spec", "write docs/systolic-isa.md from the table of instructions")
+    spec.add_argument("--print", action="store_true", help="print it instead")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Runs the action."""
+    return _ACTIONS[args.action](args)
+
+
+def read_program(file: Path, dram_bytes: int) -> Binary:
+    """The program in a binary, or the first one in a .mlir file. Raises LaminaError where there is none."""
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise LaminaError(f"cannot be read: {error.strerror}", where=str(file)) from None
+    if data.startswith(MAGIC) or file.suffix != ".mlir":
+        return Binary.from_bytes(data, SystolicMachine.preset(machine_of(data, str(file))), str(file))
+    from ...compiler.parsing import parse_module  # heavy: binaries need no parser
+
+    context = LaminaContext()
+    for name, load in all_dialects().items():
+        context.register_dialect(name, load)
+    module = parse_module(data.decode(), str(file), context)
+    module.verify()
+    for op in module.walk():
+        if isinstance(op, ProgramOp):
+            return Binary(SystolicMachine.preset(op.machine.data), op.instructions, dram_bytes)
+    raise LaminaError("has no systolic.program", where=str(file))
+
+
+def _asm(args: argparse.Namespace) -> int:
+    args.output.write_bytes(read_program(args.file, args.dram).to_bytes())
+    return 0
+
+
+def _disasm(args: argparse.Namespace) -> int:
+    binary = read_program(args.file, 0)
+    print(ProgramOp("main", binary.machine.name, binary.instructions))
+    return 0
+
+
+def _check(args: argparse.Namespace) -> int:
+    binary = read_program(args.file, args.dram)
+    check_program(binary.instructions, binary.machine, binary.dram_bytes)
+    timing = simulate(binary.instructions, binary.machine)
+    print(f"{len(timing.spans)} instructions on {binary.machine.name}: no race, no hang, {timing.cycles} cycles")
+    return 0
+
+
+def _run(args: argparse.Namespace) -> int:
+    binary = read_program(args.file, args.dram)
+    inputs = {name: np.load(file) for name, _, file in (told.partition("=") for told in args.input)}
+    outcome = run(binary, inputs, args.engine)
+    for name, data in outcome.outputs.items():
+        print(f"{name}: {data.size} bytes, sum {int(data.view(np.int8).sum(dtype=np.int64))}")
+    if outcome.counters:
+        print(json.dumps(outcome.counters, indent=2))
+    if args.trace is not None:
+        args.trace.write_text(chrome_trace(simulate(binary.instructions, binary.machine)))
+    return 0
+
+
+def _rtl(args: argparse.Namespace) -> int:
+    text = generate(SystolicMachine.preset(args.machine))
+    if args.output is None:
+        sys.stdout.write(text)
+    else:
+        args.output.write_text(text)
+    return 0
+
+
+def _gates(args: argparse.Namespace) -> int:
+    for name, count in count_gates(SystolicMachine.preset(args.machine)).items():
+        print(f"{name:<12} {count}")
+    return 0
+
+
+def _fuzz(args: argparse.Namespace) -> int:
+    if why := missing():
+        raise LaminaError(f"there is no hardware to compare with: {why}")
+    failed = False
+    for name in args.machine or FUZZED:
+        start = time.perf_counter()
+        verdict = compare(SystolicMachine.preset(name), range(args.first, args.first + args.programs))
+        print(
+            f"{name}: {verdict.programs} programs, {verdict.instructions} instructions, {verdict.cycles} cycles, "
+            f"{len(verdict.faults)} differ, {time.perf_counter() - start:.0f} s"
+        )
+        for fault in verdict.faults[:5]:
+            print(f"  {fault}")
+        failed |= bool(verdict.faults)
+    return int(failed)
+
+
+def _spec(args: argparse.Namespace) -> int:
+    if args.print:
+        sys.stdout.write(page())
+    else:
+        PAGE.write_text(page())
+    return 0
+
+
+_ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "asm": _asm,
+    "disasm": _disasm,
+    "check": _check,
+    "run": _run,
+    "rtl": _rtl,
+    "gates": _gates,
+    "fuzz": _fuzz,
+    "spec": _spec,
+}
