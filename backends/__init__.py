@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 TARGETS = {
     "cpu": ".cpu.target:CpuTarget",
     "cuda": ".cuda.target:CudaTarget",
+    "systolic": ".systolic.target:SystolicTarget",
     "interpret": ".interpret.target:InterpretTarget",
 }
+MEANINGS = {"systolic": ".systolic.target:integers"}  # targets whose results are exact, for a program made first
 RECALLS = {"cpu": ".cpu.recall:recall"}  # light: they import nothing of the compiler
 
 
@@ -54,7 +56,8 @@ class Options:
     model says. `times` collects where compilation takes its time.
     `winograd` is the tile (4 or 2) of every convolution that can be Winograd's, 0 for none, None for what is fastest.
     `precision` "bf16" rounds the operands of f32 contractions to bfloat16; sums stay f32.
-    `emulate` runs code of another machine in its emulator, where the target has one.
+    `emulate` runs code of another machine in its emulator, where the target has one; `engine` says which, where there
+    are several. `tell` is told what runs where, and what a run counted, line by line.
     """
 
     threads: int | None = None
@@ -67,6 +70,8 @@ class Options:
     winograd: int | None = None
     precision: str = "f32"
     emulate: bool = False
+    engine: str | None = None
+    tell: Callable[[str], None] | None = None
 
 
 class Target(Protocol):
@@ -99,6 +104,15 @@ def target(name: str) -> Target:
         raise LaminaError(f"unknown target '{name}'", hint=f"one of {', '.join(TARGETS)}")
     module, _, cls = path.partition(":")
     return getattr(import_module(module, __name__), cls)(detail)
+
+
+def meaning(name: str, program: Program) -> Program:
+    """What to interpret as the reference of a target's results: `program`, or what the target makes of it first."""
+    path = MEANINGS.get(name.partition(":")[0])
+    if path is None:
+        return program
+    module, _, function = path.partition(":")
+    return getattr(import_module(module, __name__), function)(program)
 
 
 def recall(name: str, source: Source, options: Options) -> Executable | None:

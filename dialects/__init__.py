@@ -35,7 +35,7 @@ LEVELS: dict[str, dict[str, str]] = {
     "loops": {"affine": ".affine:Affine", "scf": ".scf:Scf"},
     "vector": {"vector": ".vector:Vector", "dot": ".dot:Dot", "amx": ".amx:AMX"},
     "gpu": {"gpu": ".gpu:GPU"},
-    "systolic": {"tile": ".tile:TILE", "pipe": ".pipe:PIPE", "systolic": ".systolic:SYSTOLIC"},
+    "systolic": {"accel": ".accel:ACCEL", "tile": ".tile:TILE", "pipe": ".pipe:PIPE", "systolic": ".systolic:SYSTOLIC"},
     "llvm": {"cf": "xdsl.dialects.cf:Cf", "llvm": ".llvm:LLVM", "nvvm": ".nvvm:NVVM"},
 }
 
@@ -57,6 +57,7 @@ SEMANTICS: dict[str, str] = {
     "dot": ".dot.semantics",
     "amx": ".amx.semantics",
     "gpu": ".gpu.semantics",
+    "accel": ".accel.semantics",
     "tile": ".tile.semantics",
 }
 MODULES.update({name: __name__ + path for name, path in SEMANTICS.items()})

@@ -94,7 +94,10 @@ PASSES: dict[str, dict[str, str]] = {
         "convert-affine-to-gpu": ".convert.affine_to_gpu:ConvertAffineToGpu",
         "gpu-expand-reductions": ".gpu.expand_reductions:ExpandReductions",
     },
-    "systolic: tiles, tokens, instructions": {
+    "systolic: layers, tiles, tokens, instructions": {
+        "systolic-partition": ".systolic.partition:Partition",
+        "convert-onnx-to-accel": ".convert.onnx_to_accel:ConvertOnnxToAccel",
+        "convert-accel-to-tile": ".convert.accel_to_tile:ConvertAccelToTile",
         "convert-tile-to-pipe": ".convert.tile_to_pipe:ConvertTileToPipe",
         "convert-pipe-to-systolic": ".convert.pipe_to_systolic:ConvertPipeToSystolic",
     },

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backends import Options
+from ..backends import Options, meaning
 from ..compiler.diagnostics import LaminaError
 from ..compiler.program import Program
 from ..compiler.random_keys import seed as draw_from
@@ -34,9 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a .onnx, .mlir or .lamx file, program.lam::function, or onnx:NAME for a network inside the onnx package",
     )
     parser.add_argument(
-        "--target", default="cpu", help="cpu (default), cpu:NAME (see lamina targets), cpu:<triple>, cuda, interpret"
+        "--target",
+        default="cpu",
+        help="cpu (default), cpu:NAME (see lamina targets), cpu:<triple>, cuda, systolic:MACHINE, interpret",
     )
     parser.add_argument("--emulate", action="store_true", help="run kernels for CUDA in the emulator of PTX")
+    parser.add_argument("--engine", help="of systolic: functional (default), or another that lamina targets names")
     parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; or FILE.npz")
     parser.add_argument(
         "--expect", action="append", default=[], metavar="NAME=FILE.npy", help="what to expect; or FILE.npz"
@@ -97,6 +100,8 @@ def main(args: argparse.Namespace) -> int:
             winograd=0 if args.no_winograd else None,
             precision=args.precision,
             emulate=args.emulate,
+            engine=args.engine,
+            tell=None if args.quiet else lambda line: print(line, file=sys.stderr),
         )
         if args.replicas != 1 or args.partitions != 1:
             model = replicated(args, whole(program))
@@ -135,7 +140,7 @@ def main(args: argparse.Namespace) -> int:
         if spec.name in expected:
             comparisons.append(compare(f"{spec.name} against --expect", array, expected[spec.name], args.tolerance))
     if args.check and program is not None and args.target != "interpret":
-        same = api.compile(program, "interpret")
+        same = api.compile(meaning(args.target, program) if isinstance(program, Program) else program, "interpret")
         draw_from(args.seed)
         reference = same(*inputs)
         for spec, array, right in zip(model.signature.outputs, shown, reference, strict=False):

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, StringAttr, SymbolNameConstraint, i64
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    FlatSymbolRefAttr,
+    MemRefType,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -170,6 +178,23 @@ class StreamOp(IRDLOperation):
         printer.print_region(self.body, print_empty_block=False)
 
 
+@irdl_op_definition
+class RunOp(IRDLOperation):
+    """Dispatches a kernel's stream, its arguments in r1, r2, ...: `pipe.run @conv_0(%x, %y) : memref<..>, memref<..>`.
+
+    Nothing of it overlaps with what is dispatched before or behind.
+    """
+
+    name = "pipe.run"
+    kernel = prop_def(FlatSymbolRefAttr)
+    arguments = var_operand_def(MemRefType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$kernel `(` $arguments `)` attr-dict `:` type($arguments)"
+
+    def __init__(self, kernel: str, arguments: Sequence[SSAValue]):
+        super().__init__(operands=[arguments], properties={"kernel": SymbolRefAttr(kernel)})
+
+
 def all_ops() -> Sequence[type[IRDLOperation]]:
     """The ops of the dialect."""
-    return [StreamOp, *OPS.values()]
+    return [RunOp, StreamOp, *OPS.values()]

@@ -309,7 +309,7 @@ class ContractOp(WindowOp):
 class DepthwiseOp(WindowOp):
     """Sums, channel by channel, of windows of a patch times weights: `tile.depthwise %p, %w, %c {kernel = ...}`.
 
-    c[0, y, x, n] = sum over r, q of p[0, y s + r d, x s + q d, n] * w[r kw + q, n]. C1 the windows lie in the patch.
+    c[0, y, x, n] (+)= sum over r, q of p[0, y s + r d, x s + q d, n] * w[r kw + q, n]. C1 the windows lie in the patch.
     """
 
     name = "tile.depthwise"
@@ -319,6 +319,7 @@ class DepthwiseOp(WindowOp):
     kernel = prop_def(DenseArrayBase.constr(i64))
     strides = prop_def(DenseArrayBase.constr(i64))
     dilations = prop_def(DenseArrayBase.constr(i64))
+    accumulate = opt_prop_def(UnitAttr)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$patch `,` $weights `,` $sums attr-dict `:` type($patch) `,` type($weights) `,` type($sums)"
@@ -329,8 +330,12 @@ class DepthwiseOp(WindowOp):
         weights: SSAValue,
         sums: SSAValue,
         window: tuple[Sequence[int], Sequence[int], Sequence[int]],
+        accumulate: bool = False,
     ):
-        super().__init__(operands=[patch, weights, sums], properties=_window(*window))
+        super().__init__(
+            operands=[patch, weights, sums],
+            properties=_window(*window) | ({"accumulate": UnitAttr()} if accumulate else {}),
+        )
 
     def verify_(self) -> None:
         sums = _expect(self.sums, "acc", "the sums", 4).get_shape()

@@ -73,7 +73,7 @@ def depthwise(patch: Array, weights: Array, sums: Array, *, call: Call) -> tuple
     columns = sums.shape[3]
     windows = _windows(patch[..., :columns], sums.shape[1:3], call.op)
     products = [w[0].astype(np.int32) * weights[tap, :columns].astype(np.int32) for tap, w in enumerate(windows)]
-    sums[0] = np.sum(products, axis=0)
+    sums[0] = np.sum(products, axis=0) + (sums[0] if cast(Any, call.op).accumulate else 0)
     return ()
 
 

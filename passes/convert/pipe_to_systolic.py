@@ -1,4 +1,4 @@
-"""convert-pipe-to-systolic: tokens become semaphores; what is left is the program.
+"""convert-pipe-to-systolic: tokens become semaphores, and kernels one program, which is the binary word by word.
 
     %0 = pipe.ld to=spm dst=0x0 src=0x0+r1 n0=64 len=16 stride=0
     %1 = pipe.mm after(%0) a=0x0 acc=0x0 n0=64 swap
@@ -6,123 +6,49 @@
     systolic.ld to=spm dst=0x0 src=0x0+r1 n0=64 len=16 stride=0 signal(1)
     systolic.mm a=0x0 acc=0x0 n0=64 swap wait(1)
 
-Units complete in order, so of all that one unit waits for on another only the latest step counts, and only if it is
-later than what was waited for before. What remains are pairs of a signal and a wait, in the same order on both sides:
-one counter for each pair of units. Each is 0 again at the end. The order of dispatch has each signal before its wait,
-so that the program cannot come to a stand.
+The order of dispatch has each signal before its wait, so that a program cannot come to a stand. A function that calls
+kernels becomes a program with theirs in it; without such functions each kernel becomes one by itself.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, OpResult
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from ...compiler.diagnostics import LaminaError
-from ...dialects.pipe import StepOp, StreamOp
-from ...dialects.systolic.encoding import RECORDS, Instruction, instruction
-from ...dialects.systolic.fields import NONE
-from ...dialects.systolic.instructions import SEMAPHORES
-from ...dialects.systolic.ops import InstructionOp, ProgramOp
-
-# who signals and who waits, in the same place for every kernel
-_PAIRS = (
-    ("ld", "wl"),
-    ("ld", "mm"),
-    ("ld", "ve"),
-    ("ld", "st"),
-    ("wl", "ld"),
-    ("mm", "ld"),
-    ("ve", "ld"),
-    ("st", "ld"),
-    ("mm", "st"),
-    ("ve", "st"),
-    ("st", "mm"),
-    ("st", "ve"),
-    ("mm", "ve"),
-    ("ve", "mm"),
-)
-SEMAPHORE_OF = {pair: number for number, pair in enumerate(_PAIRS)}
-assert len(_PAIRS) <= SEMAPHORES
+from ...dialects.pipe import StreamOp
+from ...dialects.systolic.encoding import instruction
+from ...dialects.systolic.ops import ProgramOp
+from ..systolic.link import linked, streams_of
+from ..systolic.names import MACHINE
 
 
 @dataclass(frozen=True)
 class ConvertPipeToSystolic(ModulePass):
-    """Assigns semaphores."""
+    """Assigns semaphores and links."""
 
     name = "convert-pipe-to-systolic"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for stream in list(op.ops):
-            if isinstance(stream, StreamOp):
-                instructions = [*instructions_of(stream), instruction("halt")]
-                program = ProgramOp(stream.sym_name.data, stream.machine.data, instructions)
-                assert stream.parent is not None
-                stream.parent.insert_op_before(program, stream)
-                stream.detach()
-                stream.erase()
+        streams = streams_of(op)
+        programs = [f for f in op.ops if isinstance(f, FuncOp) and MACHINE in f.attributes and not f.is_declaration]
+        for function in programs:
+            machine = function.attributes[MACHINE]
+            assert isinstance(machine, StringAttr)
+            _replace(function, ProgramOp(function.sym_name.data, machine.data, linked(function, streams)))
+        for stream in [s for s in op.ops if isinstance(s, StreamOp)]:
+            name = stream.sym_name.data
+            alone = ProgramOp(name, stream.machine.data, [*streams[name], instruction("halt")])
+            _replace(stream, None if programs else alone)
 
 
-def instructions_of(stream: StreamOp) -> list[Instruction]:
-    """The instructions of a stream with their semaphores, without a `halt`."""
-    ops = list(stream.body.block.ops)
-    waits: dict[Operation, list[int]] = defaultdict(list)
-    signals: dict[Operation, list[int]] = defaultdict(list)
-    places: dict[Operation, int] = {}
-    counts: dict[str, int] = defaultdict(int)
-    reached: dict[tuple[str, str], int] = defaultdict(lambda: -1)
-    for op in ops:
-        if not isinstance(op, StepOp):
-            continue
-        unit = op.row().unit
-        for other, before in _latest(op, places):
-            pair = (before, unit)
-            if places[other] <= reached[pair]:
-                continue
-            if pair not in SEMAPHORE_OF:
-                raise LaminaError(f"'{unit}' waits for '{before}', which no semaphore is for", where=op)
-            reached[pair] = places[other]
-            waits[op].append(SEMAPHORE_OF[pair])
-            signals[other].append(SEMAPHORE_OF[pair])
-        places[op] = counts[unit]
-        counts[unit] += 1
-    return [i for op in ops for i in _with_semaphores(op, sorted(waits[op]), sorted(signals[op]))]
-
-
-def _latest(op: StepOp, places: dict[Operation, int]) -> Iterator[tuple[StepOp, str]]:
-    """Of the steps that one waits for, the last of each other unit."""
-    found: dict[str, StepOp] = {}
-    for token in op.after:
-        other = token.owner if isinstance(token, OpResult) else None
-        if not isinstance(other, StepOp) or other not in places:
-            raise LaminaError("waits for what is not dispatched before", where=op)
-        unit = other.row().unit
-        if unit != op.row().unit and (unit not in found or places[other] > places[found[unit]]):
-            found[unit] = other
-    for unit, other in found.items():
-        yield other, unit
-
-
-def _with_semaphores(op: Operation, waits: Sequence[int], signals: Sequence[int]) -> Iterator[Instruction]:
-    """An instruction and, for more than two waits or signals, `sync` before or behind it."""
-    assert isinstance(op, StepOp | InstructionOp)
-    told = op.instruction
-    if not isinstance(op, StepOp):
-        yield told
-        return
-    unit = op.row().unit
-    while len(waits) > 2:
-        yield instruction("sync", unit=unit, wait0=waits[0], wait1=waits[1])
-        waits = waits[2:]
-    values = dict(zip(told.__slots__, told.values(), strict=True))
-    values |= dict(zip(("wait0", "wait1"), (*waits, NONE, NONE), strict=False))
-    values |= dict(zip(("signal0", "signal1"), (*signals[:2], NONE, NONE), strict=False))
-    yield RECORDS[told.spec.name](values.values())
-    for i in range(2, len(signals), 2):
-        more = dict(zip(("signal0", "signal1"), signals[i : i + 2], strict=False))
-        yield instruction("sync", unit=unit, **more)
+def _replace(old: Operation, new: Operation | None) -> None:
+    assert old.parent is not None
+    if new is not None:
+        old.parent.insert_op_before(new, old)
+    old.detach()
+    old.erase()

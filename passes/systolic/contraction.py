@@ -20,10 +20,10 @@ from ...compiler.systolic_machine import SystolicMachine
 from ...dialects import tile
 from ...dialects.tile.ops import tile_type
 from .geometry import Windows
+from .names import MACHINE
 from .nest import Nest, Segment, segments
 from .schedule import Schedule
 
-MACHINE = "systolic.machine"
 Post = tuple[int, int, int]  # zero point, least and greatest result
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import f32
+from xdsl.dialects.builtin import f32, i32
 from xdsl.ir import SSAValue
 
 from ....dialects import stablehlo as hlo
@@ -16,8 +16,8 @@ from .contraction import gemm, matmul
 from .convolution import conv
 from .generator import trilu
 from .normalization import layer_normalization, rms_normalization
-from .pooling import global_average_pool, max_pool
-from .quantization import dequantize_linear, quantize_linear
+from .pooling import max_pool
+from .quantization import dequantize_linear, quantize_linear, requantized, stored
 from .table import lowers
 
 MICROSOFT = "com.microsoft"
@@ -120,10 +120,18 @@ def qlinear_binary(
     scale: Value,
     zero: Value | None = None,
 ) -> Value:
+    """A sum as ONNX Runtime rounds it: x rx + (y ry + offset), with all zero points in the offset."""
     assert b.node is not None
-    left, right = _real(b, x, x_scale, x_zero), _real(b, y, y_scale, y_zero)
-    result = b.add(left, right) if b.node.operator == "QLinearAdd" else b.multiply(left, right)
-    return quantize_linear(b, result, scale, _zero_of(b, x, zero))
+    zero = _zero_of(b, x, zero)
+    if b.node.operator == "QLinearMul":
+        left, right = _real(b, x, x_scale, x_zero), _real(b, y, y_scale, y_zero)
+        return quantize_linear(b, b.multiply(left, right), scale, zero)
+    below, *scales = (b.reshape(b.convert(s, f32), []) for s in (scale, x_scale, y_scale))
+    rx, ry = (b.divide(s, below) for s in scales)
+    zx, zy, own = (b.scalar(0, f32) if z is None else b.reshape(b.convert(z, f32), []) for z in (x_zero, y_zero, zero))
+    offset = b.subtract(own, b.add(b.multiply(rx, zx), b.multiply(ry, zy)))
+    right = b.add(b.multiply(b.convert(y, f32), ry), offset)
+    return stored(b, b.add(b.multiply(b.convert(x, f32), rx), right), element_of(zero), None)
 
 
 @lowers("QLinearSigmoid", domain=MICROSOFT)
@@ -154,9 +162,14 @@ def qlinear_leaky_relu(
 def qlinear_global_average_pool(
     b: GraphBuilder, x: Value, x_scale: Value, x_zero: Value, scale: Value, zero: Value, *, channels_last: int = 0
 ) -> Value:
-    real = _real(b, x, x_scale, x_zero)
-    pooled = global_average_pool(b, to_channels_first(b, real) if channels_last else real)
-    return quantize_linear(b, to_channels_last(b, pooled) if channels_last else pooled, scale, zero)
+    """Bytes are added up as integers; how many there are is part of the scale."""
+    first = to_channels_first(b, x) if channels_last else x
+    places = range(2, rank_of(first))
+    wide = b.subtract(b.convert(first, i32), b.reshape(b.convert(x_zero, i32), []))
+    below = b.multiply(b.reshape(scale, []), float(math.prod(shape_of(first)[2:])))
+    total = b.reduce("add", wide, places, keepdims=True)
+    result = requantized(b, total, b.reshape(x_scale, []), below, zero, 1)
+    return to_channels_last(b, result) if channels_last else result
 
 
 @lowers("QLinearConcat", domain=MICROSOFT)

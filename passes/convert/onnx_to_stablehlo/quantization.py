@@ -81,10 +81,10 @@ def quantize_linear(
     zeros = None
     if zero_point is not None and isinstance(target, IntegerType | Float4E2M1FNType):  # floats of 8 bits go by 0
         zeros = spread(b, b.convert(zero_point, wide), x, axis, block_size)
-    return _stored(b, value, target, zeros, saturate)
+    return stored(b, value, target, zeros, saturate)
 
 
-def _stored(b: GraphBuilder, value: Value, target: Attribute, zero: Value | None, saturate: int = 1) -> Value:
+def stored(b: GraphBuilder, value: Value, target: Attribute, zero: Value | None, saturate: int = 1) -> Value:
     """As a float of few bits, or the nearest integer, even ones first, from the zero point on; saturated."""
     if not isinstance(target, IntegerType):
         value = value if zero is None else b.add(value, zero)
@@ -99,7 +99,7 @@ def _stored(b: GraphBuilder, value: Value, target: Attribute, zero: Value | None
 def requantized(b: GraphBuilder, total: Value, factor: Value, scale: Value, zero: Value, axis: int) -> Value:
     """Sums of products in a new scale, by one factor as ONNX defines it: known scales cost no division."""
     own, shift = (spread(b, b.convert(each, f32), total, axis, 0) for each in (scale, zero))
-    return _stored(b, b.multiply(b.convert(total, f32), b.divide(factor, own)), element_of(zero), shift)
+    return stored(b, b.multiply(b.convert(total, f32), b.divide(factor, own)), element_of(zero), shift)
 
 
 @lowers("QLinearMatMul")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -18,11 +18,11 @@ from ....dialects import pipe, tile
 from ....dialects.systolic.encoding import Instruction, configure, instruction
 from ....dialects.systolic.instructions import CONFIGS, LAYOUTS
 from ....dialects.systolic.ops import OPS
+from ...systolic.names import MACHINE
 from .order import ordered
 from .steps import Config, Step
 from .unroll import Unroller
 
-MACHINE = "systolic.machine"  # on a function: whose kernel it is
 _CFG = OPS["cfg"]
 
 
@@ -34,12 +34,26 @@ class ConvertTileToPipe(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in list(op.ops):
-            if isinstance(function, FuncOp) and tile.RINGS in function.attributes:
+            if isinstance(function, FuncOp) and MACHINE in function.attributes and not function.is_declaration:
+                if tile.RINGS not in function.attributes:
+                    _run_kernels(function)
+                    continue
                 stream = stream_of(function)
                 assert function.parent is not None
                 function.parent.insert_op_before(stream, function)
                 function.detach()
                 function.erase()
+
+
+def _run_kernels(function: FuncOp) -> None:
+    """Calls of kernels become runs of streams."""
+    for call in list(function.body.block.ops):
+        if isinstance(call, CallOp):
+            run = pipe.RunOp(call.callee.root_reference.data, call.arguments)
+            run.location = call.location
+            function.body.block.insert_op_before(run, call)
+            call.detach()
+            call.erase()
 
 
 def stream_of(function: FuncOp) -> pipe.StreamOp:

@@ -238,7 +238,10 @@ class Unroller:
 
     def depthwise(self, op: tile.DepthwiseOp) -> None:
         patch, weights, sums = (self.pieces[v] for v in (op.patch, op.weights, op.sums))
-        sums.slot.writers = [self._vector("mac", op, patch, sums, weights, sums.slot.writers)]
+        over = [] if op.accumulate else sums.slot.writers
+        step = self._vector("mac", op, patch, sums, weights, over)
+        step.fields["accumulate"] = int(op.accumulate is not None)
+        sums.slot.writers = [step]
 
     def maximum(self, op: tile.MaxOp) -> None:
         slot, over = self.rings.next(op.ring.data, None)

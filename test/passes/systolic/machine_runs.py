@@ -16,9 +16,9 @@ from lamina.compiler.weights import WeightStore
 from lamina.dialects.systolic.encoding import Instruction, instruction
 from lamina.dialects.systolic.numerics import requantize
 from lamina.dialects.systolic.semantics import Chip
-from lamina.passes.convert.pipe_to_systolic import instructions_of
 from lamina.passes.convert.tile_to_pipe.driver import stream_of
 from lamina.passes.systolic.geometry import Convolution
+from lamina.passes.systolic.semaphores import instructions_of
 
 Array = np.ndarray[Any, Any]
 

@@ -1,0 +1,201 @@
+"""A model in parts: programs of the array and of the host, run one after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import SSAValue
+
+from ...compiler.artefact import Artefact
+from ...compiler.diagnostics import LaminaError
+from ...compiler.dtypes import dtype_of
+from ...compiler.program import Program, main_function
+from ...compiler.signature import Array, Signature
+from ...compiler.systolic_machine import SystolicMachine
+from ...compiler.weights import WeightStore
+from ...dialects.accel.ops import numbers_of
+from ...dialects.accel.semantics import from_image, to_image
+from ...dialects.onnx import OnnxOp
+from ...dialects.onnx.ops import OPSETS
+from ...dialects.pipe import RunOp
+from ...dialects.systolic.encoding import Instruction
+from ...passes.systolic.link import linked, streams_of
+from ...passes.systolic.names import CONSTANTS, DRAM, INPUTS, MACHINE, OUTPUTS, PROGRAM
+from .. import Executable
+from .binary import Binary, Buffer, Constant
+from .engine import run
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ArrayPart:
+    """A program of the array: `binary` with a buffer for each image that enters (x0, x1, ...) or leaves (y0, ...)."""
+
+    name: str
+    binary: Binary
+    inputs: Sequence[tuple[int, ...]]  # shapes of images
+    outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]  # shapes and types of tensors
+    layers: str
+
+    def run(self, arrays: Sequence[Array], engine: str) -> tuple[list[Array], Mapping[str, Any]]:
+        """The tensors that leave, and what the engine counted."""
+        images = {f"x{i}": to_image(a, s) for i, (a, s) in enumerate(zip(arrays, self.inputs, strict=True)) if s}
+        outcome = run(self.binary, images, engine)
+        left: list[Array] = []
+        for i, (shape, dtype) in enumerate(self.outputs):
+            data = outcome.outputs[f"y{i}"].view(np.int8)
+            image = data.reshape(shape[0], *shape[2:], shape[1]) if len(shape) == 4 else data
+            left.append(from_image(image, shape, dtype))
+        return left, outcome.counters
+
+
+@dataclass(frozen=True)
+class HostPart:
+    """A program of the host."""
+
+    name: str
+    executable: Executable
+    operators: str
+
+
+@dataclass(frozen=True)
+class _Call:
+    part: ArrayPart | HostPart
+    arguments: Sequence[SSAValue]
+    results: Sequence[SSAValue]
+
+
+class PartedProgram:
+    """Parts in their order; `counters` has what the engine counted in the last run, part by part."""
+
+    artefact: Artefact | None = None
+
+    def __init__(
+        self, signature: Signature, main: FuncOp, calls: Sequence[_Call], engine: str, tell: Tell | None = None
+    ):
+        self.signature = signature
+        self.main = main
+        self.calls = calls
+        self.engine = engine
+        self.tell = tell
+        self.counters: list[tuple[str, Mapping[str, Any]]] = []
+
+    @property
+    def parts(self) -> list[ArrayPart | HostPart]:
+        """The parts in the order in which they run."""
+        return [call.part for call in self.calls]
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """One inference."""
+        block = self.main.body.block
+        values: dict[SSAValue, Array] = dict(zip(block.args, inputs, strict=True))
+        counters: list[tuple[str, Mapping[str, Any]]] = []
+        for call in self.calls:
+            arrays = [values[v] for v in call.arguments]
+            if isinstance(call.part, ArrayPart):
+                results, counted = call.part.run(arrays, self.engine)
+                counters.append((call.part.name, counted))
+            else:
+                results = call.part.executable.run(arrays)
+            values |= dict(zip(call.results, results, strict=True))
+        self.counters = counters
+        for name, counted in counters:
+            if self.tell is not None and "cycles" in counted:
+                self.tell(f"{name}: {counted['cycles']:,} cycles")
+        last = block.last_op
+        assert isinstance(last, ReturnOp)
+        return [values[v] for v in last.operands]
+
+
+def parts_of(
+    program: Program, compile_host: Callable[[Program], Executable], engine: str, tell: Tell | None
+) -> PartedProgram:
+    """The parts of a program on the level `pipe`. Raises LaminaError when none is of the array."""
+    module = program.module
+    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
+    main = main_function(module)
+    assert isinstance(main, FuncOp)
+    streams = streams_of(module)
+    parts: dict[str, ArrayPart | HostPart] = {}
+    calls: list[_Call] = []
+    for op in main.body.block.ops:
+        if isinstance(op, CallOp):
+            name = op.callee.root_reference.data
+            if name not in parts:
+                function = functions[name]
+                if PROGRAM in function.attributes:
+                    parts[name] = _array_part(function, functions, streams, program.context.weights)
+                else:
+                    parts[name] = _host_part(function, program, compile_host)
+            calls.append(_Call(parts[name], tuple(op.arguments), tuple(op.results)))
+    if not any(isinstance(part, ArrayPart) for part in parts.values()):
+        raise LaminaError(
+            "nothing in the model runs on a systolic array", hint="it takes quantised models: lamina quantize"
+        )
+    if tell is not None:
+        for part in parts.values():
+            tell(f"{part.name}: {part.layers if isinstance(part, ArrayPart) else part.operators}")
+    return PartedProgram(program.signature, main, calls, engine, tell)
+
+
+def _array_part(
+    declared: FuncOp, functions: Mapping[str, FuncOp], streams: Mapping[str, list[Instruction]], weights: WeightStore
+) -> ArrayPart:
+    attributes = declared.attributes
+    machine, name, dram = attributes[MACHINE], attributes[PROGRAM], attributes[DRAM]
+    assert isinstance(machine, StringAttr) and isinstance(name, StringAttr) and isinstance(dram, IntegerAttr)
+    body = functions[name.data]
+    buffers: list[Buffer] = []
+    shapes: list[tuple[int, ...]] = []
+    for prefix, kind, key in (("x", "input", INPUTS), ("y", "output", OUTPUTS)):
+        told = attributes[key]
+        assert isinstance(told, ArrayAttr)
+        for i, entry in enumerate(told.data):
+            start, *shape = numbers_of(entry) or (0,)
+            if kind == "input":
+                shapes.append(tuple(shape))
+            if shape:
+                buffers.append(Buffer(f"{prefix}{i}", start, prod(shape), kind))
+    constants: list[Constant] = []
+    entries = attributes[CONSTANTS]
+    assert isinstance(entries, ArrayAttr)
+    for entry in entries.data:
+        assert isinstance(entry, DictionaryAttr)
+        key, offset = entry.data["key"], entry.data["offset"]
+        assert isinstance(key, StringAttr) and isinstance(offset, IntegerAttr)
+        data = np.ascontiguousarray(weights.get(key.data)).tobytes()
+        constants.append(Constant(key.data, offset.value.data, data))
+    binary = Binary(
+        SystolicMachine.preset(machine.data), linked(body, streams), dram.value.data, tuple(buffers), tuple(constants)
+    )
+    results = declared.function_type.outputs.data
+    outputs = [(tuple(t.get_shape()), dtype_of(t)) for t in results]  # pyright: ignore
+    called = Counter(
+        op.kernel.root_reference.data.rpartition("_")[0] for op in body.body.block.ops if isinstance(op, RunOp)
+    )
+    return ArrayPart(declared.sym_name.data, binary, shapes, outputs, _told(called))
+
+
+def _host_part(function: FuncOp, program: Program, compile_host: Callable[[Program], Executable]) -> HostPart:
+    copy = function.clone()
+    copy.properties["sym_name"] = StringAttr("main")
+    copy.properties["sym_visibility"] = StringAttr("public")
+    module = ModuleOp([copy])
+    if OPSETS in program.module.attributes:
+        module.attributes[OPSETS] = program.module.attributes[OPSETS]
+    operators = Counter(
+        op.operator for op in function.body.block.ops if isinstance(op, OnnxOp) and op.operator != "Constant"
+    )
+    return HostPart(function.sym_name.data, compile_host(Program(module, program.context.clone())), _told(operators))
+
+
+def _told(counts: Counter[str]) -> str:
+    return ", ".join(f"{name} x{count}" if count > 1 else name for name, count in counts.items())

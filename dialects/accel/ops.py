@@ -1,0 +1,268 @@
+"""The ops of `accel`."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FloatAttr, IntegerAttr, TensorType, f32, i8, i64
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+)
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+
+def integers(values: Sequence[int]) -> DenseArrayBase:
+    """An array attribute."""
+    return DenseArrayBase.from_list(i64, list(values))
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...]:
+    """The sizes of a tensor."""
+    type_ = value.type
+    assert isinstance(type_, TensorType)
+    return tuple(type_.get_shape())
+
+
+def numbers_of(attr: Attribute) -> tuple[int, ...]:
+    """What an array attribute holds."""
+    assert isinstance(attr, DenseArrayBase)
+    return tuple(int(v) for v in attr.get_values())  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _expect_image(value: SSAValue, what: str) -> tuple[int, ...]:
+    type_ = value.type
+    if not isinstance(type_, TensorType) or type_.element_type != i8 or type_.get_num_dims() != 4:
+        raise VerifyException(f"{what} is {type_}, expected a tensor of bytes of four dimensions")
+    return tuple(type_.get_shape())
+
+
+@irdl_op_definition
+class EnterOp(IRDLOperation):
+    """A tensor as an image: channels first become last, unsigned bytes signed ones.
+
+    %y = accel.enter %x : tensor<1x3x8x8xui8> -> tensor<1x8x8x3xi8>
+
+    Of a tensor of other than four dimensions the last is the channels, and the others are pixels of one row.
+    """
+
+    name = "accel.enter"
+    source = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+
+    def __init__(self, source: SSAValue, shape: Sequence[int]):
+        super().__init__(operands=[source], result_types=[TensorType(i8, shape)])
+
+    def verify_(self) -> None:
+        _expect_image(self.result, "the result")
+
+
+@irdl_op_definition
+class LeaveOp(IRDLOperation):
+    """The tensor that an image is: the inverse of `accel.enter`."""
+
+    name = "accel.leave"
+    source = operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
+
+    def __init__(self, source: SSAValue, result: Attribute):
+        super().__init__(operands=[source], result_types=[result])
+
+    def verify_(self) -> None:
+        _expect_image(self.source, "the image")
+
+
+class LayerOp(IRDLOperation, ABC):
+    """What computes: its result is an image, all else are images, weights and tables."""
+
+    result = result_def(TensorType)
+
+    @property
+    def images(self) -> Sequence[SSAValue]:
+        """The operands that are images."""
+        return self.operands[:1]
+
+
+class WindowedOp(LayerOp, ABC):
+    """Layers over windows: kernel, strides, dilations of height and width; pads top, left, bottom, right."""
+
+    def numbers(self, name: str) -> tuple[int, ...]:
+        """An attribute as integers."""
+        return numbers_of(self.properties[name])
+
+    @property
+    def pad_value(self) -> int:
+        """What lies around the image."""
+        attr = self.properties["pad"]
+        assert isinstance(attr, IntegerAttr)
+        return attr.value.data
+
+    def check_size(self) -> None:
+        """The result has as many windows as fit."""
+        image, out = _expect_image(self.operands[0], "the image"), _expect_image(self.result, "the result")
+        pads = self.numbers("pads")
+        for axis in range(2):
+            k, s, d = (self.numbers(name)[axis] for name in ("kernel", "strides", "dilations"))
+            size = (image[1 + axis] + pads[axis] + pads[2 + axis] - (k - 1) * d - 1) // s + 1
+            if out[1 + axis] != size:
+                raise VerifyException(f"C1: {size} windows fit along dimension {1 + axis}, not {out[1 + axis]}")
+
+
+def window_properties(
+    kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pads: Sequence[int], pad: int
+) -> dict[str, Attribute]:
+    """The attributes that all layers over windows have."""
+    told = {"kernel": kernel, "strides": strides, "dilations": dilations, "pads": pads}
+    return {**{name: integers(values) for name, values in told.items()}, "pad": IntegerAttr(pad, i8)}
+
+
+@irdl_op_definition
+class ConvOp(WindowedOp):
+    """A convolution, or a product; sums become bytes by table and `post` (zero point, least, greatest).
+
+    %y = accel.conv %x, %w, %t {kernel = array<i64: 3, 3>, ..., pad = -3 : i8, post = array<i64: 4, -128, 127>}
+        : tensor<1x8x8x3xi8>, tensor<1x1x9x16x16xi8>, tensor<1x16x2xi32> -> tensor<1x8x8x7xi8>
+
+    Where it makes fewer blocks the pixels of a row of the kernel are one block of channels.
+    C1 the result has as many windows as fit.
+    """
+
+    name = "accel.conv"
+    image = operand_def(TensorType)
+    weights = operand_def(TensorType)
+    table = operand_def(TensorType)
+    kernel = prop_def(DenseArrayBase.constr(i64))
+    strides = prop_def(DenseArrayBase.constr(i64))
+    dilations = prop_def(DenseArrayBase.constr(i64))
+    pads = prop_def(DenseArrayBase.constr(i64))
+    pad = prop_def(IntegerAttr.constr(i8))
+    post = prop_def(DenseArrayBase.constr(i64))
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$image `,` $weights `,` $table attr-dict `:` "
+        "type($image) `,` type($weights) `,` type($table) `->` type($result)"
+    )
+
+    def __init__(
+        self,
+        operands: tuple[SSAValue, SSAValue, SSAValue],
+        shape: Sequence[int],
+        window: dict[str, Attribute],
+        post: Sequence[int],
+    ):
+        super().__init__(
+            operands=operands, result_types=[TensorType(i8, shape)], properties={**window, "post": integers(post)}
+        )
+
+    def verify_(self) -> None:
+        self.check_size()
+
+
+@irdl_op_definition
+class DepthwiseOp(WindowedOp):
+    """Sums of windows channel by channel; weights are [blocks of channels, taps, lanes].
+
+    %y = accel.depthwise %x, %w, %t {...} : tensor<1x8x8x20xi8>, tensor<2x9x16xi8>, tensor<2x16x2xi32> -> ...
+
+    C1 the result has as many windows as fit.
+    """
+
+    name = "accel.depthwise"
+    image = operand_def(TensorType)
+    weights = operand_def(TensorType)
+    table = operand_def(TensorType)
+    kernel = prop_def(DenseArrayBase.constr(i64))
+    strides = prop_def(DenseArrayBase.constr(i64))
+    dilations = prop_def(DenseArrayBase.constr(i64))
+    pads = prop_def(DenseArrayBase.constr(i64))
+    pad = prop_def(IntegerAttr.constr(i8))
+    post = prop_def(DenseArrayBase.constr(i64))
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = ConvOp.assembly_format
+
+    def __init__(
+        self,
+        operands: tuple[SSAValue, SSAValue, SSAValue],
+        shape: Sequence[int],
+        window: dict[str, Attribute],
+        post: Sequence[int],
+    ):
+        super().__init__(
+            operands=operands, result_types=[TensorType(i8, shape)], properties={**window, "post": integers(post)}
+        )
+
+    def verify_(self) -> None:
+        self.check_size()
+
+
+@irdl_op_definition
+class MaxPoolOp(WindowedOp):
+    """The greatest byte of each window. C1 the result has as many windows as fit."""
+
+    name = "accel.max_pool"
+    image = operand_def(TensorType)
+    kernel = prop_def(DenseArrayBase.constr(i64))
+    strides = prop_def(DenseArrayBase.constr(i64))
+    dilations = prop_def(DenseArrayBase.constr(i64))
+    pads = prop_def(DenseArrayBase.constr(i64))
+    pad = prop_def(IntegerAttr.constr(i8))
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$image attr-dict `:` type($image) `->` type($result)"
+
+    def __init__(self, image: SSAValue, shape: Sequence[int], window: dict[str, Attribute]):
+        super().__init__(operands=[image], result_types=[TensorType(i8, shape)], properties=window)
+
+    def verify_(self) -> None:
+        self.check_size()
+
+
+@irdl_op_definition
+class AddOp(LayerOp):
+    """Two images in new scales: round(a ra + (b rb + offset)) + zero, each step in f32, limited.
+
+    %y = accel.add %a, %b {factors = [0.5 : f32, 0.25 : f32, 3.0 : f32], post = array<i64: 0, -128, 127>}
+        : tensor<1x8x8x16xi8>
+    """
+
+    name = "accel.add"
+    a = operand_def(TensorType)
+    b = operand_def(TensorType)
+    factors = prop_def(ArrayAttr[FloatAttr])
+    post = prop_def(DenseArrayBase.constr(i64))
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$a `,` $b attr-dict `:` type($a) `,` type($b) `->` type($result)"
+
+    def __init__(self, a: SSAValue, b: SSAValue, factors: Sequence[float], post: Sequence[int]):
+        super().__init__(
+            operands=[a, b],
+            result_types=[a.type],
+            properties={"factors": ArrayAttr([FloatAttr(f, f32) for f in factors]), "post": integers(post)},
+        )
+
+    @property
+    def images(self) -> Sequence[SSAValue]:
+        return self.operands
+
+    def verify_(self) -> None:
+        if not self.a.type == self.b.type == self.result.type:
+            raise VerifyException(f"adds {self.a.type} and {self.b.type} to {self.result.type}")

@@ -1,0 +1,103 @@
+"""Meanings of `accel`: whole layers on arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+import numpy as np
+
+from ...compiler.dtypes import dtype_of
+from ...compiler.semantics import Call, Spec, semantics
+from ...compiler.weights import Array
+from ..systolic.numerics import add as add_bytes
+from ..systolic.numerics import requantize
+from .ops import WindowedOp
+
+_SIGN = np.uint8(0x80)  # between a byte with a sign and one without
+
+
+def to_image(array: Array, shape: Sequence[int]) -> Array:
+    """Channels last, signed."""
+    signed = (array ^ _SIGN).view(np.int8) if array.dtype == np.uint8 else array
+    return np.ascontiguousarray(signed.transpose(0, 2, 3, 1) if array.ndim == 4 else signed).reshape(shape)
+
+
+def from_image(image: Array, shape: Sequence[int], dtype: np.dtype[np.generic]) -> Array:
+    """As the model has it."""
+    array = image.transpose(0, 3, 1, 2) if len(shape) == 4 else image
+    array = np.ascontiguousarray(array).reshape(shape)
+    return array.view(np.uint8) ^ _SIGN if dtype == np.uint8 else array
+
+
+@semantics("accel.enter")
+def enter(source: Array, *, result: Spec) -> Array:
+    """A rearrangement."""
+    assert result.shape is not None
+    return to_image(source, result.shape)
+
+
+@semantics("accel.leave")
+def leave(source: Array, *, call: Call, result: Spec) -> Array:
+    """A rearrangement."""
+    assert result.shape is not None
+    return from_image(source, result.shape, dtype_of(call.op.results[0].type))
+
+
+def _windows(image: Array, op: WindowedOp) -> Iterator[Array]:
+    """What each tap of the kernel reads, in the order of the taps."""
+    top, left, bottom, right = op.numbers("pads")
+    around = np.pad(image, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=op.pad_value)
+    (kh, kw), (sh, sw), (dh, dw) = (op.numbers(name) for name in ("kernel", "strides", "dilations"))
+    _, height, width, _ = (int(n) for n in op.result.type.get_shape())  # pyright: ignore
+    for r in range(kh):
+        for q in range(kw):
+            rows = slice(r * dh, r * dh + (height - 1) * sh + 1, sh)
+            yield around[:, rows, q * dw : q * dw + (width - 1) * sw + 1 : sw]
+
+
+def _post(total: Array, table: Array, op: WindowedOp) -> Array:
+    pairs = table.reshape(-1, 2)[: total.shape[-1]]
+    scale = np.ascontiguousarray(pairs[:, 1]).view(np.float32)
+    return requantize(total.astype(np.int32), pairs[:, 0], scale, *op.numbers("post"))
+
+
+@semantics("accel.conv")
+def conv(image: Array, weights: Array, table: Array, *, call: Call, result: Spec) -> Array:
+    """Tap by tap, with whole numbers."""
+    op = cast(WindowedOp, call.op)
+    assert result.shape is not None
+    kh, kw = op.numbers("kernel")
+    flat = weights.transpose(2, 1, 3, 0, 4)  # taps, channels, filters
+    flat = flat.reshape(flat.shape[0], flat.shape[1] * flat.shape[2], -1)[..., : result.shape[3]]
+    channels = image.shape[3]
+    if flat.shape[0] != kh * kw:  # rows of the kernel are blocks of channels
+        flat = flat[:, : kw * channels].reshape(kh * kw, channels, -1)
+    total = np.zeros(result.shape, np.float64)  # exact: sums stay below 2^53
+    for tap, window in enumerate(_windows(image, op)):
+        total += window.astype(np.float64) @ flat[tap, :channels].astype(np.float64)
+    return _post(total.astype(np.int64), table, op)
+
+
+@semantics("accel.depthwise")
+def depthwise(image: Array, weights: Array, table: Array, *, call: Call, result: Spec) -> Array:
+    """Tap by tap."""
+    op = cast(WindowedOp, call.op)
+    assert result.shape is not None
+    flat = weights.transpose(1, 0, 2).reshape(weights.shape[1], -1)[:, : image.shape[3]]
+    total = np.zeros(result.shape, np.int64)
+    for tap, window in enumerate(_windows(image, op)):
+        total += window.astype(np.int64) * flat[tap]
+    return _post(total, table, op)
+
+
+@semantics("accel.max_pool")
+def max_pool(image: Array, *, call: Call) -> Array:
+    """Of the taps."""
+    return np.maximum.reduce(list(_windows(image, cast(WindowedOp, call.op))))
+
+
+@semantics("accel.add")
+def add(a: Array, b: Array, *, factors: list[float], post: list[int]) -> Array:
+    """As the hardware rounds."""
+    return add_bytes(a, b, np.array(factors, np.float32), *post)

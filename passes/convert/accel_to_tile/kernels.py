@@ -1,0 +1,80 @@
+"""Which kernel a layer needs; kernels that are alike are made once."""
+
+from __future__ import annotations
+
+from xdsl.dialects.func import FuncOp
+
+from ....compiler.diagnostics import LaminaError
+from ....compiler.systolic_machine import SystolicMachine
+from ....dialects import accel
+from ....dialects.accel.ops import numbers_of, shape_of
+from ...systolic.contraction import contraction_kernel
+from ...systolic.geometry import Convolution, Windows
+from ...systolic.schedule import search
+from ...systolic.vector_kernels import add_kernel, depthwise_kernel, max_pool_kernel
+
+
+class Kernels:
+    """The kernels of a module by what they compute."""
+
+    def __init__(self) -> None:
+        self.made: dict[object, FuncOp] = {}
+
+    def kernel(self, op: accel.LayerOp, machine: SystolicMachine) -> FuncOp:
+        """The kernel of a layer, for one image."""
+        attributes = tuple((name, str(value)) for name, value in op.properties.items())
+        shapes = tuple(shape_of(v)[1:] for v in op.operands), shape_of(op.result)[1:]
+        key = (type(op), machine.name, attributes, shapes)
+        if key not in self.made:
+            self.made[key] = self._make(op, machine, f"{op.name.removeprefix('accel.')}_{len(self.made)}")
+        return self.made[key]
+
+    def _make(self, op: accel.LayerOp, machine: SystolicMachine, name: str) -> FuncOp:
+        match op:
+            case accel.ConvOp():
+                windows = geometry_of(op).windows(machine.rows)
+                return contraction_kernel(name, windows, search(windows, machine), machine, op.pad_value, post_of(op))
+            case accel.DepthwiseOp():
+                return depthwise_kernel(name, single_lanes(op), machine, op.pad_value, post_of(op))
+            case accel.MaxPoolOp():
+                return max_pool_kernel(name, single_lanes(op), machine, op.pad_value)
+            case accel.AddOp():
+                _, height, width, channels = shape_of(op.a)
+                factors = [f.value.data for f in op.factors.data]
+                return add_kernel(name, height * width, channels, machine, factors, post_of(op))
+            case _:
+                raise LaminaError("is no layer that has a kernel", where=op)
+
+
+def post_of(op: accel.LayerOp) -> tuple[int, int, int]:
+    """Zero point and limits of a layer's result."""
+    zero, low, high = numbers_of(op.properties["post"])
+    return zero, low, high
+
+
+def geometry_of(op: accel.WindowedOp) -> Convolution:
+    """The geometry of a layer."""
+    _, height, width, channels = shape_of(op.operands[0])
+    (kh, kw), (sh, sw), (dh, dw) = (op.numbers(name) for name in ("kernel", "strides", "dilations"))
+    top, left, bottom, right = op.numbers("pads")
+    filters = shape_of(op.result)[3]
+    return Convolution((height, width), channels, filters, (kh, kw), (sh, sw), (dh, dw), (top, left, bottom, right))
+
+
+def single_lanes(op: accel.WindowedOp) -> Windows:
+    """Windows of a layer that takes each channel for itself: never packed, never one row."""
+    g = geometry_of(op)
+    channels = g.channels
+    return Windows(
+        rows=g.image[0],
+        row_bytes=g.image[1] * channels,
+        out=g.out,
+        run=channels,
+        taps=g.kernel,
+        steps=(1, channels),
+        strides=g.strides,
+        dilations=g.dilations,
+        advance=(g.strides[0], g.strides[1] * channels),
+        origin=(-g.pads[0], -g.pads[1] * channels),
+        filters=channels,
+    )

@@ -1,0 +1,77 @@
+"""Networks on an array: exactly what the integer model means, no race, and what is told of it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import lamina
+from lamina.backends import Options, meaning, target
+from lamina.backends.systolic.checker import check_program
+from lamina.backends.systolic.parts import ArrayPart
+from lamina.compiler.diagnostics import LaminaError
+from lamina.tools.main import main
+from lamina.tools.sources import read_program
+from lamina.tools.tiny_models import MODELS, write
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The quantised ResNet-8."""
+    return write("resnet8", tmp_path_factory.mktemp("tiny"))
+
+
+def agrees(path: Path, machine: str, engine: str) -> Any:
+    """Runs a model on the array; its results must be those of the integers, and its program free of races."""
+    program = read_program(path)
+    executable: Any = target(machine).compile(program, Options(engine=engine))
+    x = np.random.default_rng(5).standard_normal(program.signature.inputs[0].shape).astype(np.float32)
+    [got], [right] = executable.run([x]), lamina.compile(meaning(machine, program), "interpret")(x)
+    assert np.array_equal(got, right)
+    for part in executable.parts:
+        if isinstance(part, ArrayPart):
+            check_program(part.binary.instructions, part.binary.machine, part.binary.dram_bytes)
+    return executable
+
+
+def test_resnet8(tiny: Path) -> None:
+    executable = agrees(tiny, "systolic:gemmini16", "timing")
+    [(name, counters)] = executable.counters
+    assert name == "systolic_1" and counters["cycles"] < 65_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "resnet8"])
+def test_tiny_networks(tmp_path: Path, name: str) -> None:
+    path = write(name, tmp_path)
+    for machine in ("systolic:gemmini16", "systolic:edge8", "systolic:8x16", "systolic:16x8"):
+        agrees(path, machine, "timing")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(MODELS))
+def test_tiny_networks_on_hardware(tmp_path: Path, name: str) -> None:
+    agrees(write(name, tmp_path), "systolic:gemmini16", "rtl")
+
+
+def test_command(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(tiny), "--target", "systolic:gemmini16", "--engine", "timing", "--check"]) == 0
+    told = capsys.readouterr()
+    assert "largest error 0.00e+00" in told.out
+    assert "systolic_1: conv x10, add x3, depthwise" in told.err and "cycles" in told.err
+
+
+def test_floats_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "float.onnx"
+    onnx.save(MODELS["autoencoder"](), path)
+    assert main(["run", str(path), "--target", "systolic"]) == 2
+    assert "nothing in the model runs on a systolic array" in capsys.readouterr().err
+
+
+def test_bad_names(tiny: Path) -> None:
+    with pytest.raises(LaminaError, match="unknown systolic machine 'none'"):
+        target("systolic:none")
+    with pytest.raises(LaminaError, match="unknown engine 'fast'"):
+        target("systolic").compile(read_program(tiny), Options(engine="fast"))

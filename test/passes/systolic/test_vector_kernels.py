@@ -1,0 +1,92 @@
+"""Kernels of the vector unit: each level gives what the layer's meaning gives."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import FunctionType, TensorType, i8, i32
+from xdsl.dialects.func import FuncOp, ReturnOp
+
+from lamina.compiler.interpreter import Interpreter
+from lamina.compiler.systolic_machine import SystolicMachine
+from lamina.compiler.weights import WeightStore
+from lamina.dialects import accel
+from lamina.dialects.accel.ops import window_properties
+from lamina.passes.convert.accel_to_tile.kernels import Kernels, geometry_of
+from lamina.passes.systolic.geometry import Convolution
+from lamina.passes.systolic.packing import blocked_lanes, table_of
+
+sys.path.insert(0, str(Path(__file__).parent))
+from machine_runs import run_on_chip, run_on_tiles
+
+MACHINES = ["tiny4", "8x16", "16x8", "gemmini16"]
+
+
+def check(make: Any, machine: SystolicMachine, arrays: list[Any]) -> None:
+    """The layer that `make` gives, by its own meaning and by its kernel."""
+    kinds = [TensorType(i32 if a.dtype == np.int32 else i8, a.shape) for a in arrays]
+    function = FuncOp("f", FunctionType.from_lists(kinds, []))
+    op = make(*function.args)
+    function.body.block.add_ops([op, ReturnOp(op.result)])
+    function.function_type = FunctionType.from_lists(kinds, [op.result.type])
+    function.verify()
+    [right] = Interpreter(WeightStore()).run(function, arrays)
+    kernel = Kernels().kernel(op, machine)
+    kernel.verify()
+    given = [*arrays, np.zeros(right.shape, np.int8)]
+    shaped = [a.reshape(t.get_shape()) for a, t in zip(given, kernel.function_type.inputs.data, strict=True)]
+    assert np.array_equal(run_on_tiles(kernel, shaped).reshape(right.shape), right)
+    assert np.array_equal(run_on_chip(kernel, machine, shaped).reshape(right.shape), right)
+
+
+def images(rng: np.random.Generator, *shape: int) -> Any:
+    return rng.integers(-128, 128, (1, *shape)).astype(np.int8)
+
+
+def windows(g: Convolution, pad: int) -> Any:
+    return window_properties(g.kernel, g.strides, g.dilations, g.pads, pad)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_depthwise(name: str) -> None:
+    machine, rng = SystolicMachine.preset(name), np.random.default_rng(1)
+    for g in (
+        Convolution((9, 8), 19, 19, (3, 3), (2, 1), (1, 2), (1, 0, 2, 1)),
+        Convolution((7, 7), 4, 4, (7, 7)),
+        Convolution((25, 5), 6, 6, (25, 5)),  # larger than what the unit walks over at once
+    ):
+        weights = np.ones((*g.kernel, g.channels), np.int8)
+        if g.kernel[0] < 8:
+            weights = rng.integers(-127, 128, weights.shape).astype(np.int8)
+        bias = rng.integers(-99, 99, g.channels).astype(np.int32)
+        scale = rng.uniform(0.001, 0.01, g.channels).astype(np.float32)
+        arrays = [images(rng, *g.image, g.channels), blocked_lanes(weights, machine), table_of(bias, scale, machine)]
+        shape = 1, *g.out, g.filters
+
+        def layer(x: Any, w: Any, t: Any, g: Convolution = g, shape: Any = shape) -> Any:
+            return accel.DepthwiseOp((x, w, t), shape, windows(g, 5), (-3, -100, 90))
+
+        check(layer, machine, arrays)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_max_pool(name: str) -> None:
+    machine, rng = SystolicMachine.preset(name), np.random.default_rng(2)
+    g = Convolution((9, 11), 21, 21, (3, 2), (2, 2), (1, 1), (1, 1, 0, 1))
+    check(lambda x: accel.MaxPoolOp(x, (1, *g.out, 21), windows(g, -128)), machine, [images(rng, 9, 11, 21)])
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_add(name: str) -> None:
+    machine, rng = SystolicMachine.preset(name), np.random.default_rng(3)
+    arrays = [images(rng, 13, 7, 21), images(rng, 13, 7, 21)]
+    check(lambda a, b: accel.AddOp(a, b, (0.7, 0.31, -2.5), (1, -120, 110)), machine, arrays)
+
+
+def test_geometry_is_kept() -> None:
+    g = Convolution((9, 11), 21, 21, (3, 2), (2, 2), (1, 1), (1, 1, 0, 1))
+    constant = ConstantOp.create(result_types=[TensorType(i8, [1, 9, 11, 21])])
+    assert geometry_of(accel.MaxPoolOp(constant.results[0], (1, *g.out, 21), windows(g, -128))) == g
