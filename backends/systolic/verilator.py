@@ -25,8 +25,9 @@ from ...dialects.systolic.encoding import Instruction, encode_all
 from ...dialects.systolic.instructions import UNITS
 from .rtl.generate import TOP, generate
 
-FLAGS = ("--cc", "--exe", "--build", "-O3", "--unroll-count", "2", "--noassert", "--x-assign", "fast")
-COMPILER = "-O2 -march=native"
+FLAGS = ("--cc", "--exe", "-O3", "--unroll-count", "2", "--noassert", "--x-assign", "fast")
+FAST, QUICK = "-O2", "-O1"  # quick to run, quick to build
+RUNTIME = ("verilated.o", "verilated_threads.o")  # of Verilator, the same for every machine
 BUILD_SECONDS = 600
 TRAPS = {
     1: "an illegal instruction",
@@ -82,7 +83,7 @@ def missing() -> str | None:
     return None
 
 
-def simulator(machine: SystolicMachine) -> Path:
+def simulator(machine: SystolicMachine, level: str = FAST) -> Path:
     """The compiled simulator of a machine, built if it is not in the cache. Raises LaminaError where it cannot be."""
     why = missing()
     if why is not None:
@@ -90,45 +91,65 @@ def simulator(machine: SystolicMachine) -> Path:
     source = generate(machine)
     harness = (resources.files(f"{__package__}.rtl") / "harness.cpp").read_text()
     definitions = (
-        f"-DLATENCY={machine.dma_latency} -DREAD_BYTES={machine.read_bytes} -DWRITE_BYTES={machine.write_bytes}"
+        f"-march=native -DLATENCY={machine.dma_latency} -DREAD_BYTES={machine.read_bytes} "
+        f"-DWRITE_BYTES={machine.write_bytes}"
     )
-    identity = repr((source, harness, definitions, FLAGS, COMPILER, verilator()))
-    target = cache_folder() / "systolic" / hashlib.sha256(identity.encode()).hexdigest()[:24]
+    target = _kept(repr((source, harness, definitions, level)))
     if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-            built = _build(Path(folder), source, harness, definitions)
+        with tempfile.TemporaryDirectory(dir=_kept("").parent) as folder:
+            built = _build(Path(folder), source, harness, definitions, level)
             os.replace(built, target)  # whoever comes second replaces it with the same
     return target
 
 
-def _build(folder: Path, source: str, harness: str, definitions: str) -> Path:
+def _kept(identity: str) -> Path:
+    """Where something that is known by `identity` is kept."""
+    folder = cache_folder() / "systolic"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / hashlib.sha256(repr((identity, FLAGS, verilator())).encode()).hexdigest()[:24]
+
+
+def _build(folder: Path, source: str, harness: str, definitions: str, level: str) -> Path:
     command, root = verilator() or ("verilator", None)
+    build = folder / "build"
     (folder / f"{TOP}.sv").write_text(source)
     (folder / "harness.cpp").write_text(harness)
     environment = {**os.environ, **({"VERILATOR_ROOT": root} if root else {})}
     environment.pop("MAKEFLAGS", None)
-    levels = f"OPT_FAST='{COMPILER}' OPT_SLOW=-O0 OPT_GLOBAL=-O1"
-    line = [command, *FLAGS, "-CFLAGS", f"{COMPILER} {definitions}", "-MAKEFLAGS", levels]
-    line += ["--top-module", TOP, "-Mdir", "build", "-o", "simulator", f"{TOP}.sv", "harness.cpp"]
+    line = [command, *FLAGS, "-CFLAGS", definitions, "--top-module", TOP, "-Mdir", "build", "-o", "simulator"]
+    _execute([*line, f"{TOP}.sv", "harness.cpp"], folder, environment)
+    for name in RUNTIME:
+        if _kept(name).exists():
+            shutil.copy(_kept(name), build / name)
+    levels = [f"OPT_FAST={level}", "OPT_SLOW=-O0", "OPT_GLOBAL=-O1"]
+    _execute(["make", "-s", "-f", f"V{TOP}.mk", *levels, "simulator"], build, environment)
+    for name in RUNTIME:
+        if (build / name).exists() and not _kept(name).exists():
+            os.replace(build / name, _kept(name))
+    return build / "simulator"
+
+
+def _execute(line: list[str], folder: Path, environment: dict[str, str]) -> None:
     try:
         done = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, timeout=BUILD_SECONDS)
     except subprocess.TimeoutExpired:
-        raise LaminaError(f"Verilator did not build the hardware within {BUILD_SECONDS} seconds") from None
+        raise LaminaError(f"{line[0]} did not end within {BUILD_SECONDS} seconds") from None
     if done.returncode:
-        raise LaminaError("Verilator cannot build the hardware", notes=tuple(done.stderr.splitlines()[:5]))
-    return folder / "build" / "simulator"
+        notes = tuple(done.stderr.splitlines()[:5])
+        raise LaminaError(f"the hardware cannot be built: {line[0]} ended with {done.returncode}", notes=notes)
 
 
 def run_all(
-    machine: SystolicMachine, jobs: Sequence[tuple[Sequence[Instruction] | bytes, npt.NDArray[np.uint8], int]]
+    machine: SystolicMachine,
+    jobs: Sequence[tuple[Sequence[Instruction] | bytes, npt.NDArray[np.uint8], int]],
+    level: str = FAST,
 ) -> list[Run]:
     """Runs programs, each with its DRAM (left unchanged) and the most cycles it may take, in one process."""
     data: list[bytes] = []
     for program, dram, most in jobs:
         text = program if isinstance(program, bytes) else encode_all(program)
         data += [struct.pack("<IIQ", len(text) // 16, dram.size, most), text, dram.tobytes()]
-    done = subprocess.run([simulator(machine)], input=b"".join(data), capture_output=True)
+    done = subprocess.run([simulator(machine, level)], input=b"".join(data), capture_output=True)
     if done.returncode:
         raise LaminaError(f"the simulator ended with {done.returncode}", notes=tuple(done.stderr.decode().split("\n")))
     runs: list[Run] = []

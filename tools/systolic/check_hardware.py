@@ -9,7 +9,7 @@ import numpy as np
 
 from ...backends.systolic.checker import check_program
 from ...backends.systolic.timing import Timing, simulate
-from ...backends.systolic.verilator import Run, run_all
+from ...backends.systolic.verilator import QUICK, Run, run_all
 from ...compiler.systolic_machine import SystolicMachine
 from ...dialects.systolic.semantics import Chip
 from .random_programs import DRAM_BYTES, RandomProgram, random_program
@@ -35,7 +35,8 @@ def compare(machine: SystolicMachine, seeds: Sequence[int], tell: Callable[[str]
         programs = [random_program(machine, seed) for seed in seeds[start : start + BATCH]]
         timings = [simulate(program.instructions, machine) for program in programs]
         jobs = [(p.instructions, p.dram, t.cycles + 1000) for p, t in zip(programs, timings, strict=True)]
-        for seed, program, timing, run in zip(seeds[start:], programs, timings, run_all(machine, jobs), strict=False):
+        runs = run_all(machine, jobs, QUICK)
+        for seed, program, timing, run in zip(seeds[start:], programs, timings, runs, strict=False):
             fault = _difference(machine, program, timing, run)
             if fault:
                 faults.append(f"program {seed}: {fault}")

@@ -99,7 +99,11 @@ module systolic_core #(
   logic [W*8-1:0] spm [0:SPM_ROWS-1];
   logic [C*32-1:0] acc [0:ACC_ROWS-1];
   logic [C*64-1:0] table_rows [0:TAB_ROWS-1];
+  logic [W*8-1:0] lut_rows [0:LUT_ROWS-1];
   logic [LUT_ROWS*W*8-1:0] lut;
+  for (genvar i = 0; i < LUT_ROWS; i++) begin : each_row
+    assign lut[i*W*8 +: W*8] = lut_rows[i];
+  end
 
   logic [3:0] ld_v;
   logic [15:0] ld_row, wl_row, mm_row, mm_acc_row, ve_a_row, ve_b_row, ve_row, st_row, st_tab_row, st_spm_row;
@@ -144,6 +148,6 @@ module systolic_core #(
     if (mm_v) acc[mm_acc_row[AA-1:0]] <= mm_d;
     if (ve_acc_v) acc[ve_row[AA-1:0]] <= ve_acc_d;
     if (ld_v[2]) table_rows[ld_row[TA-1:0]] <= ld_d[C*64-1:0];
-    if (ld_v[3]) lut[32'(ld_row[LA-1:0])*W*8 +: W*8] <= ld_d[W*8-1:0];
+    if (ld_v[3]) lut_rows[ld_row[LA-1:0]] <= ld_d[W*8-1:0];
   end
 endmodule

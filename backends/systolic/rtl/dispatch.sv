@@ -22,8 +22,15 @@ module systolic_dispatch #(
   output logic [15:0]  trap_code
 );
   localparam [3:0] ILLEGAL = 1, LENGTH = 2, LOOP = 3, WINDOW = 4, ROW = 5, SEMAPHORE = 6, FACTOR = 7, ASKED = 8;
-  logic [511:0] registers;
-  logic [2047:0] configs;
+  // registers hold 0 until they are written
+  logic [31:0] registers [0:15];
+  logic [63:0] configs [0:31];
+  logic [15:0] has_register;
+  logic [31:0] has_config;
+  logic [11:0] uses;    // the registers of three addresses
+  logic [95:0] offsets; // what they hold
+  logic [19:0] reads;   // the registers of four layouts
+  logic [255:0] values;
   logic [31:0] loop_pc [0:2];
   logic [15:0] loop_left [0:2];
   logic [1:0] depth;
@@ -32,7 +39,19 @@ module systolic_dispatch #(
   logic [3:0] op;
   assign op = instr[3:0];
 
-  systolic_decoder decoder (.instr, .registers, .configs, .unit, .word, .cfgs, .tab, .illegal);
+  systolic_decoder decoder (
+    .instr, .uses, .offsets, .reads, .values, .unit, .word, .cfgs, .tab, .illegal
+  );
+  for (genvar i = 0; i < 3; i++) begin : each_offset
+    logic [3:0] which;
+    assign which = uses[i*4 +: 4];
+    assign offsets[i*32 +: 32] = has_register[which] ? registers[which] : 0;
+  end
+  for (genvar i = 0; i < 4; i++) begin : each_value
+    logic [4:0] which;
+    assign which = reads[i*5 +: 5];
+    assign values[i*64 +: 64] = has_config[which] ? configs[which] : 0;
+  end
 
   assign too_long = (op == `OP_LD && instr[`LD_LEN] > (instr[`LD_TO] == 0 || instr[`LD_TO] == 3 ? 8'(W) : 8'(C)))
     || (op == `OP_WL && instr[`WL_ROWS] > 8'(R))
@@ -45,7 +64,7 @@ module systolic_dispatch #(
 
   // an address register after `ar`
   logic [31:0] old, sum, moved;
-  assign old = instr[`AR_SET] ? 0 : registers[{instr[`AR_REG], 5'd0} +: 32];
+  assign old = instr[`AR_SET] || !has_register[instr[`AR_REG]] ? 0 : registers[instr[`AR_REG]];
   assign sum = old + instr[`AR_DELTA];
   assign moved = instr[`AR_MODULUS] != 0 && sum >= instr[`AR_MODULUS] ? sum - instr[`AR_MODULUS] : sum;
 
@@ -56,8 +75,8 @@ module systolic_dispatch #(
       done <= 0;
       trap <= 0;
       trap_code <= 0;
-      registers <= 0;
-      configs <= 0;
+      has_register <= 0;
+      has_config <= 0;
     end else if (!done) begin
       if (illegal || too_long || no_window || no_factor) begin
         done <= 1;
@@ -67,8 +86,14 @@ module systolic_dispatch #(
       end else begin
         pc <= pc + 1;
         case (op)
-          `OP_CFG: configs[{instr[`CFG_REG], 6'd0} +: 64] <= instr[`CFG_VALUE];
-          `OP_AR: registers[{instr[`AR_REG], 5'd0} +: 32] <= moved;
+          `OP_CFG: begin
+            configs[instr[`CFG_REG]] <= instr[`CFG_VALUE];
+            has_config[instr[`CFG_REG]] <= 1;
+          end
+          `OP_AR: begin
+            registers[instr[`AR_REG]] <= moved;
+            has_register[instr[`AR_REG]] <= 1;
+          end
           `OP_LOOP: begin
             if (depth == 3) begin
               done <= 1;

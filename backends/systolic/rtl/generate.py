@@ -51,62 +51,99 @@ def _bits(offset: int, bits: int) -> str:
     return f"{offset} +: {bits}" if bits > 1 else str(offset)
 
 
+_DECODER = """
+// Made from the table of instructions: who executes a word, what its addresses and configuration are.
+module systolic_decoder (
+  input  logic [127:0] instr,
+  output logic [11:0]  uses,    // the address registers of at most three operands
+  input  logic [95:0]  offsets, // what they hold
+  output logic [19:0]  reads,   // the configuration registers of at most four operands
+  input  logic [255:0] values,  // what they hold
+  output logic [4:0]   unit,
+  output logic [127:0] word,    // the instruction with addresses resolved
+  output logic [255:0] cfgs,
+  output logic [15:0]  tab,     // what is added to the row of the table
+  output logic         illegal
+);
+  always_comb begin
+    uses = 0;
+    reads = 0;
+    case (instr[3:0])
+{selection}
+      default: ;
+    endcase
+  end
+  always_comb begin
+    unit = 0;
+    word = instr;
+    cfgs = 0;
+    tab = 0;
+    illegal = 0;
+    case (instr[3:0])
+{resolution}
+      default: illegal = 1;
+    endcase
+{semaphores}
+    if (illegal) unit = 0;
+  end
+endmodule
+"""
+
+
 def _decoder() -> str:
-    lines = [
-        "",
-        "// Made from the table of instructions: who executes a word, what its addresses and configuration are.",
-        "module systolic_decoder (",
-        "  input  logic [127:0]  instr,",
-        "  input  logic [511:0]  registers,",
-        "  input  logic [2047:0] configs,",
-        "  output logic [4:0]    unit,",
-        "  output logic [127:0]  word,",
-        "  output logic [255:0]  cfgs,",
-        "  output logic [15:0]   tab,",
-        "  output logic          illegal",
-        ");",
-        "  always_comb begin",
-        "    unit = 0;",
-        "    word = instr;",
-        "    cfgs = 0;",
-        "    tab = 0;",
-        "    illegal = 0;",
-        "    case (instr[3:0])",
-    ]
+    selection: list[str] = []
+    resolution: list[str] = []
     for spec in SPECS.values():
-        lines.append(f"      `OP_{spec.name.upper()}: begin")
-        lines += [f"        {line}" for line in _resolved(spec)]
-        lines.append(f"        illegal = {' || '.join(f'({c})' for c in _illegal(spec)) or '0'};")
-        lines.append("      end")
-    lines += ["      default: illegal = 1;", "    endcase"]
+        selected, resolved = _operands(spec)
+        illegal = " || ".join(f"({condition})" for condition in _illegal(spec)) or "0"
+        if selected:
+            selection += _case(spec, selected)
+        resolution += _case(spec, [*resolved, f"illegal = {illegal};"])
+    return _DECODER.format(
+        selection="\n".join(selection), resolution="\n".join(resolution), semaphores="\n".join(_semaphores())
+    )
+
+
+def _case(spec: Spec, lines: list[str]) -> list[str]:
+    return [f"      `OP_{spec.name.upper()}: begin", *(f"        {line}" for line in lines), "      end"]
+
+
+def _semaphores() -> Iterator[str]:
+    """What is illegal of waits and signals, whatever the instruction."""
     on = {name: f"instr[`{name.upper()}_ON]" for name in ("wait0", "wait1", "signal0", "signal1")}
     number = {name: f"instr[`{name.upper()}_ID]" for name in on}
-    lines.append("    if (unit != 0) begin")
+    yield "    if (unit != 0) begin"
     for name in on:
-        lines.append(f"      if (!{on[name]} && {number[name]} != 0) illegal = 1;")
+        yield f"      if (!{on[name]} && {number[name]} != 0) illegal = 1;"
     for a, b in (("wait0", "wait1"), ("signal0", "signal1")):
-        lines.append(f"      if ({on[b]} && (!{on[a]} || {number[a]} >= {number[b]})) illegal = 1;")
-    lines.append(f"    end else if (instr[{HEADER_BITS - 1}:4] != 0) illegal = 1;")
-    return "\n".join([*lines, "    if (illegal) unit = 0;", "  end", "endmodule", ""])
+        yield f"      if ({on[b]} && (!{on[a]} || {number[a]} >= {number[b]})) illegal = 1;"
+    yield f"    end else if (instr[{HEADER_BITS - 1}:4] != 0) illegal = 1;"
 
 
-def _resolved(spec: Spec) -> Iterator[str]:
+def _operands(spec: Spec) -> tuple[list[str], list[str]]:
+    """Which registers an instruction needs, and what becomes of what they hold."""
+    selected: list[str] = []
+    resolved: list[str] = []
     if spec.unit:
-        yield f"unit = 5'd{1 << UNITS.index(spec.unit)};"
+        resolved.append(f"unit = 5'd{1 << UNITS.index(spec.unit)};")
     elif spec.name == "sync":
-        yield "unit = 5'd1 << instr[`SYNC_UNIT];"
+        resolved.append("unit = 5'd1 << instr[`SYNC_UNIT];")
     names = {field.name for field in spec.payload}
-    place = 0
+    uses = reads = 0
     for field in spec.payload:
         macro = f"`{spec.name}_{field.name}".upper()
         if f"{field.name}_r" in names:
-            yield (f"word[{macro}] = instr[{macro}] + registers[{{instr[{macro}_R], 5'd0}} +: {field.bits}];")
+            selected.append(f"uses[{4 * uses} +: 4] = instr[{macro}_R];")
+            resolved.append(f"word[{macro}] = instr[{macro}] + offsets[{32 * uses} +: {field.bits}];")
+            uses += 1
         if field.layout:
-            source = f"configs[{{instr[{_bits(spec.offsets[field.name], 5)}], 6'd0}} +: 64]"
-            yield f"cfgs[{64 * place} +: 64] = {source};"
-            place += 1
+            selected.append(f"reads[{5 * reads} +: 5] = instr[{_bits(spec.offsets[field.name], 5)}];")
+            resolved.append(f"cfgs[{64 * reads} +: 64] = values[{64 * reads} +: 64];")
+            reads += 1
     if spec.name == "st":
-        yield "tab = registers[{instr[`ST_TABLE_R], 5'd0} +: 16];"
+        selected.append(f"uses[{4 * uses} +: 4] = instr[`ST_TABLE_R];")
+        resolved.append(f"tab = offsets[{32 * uses} +: 16];")
+    return selected, resolved
 
 
 def _illegal(spec: Spec) -> Iterator[str]:

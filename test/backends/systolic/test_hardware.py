@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lamina.backends.systolic.rtl.generate import generate
-from lamina.backends.systolic.verilator import Run, missing, run_all
+from lamina.backends.systolic.verilator import QUICK, Run, missing, run_all
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.dialects.systolic.encoding import Instruction, configure, encode_all, instruction
@@ -35,7 +35,7 @@ def test_a_thousand_random_programs_agree(name: str) -> None:
 
 
 def trapped(*program: Instruction) -> Run:
-    return run_all(TINY, [([*program, instruction("halt")], np.zeros(64, np.uint8), 1000)])[0]
+    return run_all(TINY, [([*program, instruction("halt")], np.zeros(64, np.uint8), 1000)], QUICK)[0]
 
 
 @needs_verilator
@@ -59,7 +59,7 @@ def test_hardware_traps() -> None:
     with pytest.raises(LaminaError, match="trap: the program asks for trap 7"):
         asked.check()
     illegal = [bytes(16), b"\x0b" + bytes(14) + b"\x80", encode_all([instruction("bar")])]
-    runs = run_all(TINY, [(text, np.zeros(4, np.uint8), 1000) for text in illegal])
+    runs = run_all(TINY, [(text, np.zeros(4, np.uint8), 1000) for text in illegal], QUICK)
     assert [run.trap for run in runs] == [1, 1, 1]  # the last one runs over its end
 
 
