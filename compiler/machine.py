@@ -75,7 +75,7 @@ class Machine:
     @property
     def multiplies_bf16(self) -> bool:
         """Whether it multiplies pairs of bfloat16 and adds them up in f32."""
-        return any(feature in self.features for feature in ("avx512bf16", "amx-bf16"))
+        return any(feature in self.features for feature in ("avx512bf16", "amx-bf16", "mma"))
 
     @property
     def multiplies_bytes(self) -> bool:

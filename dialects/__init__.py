@@ -34,7 +34,8 @@ LEVELS: dict[str, dict[str, str]] = {
     "buffers": {"memref": ".memref:MemRef", "bufferization": "xdsl.dialects.bufferization:Bufferization"},
     "loops": {"affine": ".affine:Affine", "scf": ".scf:Scf"},
     "vector": {"vector": ".vector:Vector", "dot": ".dot:Dot", "amx": ".amx:AMX"},
-    "gpu": {"gpu": ".gpu:GPU"},
+    "tiles": {"cta": ".cta:CTA"},
+    "gpu": {"gpu": ".gpu:GPU", "nvgpu": ".nvgpu:NVGPU"},
     "systolic": {"accel": ".accel:ACCEL", "tile": ".tile:TILE", "pipe": ".pipe:PIPE", "systolic": ".systolic:SYSTOLIC"},
     "llvm": {"cf": "xdsl.dialects.cf:Cf", "llvm": ".llvm:LLVM", "nvvm": ".nvvm:NVVM"},
 }
@@ -56,7 +57,9 @@ SEMANTICS: dict[str, str] = {
     "vector": ".vector.semantics",
     "dot": ".dot.semantics",
     "amx": ".amx.semantics",
+    "cta": ".cta.semantics",
     "gpu": ".gpu.semantics",
+    "nvgpu": ".nvgpu.semantics",
     "accel": ".accel.semantics",
     "tile": ".tile.semantics",
 }

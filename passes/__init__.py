@@ -86,8 +86,12 @@ PASSES: dict[str, dict[str, str]] = {
         "affine-vectorize": ".affine.vectorize:Vectorize",
         "math-expand": ".math.expand:ExpandMath",
     },
+    "tiles: programs of blocks": {
+        "convert-contraction-to-cta": ".convert.contraction_to_cta:ConvertContractionToCta",
+        "cta-pipeline": ".cta.pipeline:Pipeline",
+    },
     "gpu: blocks and threads": {
-        "convert-contraction-to-gpu": ".convert.contraction_to_gpu:ConvertContractionToGpu",
+        "convert-cta-to-gpu": ".convert.cta_to_gpu:ConvertCtaToGpu",
         "convert-linalg-to-tiles": ".convert.linalg_to_tiles:ConvertLinalgToTiles",
         "gpu-distribute-tiles": ".gpu.distribute_tiles:DistributeTiles",
         "gpu-widen-points": ".gpu.widen_points:WidenPoints",

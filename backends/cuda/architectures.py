@@ -18,6 +18,8 @@ class Architecture:
     ptx: int
     shared_bytes: int  # of a block at most
     capability: tuple[int, int]  # of the oldest GPU that runs the code
+    units: tuple[str, ...]  # what multiplies matrices beside threads: warps (mma), warpgroups (wgmma)
+    processors: int  # how many multiprocessors the largest such GPU has
     exact: bool = False  # whether newer GPUs do not run it
 
     @property
@@ -27,11 +29,11 @@ class Architecture:
             name=self.name,
             triple=TRIPLE,
             cpu=self.name,
-            features=(f"ptx{self.ptx}",),
+            features=(f"ptx{self.ptx}", *self.units),
             vector_bytes=16,
             vector_registers=64,
             fma_ports=1,
-            cores=1,
+            cores=self.processors,
             l1_bytes=self.shared_bytes,
             l2_bytes=40 << 20,
             l3_bytes=40 << 20,
@@ -39,8 +41,8 @@ class Architecture:
 
 
 ARCHITECTURES = {
-    "sm_80": Architecture("sm_80", 80, 163 << 10, (8, 0)),
-    "sm_90a": Architecture("sm_90a", 86, 227 << 10, (9, 0), exact=True),
+    "sm_80": Architecture("sm_80", 80, 163 << 10, (8, 0), ("mma",), 108),
+    "sm_90a": Architecture("sm_90a", 86, 227 << 10, (9, 0), ("mma", "wgmma"), 132, exact=True),
 }
 DEFAULT = "sm_80"
 _WRITTEN = (80, 86)  # LLVM ignores a version that it does not know, and writes an older one

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
@@ -14,6 +15,7 @@ from xdsl.printer import Printer
 from ...compiler.descent import descend
 from ...compiler.program import Program
 from ...compiler.walking import all_ops
+from ...compiler.workers import parallel_map, usable_cores
 from ...dialects.gpu import KERNEL
 from ...passes import all_passes
 from ..buffers import arena_bytes
@@ -51,19 +53,53 @@ def build(lowered: Program, architecture: Architecture, cache: KernelCache | Non
     signature = lowered.signature
     launches = launches_of(lowered.module, len(signature.inputs), len(signature.outputs))
     salt = f"{architecture!r}|{DEVICE_PHASES!r}|{compiler_fingerprint()}|{llvm_version()}|{ptxas_version()}"
-    kernels: dict[str, Kernel] = {}
+    found: dict[str, bytes] = {}
     symbols: dict[str, str] = {}
+    todo: list[tuple[str, FuncOp]] = []  # by key, each distinct kernel once
     for function in lowered.module.ops:
         if isinstance(function, FuncOp) and KERNEL in function.attributes:
             alone = _alone(function)
             key = _digest(alone, salt)
-            symbol = symbols[function.sym_name.data] = f"{_SYMBOL}_{key[:24]}"
-            if symbol not in kernels:
-                kernels[symbol] = _kernel(alone, key, symbol, lowered, architecture, cache)
+            if key not in symbols.values():
+                kept = cache.get(key) if cache is not None else None
+                if kept is not None:
+                    found[key] = kept
+                else:
+                    todo.append((key, alone))
+            symbols[function.sym_name.data] = key
+    for key, data in _compiled(todo, lowered, architecture):
+        found[key] = data
+        if cache is not None:
+            cache.put(key, data)
     if cache is not None:
         cache.trim()
-    named = [replace(launch, kernel=symbols[launch.kernel]) for launch in launches]
+    kernels = {_symbol(key): _unpacked(found[key], _symbol(key)) for key in dict.fromkeys(symbols.values())}
+    named = [replace(launch, kernel=_symbol(symbols[launch.kernel])) for launch in launches]
     return BuiltProgram(kernels, named, arena_bytes(lowered.module))
+
+
+def _compiled(
+    todo: list[tuple[str, FuncOp]], whole: Program, architecture: Architecture
+) -> Iterator[tuple[str, bytes]]:
+    """The code of kernels by key, made in as many processes as there are cores; the longest first, for an even end."""
+    todo.sort(key=lambda item: -sum(1 for _ in item[1].walk()))
+    if todo:
+        table = all_passes()
+        for name in (name for phase in DEVICE_PHASES for name in phase.passes):
+            table[name.partition("{")[0]]()  # loaded once, for all processes
+
+    def work(number: int) -> bytes:
+        key, function = todo[number]
+        function.properties["sym_name"] = StringAttr(_symbol(key))
+        ptx = ptx_of(device_text(ModuleOp([function]), whole, architecture), architecture)
+        return _packed(ptx, assemble(ptx, architecture.name))
+
+    for number, data in parallel_map(work, len(todo), usable_cores(), [_symbol(key) for key, _ in todo]):
+        yield todo[number][0], data
+
+
+def _symbol(key: str) -> str:
+    return f"{_SYMBOL}_{key[:24]}"
 
 
 def keep_kernels(module: ModuleOp) -> None:
@@ -95,20 +131,6 @@ def _digest(function: FuncOp, salt: str) -> str:
     out = io.StringIO()
     Printer(stream=out).print_op(function)
     return hashlib.sha256(f"{salt}\n{out.getvalue()}".encode()).hexdigest()
-
-
-def _kernel(
-    function: FuncOp, key: str, symbol: str, whole: Program, architecture: Architecture, cache: KernelCache | None
-) -> Kernel:
-    kept = cache.get(key) if cache is not None else None
-    if kept is not None:
-        return _unpacked(kept, symbol)
-    function.properties["sym_name"] = StringAttr(symbol)
-    ptx = ptx_of(device_text(ModuleOp([function]), whole, architecture), architecture)
-    made = assemble(ptx, architecture.name)
-    if cache is not None:
-        cache.put(key, _packed(ptx, made))
-    return Kernel(symbol, ptx, made.cubin, made.resources.get(symbol))
 
 
 def device_text(module: ModuleOp, whole: Program, architecture: Architecture) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import weakref
 from collections.abc import Sequence
+from contextlib import suppress
 
 import numpy as np
 
@@ -13,8 +15,9 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.signature import Array, Signature, dtype_named
 from .architectures import Architecture
 from .build import BuiltProgram
-from .driver import Driver, DriverError, Handle
-from .host import Launch, Place
+from .driver import Address, Driver, DriverError, Handle
+from .host import Launch, Place, Tensor
+from .tensor_maps import encode
 
 
 class DeviceProgram:
@@ -32,11 +35,14 @@ class DeviceProgram:
         check_runs(driver, architecture)
         self.driver, self.built, self.signature = driver, built, signature
         self.lock = threading.Lock()
+        self.held: list[tuple[str, Handle | Address]] = []  # what gives each thing back
+        weakref.finalize(self, _give_back, driver, self.held)
         self.stream = Handle()
         driver("cuStreamCreate", ctypes.byref(self.stream), 1)  # apart from the default stream
+        self.held.append(("cuStreamDestroy_v2", self.stream))
         shared = {step.kernel: step.shared_bytes for step in built.launches}
         self.functions = {
-            name: driver.function(driver.load(kernel.cubin or kernel.ptx.encode()), name, shared.get(name, 0))
+            name: driver.function(self._load(kernel.cubin or kernel.ptx.encode()), name, shared.get(name, 0))
             for name, kernel in built.kernels.items()
         }
         self.outputs = [
@@ -46,19 +52,28 @@ class DeviceProgram:
         self.graph: Handle | None = None
 
     def _place(self, constants: Array) -> dict[tuple[str, int], int]:
-        driver = self.driver
         found = {
-            ("constants", 0): driver.allocate(constants.nbytes, "constants"),
-            ("arena", 0): driver.allocate(self.built.arena_bytes, "the arena"),
+            ("constants", 0): self._allocate(constants.nbytes, "constants"),
+            ("arena", 0): self._allocate(self.built.arena_bytes, "the arena"),
         }
         for i, spec in enumerate(self.signature.inputs):
             count = int(np.prod([int(n) for n in spec.shape], dtype=np.int64))
-            found["input", i] = driver.allocate(count * dtype_named(spec.dtype).itemsize, f"input '{spec.name}'")
+            found["input", i] = self._allocate(count * dtype_named(spec.dtype).itemsize, f"input '{spec.name}'")
         for i, array in enumerate(self.outputs):
-            found["output", i] = driver.allocate(array.nbytes, f"output '{self.signature.outputs[i].name}'")
+            found["output", i] = self._allocate(array.nbytes, f"output '{self.signature.outputs[i].name}'")
         self._upload(found["constants", 0], constants)
-        driver("cuStreamSynchronize", self.stream)
+        self.driver("cuStreamSynchronize", self.stream)
         return found
+
+    def _allocate(self, nbytes: int, what: str) -> int:
+        address = self.driver.allocate(nbytes, what)
+        self.held.append(("cuMemFree_v2", Address(address)))
+        return address
+
+    def _load(self, code: bytes) -> Handle:
+        module = self.driver.load(code)
+        self.held.append(("cuModuleUnload", module))
+        return module
 
     def _upload(self, address: int, array: Array) -> None:
         if array.nbytes:
@@ -99,17 +114,32 @@ class DeviceProgram:
         self.driver.begin_capture(self.stream)
         for step in self.built.launches:
             self._launch(step)
-        return self.driver.end_capture(self.stream)
+        graph = self.driver.end_capture(self.stream)
+        self.held.append(("cuGraphExecDestroy", graph))
+        return graph
 
     def _launch(self, step: Launch) -> None:
-        values = [ctypes.c_uint64(self._address(place)) for place in step.arguments]
+        values = [self._value(given) for given in step.arguments]
         parameters = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         sizes = (*step.grid, *step.block, step.shared_bytes)
         doing = f"launching kernel {step.kernel}"
         self.driver("cuLaunchKernel", self.functions[step.kernel], *sizes, self.stream, parameters, None, doing=doing)
 
+    def _value(self, given: Place | Tensor) -> ctypes.c_uint64 | ctypes.c_uint8:
+        if isinstance(given, Place):
+            return ctypes.c_uint64(self._address(given))
+        return encode(self.driver, given, self._address(given.place))
+
     def _address(self, place: Place) -> int:
         return self.addresses[place.section, place.index] + place.offset
+
+
+def _give_back(driver: Driver, held: list[tuple[str, Handle | Address]]) -> None:
+    """Gives back what a model that was dropped had, the last thing first; an error has nobody to be told to."""
+    with suppress(LaminaError):
+        driver.use()
+        for function, thing in reversed(held):
+            driver(function, thing)
 
 
 def check_runs(driver: Driver, architecture: Architecture) -> None:

@@ -9,10 +9,11 @@ import numpy as np
 from ...compiler.artefact import Artefact
 from ...compiler.signature import Array, Signature, dtype_named
 from .build import BuiltProgram
+from .emulator.layouts import TensorMap
 from .emulator.machine import launch
 from .emulator.memory import Counters, GlobalMemory
 from .emulator.ptx import Kernel, parse
-from .host import Place
+from .host import Place, Tensor
 
 _ROOM = 1 << 16  # beside what is asked for: gaps between allocations, and constants of kernels
 
@@ -52,10 +53,13 @@ class EmulatedProgram:
         def address(place: Place) -> int:
             return addresses[place.section, place.index] + place.offset
 
+        def argument(given: Place | Tensor) -> int | bytes:
+            return address(given) if isinstance(given, Place) else tensor_map(given, address(given.place)).encode()
+
         self.counters = [
             launch(
                 self.kernels[step.kernel],
-                [address(place) for place in step.arguments],
+                [argument(given) for given in step.arguments],
                 grid=step.grid,
                 block=step.block,
                 memory=memory,
@@ -68,3 +72,10 @@ class EmulatedProgram:
         places = [addresses["output", i] for i in range(len(specs))]
         outputs = [memory.download(*each) for each in zip(places, shapes, dtypes, strict=True)]
         return self.signature.trimmed(outputs)
+
+
+def tensor_map(tensor: Tensor, address: int) -> TensorMap:
+    """A tensor as the emulator's copy engine sees it, at an address: innermost dimension first."""
+    size = dtype_named(tensor.dtype).itemsize
+    strides = tuple(step * size for step in tensor.strides[-2::-1])
+    return TensorMap(address, tensor.sizes[::-1], strides, tensor.box[::-1], size, tensor.swizzle)

@@ -11,10 +11,12 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...compiler.diagnostics import LaminaError
+from ...compiler.dtypes import dtype_of
 from ...compiler.places import describe_location
 from ...compiler.program import main_function
 from ...compiler.walking import all_ops
 from ...dialects.gpu import DynamicSharedMemoryOp, LaunchFuncOp
+from ...dialects.nvgpu import CreateDescriptorOp, TensorMapType
 
 _VIEWS = (memref.CollapseShapeOp, memref.ExpandShapeOp, memref.CastOp)
 
@@ -29,11 +31,23 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Tensor:
+    """A tensor map that a kernel is given by value: sizes, strides in elements and box, outermost dimension first."""
+
+    place: Place
+    dtype: str
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel on a grid of blocks. `origin` is where in the model it comes from."""
 
     kernel: str
-    arguments: tuple[Place, ...]
+    arguments: tuple[Place | Tensor, ...]
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int
@@ -55,6 +69,7 @@ def launches_of(module: ModuleOp, inputs: int, outputs: int) -> list[Launch]:
 
 def _launches(block: Block, arguments: Sequence[Place], functions: Mapping[str, FuncOp], origin: str) -> list[Launch]:
     places: dict[SSAValue, Place] = dict(zip(block.args, arguments, strict=False))
+    tensors: dict[SSAValue, Tensor] = {}
     found: list[Launch] = []
     for op in block.ops:
         match op:
@@ -68,9 +83,11 @@ def _launches(block: Block, arguments: Sequence[Place], functions: Mapping[str, 
                 called = functions[op.callee.string_value()]
                 where = describe_location(op.location) or origin
                 found += _launches(called.body.block, [places[v] for v in op.arguments], functions, where)
+            case CreateDescriptorOp():
+                tensors[op.result] = _tensor(op, places[op.buffer])
             case LaunchFuncOp():
                 name = op.callee.string_value()
-                given = tuple(places[v] for v in op.arguments)
+                given = tuple(tensors.get(v) or places[v] for v in op.arguments)
                 where = describe_location(op.location) or origin
                 found.append(Launch(name, given, op.grid, op.block, shared_bytes(functions[name]), where))
             case func.ReturnOp() | arith.ConstantOp():
@@ -78,6 +95,13 @@ def _launches(block: Block, arguments: Sequence[Place], functions: Mapping[str, 
             case _:
                 raise LaminaError("the host's part of a program for CUDA cannot do this", where=op)
     return found
+
+
+def _tensor(op: CreateDescriptorOp, place: Place) -> Tensor:
+    type_ = op.result.type
+    assert isinstance(type_, TensorMapType)
+    sizes, strides = (tuple(int(n) for n in numbers.get_values()) for numbers in (op.sizes, op.strides))
+    return Tensor(place, dtype_of(type_.element_type).name, sizes, strides, type_.extents, type_.swizzle.data)
 
 
 def _constant(value: SSAValue, op: Operation) -> int:

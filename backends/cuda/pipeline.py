@@ -38,10 +38,15 @@ MODULE_PHASES = (
 
 GPU_PHASES = (
     Phase(
+        "tiles",
+        "products become programs of blocks on tiles, which go through shared memory in stages",
+        ("convert-contraction-to-cta", "cta-pipeline"),
+    ),
+    Phase(
         "gpu",
         "kernels become launches of blocks of threads: of teams for rows, of one thread for each other point",
         (
-            "convert-contraction-to-gpu",
+            "convert-cta-to-gpu",
             "convert-linalg-to-tiles",
             "gpu-distribute-tiles",
             "convert-linalg-to-affine{parallel=true}",

@@ -40,9 +40,12 @@ from xdsl.utils.exceptions import VerifyException
 
 KERNEL = "gpu.kernel"  # on a function: it is launched, not called
 BLOCK_SIZE = "gpu.known_block_size"  # on a kernel: the threads of its blocks along x, y, z
+ROLLED = "gpu.rolled"  # on a kernel: its loops are as they should be, nobody is to unroll them
 SHARED_SPACE = 3  # the memory space of a block's shared memory
 WARP = 32
+WARPGROUP = 4 * WARP
 MOST_THREADS = 1024
+MOST_BLOCKS = (1 << 31) - 1
 KINDS = ("add", "mul", "maximumf", "minimumf", "maxsi", "minsi", "maxui", "minui", "and", "or", "xor")
 _DIMENSIONS = ("x", "y", "z")
 _SCALAR = base(IntegerType) | AnyFloatConstr
@@ -57,6 +60,8 @@ class IdOp(IRDLOperation, ABC):
 
     def __init__(self, dimension: str):
         super().__init__(result_types=[IndexType()], properties={"dimension": StringAttr(dimension)})
+
+    MOST: ClassVar[int]  # the largest number there may be
 
     def verify_(self) -> None:
         if self.dimension.data not in _DIMENSIONS:
@@ -79,6 +84,7 @@ class ThreadIdOp(IdOp):
     """Which thread of its block this is: `%t = gpu.thread_id x`."""
 
     name = "gpu.thread_id"
+    MOST: ClassVar[int] = MOST_THREADS - 1
 
 
 @irdl_op_definition
@@ -86,6 +92,7 @@ class BlockIdOp(IdOp):
     """Which block of the grid this is: `%b = gpu.block_id y`."""
 
     name = "gpu.block_id"
+    MOST: ClassVar[int] = MOST_BLOCKS - 1
 
 
 @irdl_op_definition
@@ -158,6 +165,23 @@ class ShuffleOp(IRDLOperation):
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.value.type)
+
+
+@irdl_op_definition
+class SubgroupBroadcastOp(IRDLOperation):
+    """What the first thread of the warp has, which then is the same for all: `%y = gpu.subgroup_broadcast %x : index`.
+
+    MLIR's with `first_active_lane`; all 32 threads take part.
+    """
+
+    name = "gpu.subgroup_broadcast"
+    T: ClassVar = VarConstraint("T", base(IndexType))
+    value = operand_def(T)
+    result = result_def(T)
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value], result_types=[value.type])
 
 
 @irdl_op_definition

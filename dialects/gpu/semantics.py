@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from ...compiler.semantics import Call, Spec, semantics
 from ...compiler.walking import all_ops
 from ...compiler.weights import Array
-from .ops import WARP, LaunchFuncOp, ShuffleOp, SubgroupReduceOp
+from .ops import WARP, WARPGROUP, LaunchFuncOp, ShuffleOp, SubgroupReduceOp
 
 COMBINE: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add,
@@ -30,7 +31,7 @@ COMBINE: dict[str, Callable[[Array, Array], Array]] = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }
-_MEETING = ("gpu.barrier", "gpu.shuffle", "gpu.subgroup_reduce", "gpu.all_reduce")
+_MEETING = ("gpu.barrier", "gpu.shuffle", "gpu.subgroup_reduce", "gpu.all_reduce", "gpu.subgroup_broadcast", "nvgpu.")
 
 
 @dataclass
@@ -40,8 +41,15 @@ class _Block:
     index: tuple[int, int, int]
     size: tuple[int, int, int]
     shared: dict[int, Array] = field(default_factory=dict[int, Array])
-    meeting: threading.Barrier | None = None
+    meetings: dict[tuple[int, int], threading.Barrier] = field(default_factory=dict[tuple[int, int], threading.Barrier])
     given: dict[int, Any] = field(default_factory=dict[int, Any])
+    kept: dict[Any, Any] = field(default_factory=dict[Any, Any])  # what other dialects keep of a block
+    lock: Any = field(default_factory=threading.Lock)
+
+    @property
+    def threads(self) -> int:
+        """How many there are."""
+        return prod(self.size)
 
 
 @dataclass(frozen=True)
@@ -54,18 +62,25 @@ class _Thread:
         (x, y, z), (sx, sy, _) = self.index, self.block.size
         return x + sx * (y + sy * z)
 
-    def exchange(self, value: Any) -> list[Any]:
-        """What every thread of the block gave, in their order."""
+    def exchange(self, value: Any, among: int = 0) -> list[Any]:
+        """What every thread of the block, or of its `among` neighbours, gave, in their order."""
         block = self.block
-        assert block.meeting is not None
+        among = among or block.threads
+        first = self.number // among * among
+        meeting = block.meetings[among, first]
         block.given[self.number] = value
-        block.meeting.wait()
-        everything = [block.given[i] for i in sorted(block.given)]
-        block.meeting.wait()  # nobody gives again before all have read
+        meeting.wait()
+        everything = [block.given[first + i] for i in range(among)]
+        meeting.wait()  # nobody gives again before all have read
         return everything
 
 
 _HERE: ContextVar[_Thread] = ContextVar("thread")
+
+
+def here() -> _Thread:
+    """The thread whose program is being run."""
+    return _HERE.get()
 
 
 def _points(sizes: Sequence[int]) -> Iterator[tuple[int, int, int]]:
@@ -81,7 +96,7 @@ def launch(*arguments: Array, call: Call) -> tuple[()]:
     kernel = next(
         f for f in cast(Any, op.get_toplevel_object()).ops if getattr(f, "sym_name", None) == op.callee.root_reference
     )
-    meets = any(inner.name in _MEETING for inner in all_ops(kernel))
+    meets = any(inner.name.startswith(_MEETING) for inner in all_ops(kernel))
     for index in _points(op.grid):
         block = _Block(index, op.block)
         bodies = [
@@ -106,7 +121,8 @@ def _run(thread: _Thread, function: Callable[..., Any], name: str, arguments: Se
 
 def _together(block: _Block, bodies: Sequence[Callable[[], None]]) -> None:
     """Runs threads that wait for each other; the first error is raised, after all have ended."""
-    block.meeting = threading.Barrier(len(bodies))
+    sizes = {len(bodies), *(size for size in (WARP, WARPGROUP) if len(bodies) % size == 0)}
+    block.meetings = {(size, first): threading.Barrier(size) for size in sizes for first in range(0, len(bodies), size)}
     errors: list[BaseException] = []
 
     def guarded(body: Callable[[], None]) -> None:
@@ -116,7 +132,8 @@ def _together(block: _Block, bodies: Sequence[Callable[[], None]]) -> None:
             pass
         except BaseException as error:
             errors.append(error)
-            cast(threading.Barrier, block.meeting).abort()
+            for meeting in block.meetings.values():
+                meeting.abort()
 
     workers = [threading.Thread(target=guarded, args=(body,)) for body in bodies]
     for worker in workers:
@@ -168,6 +185,12 @@ def subgroup_reduce(value: Array, *, kind: str, call: Call) -> Array:
     size = cast(SubgroupReduceOp, call.op).size.value.data
     first = here.number // size * size
     return _butterfly(here.exchange(value)[first : first + size], kind, here.number - first)
+
+
+@semantics("gpu.subgroup_broadcast")
+def subgroup_broadcast(value: Array) -> Array:
+    """The first thread's value."""
+    return here().exchange(value, WARP)[0]
 
 
 @semantics("gpu.all_reduce")

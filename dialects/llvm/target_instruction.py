@@ -19,3 +19,8 @@ class TargetInstruction(IRDLOperation, ABC):
     def immediates(self) -> tuple[str, ...]:
         """Arguments behind the operands that are constants: `i32 0`."""
         return ()
+
+    @property
+    def call_attributes(self) -> tuple[str, ...]:
+        """What LLVM must know of the call itself: `convergent`."""
+        return ()

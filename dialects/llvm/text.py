@@ -12,7 +12,7 @@ from typing import Any
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue, TypeAttribute
 from xdsl.utils.hints import isa
 
 from ...compiler.diagnostics import LaminaError
@@ -37,6 +37,7 @@ from .instructions import (
 from .literals import constant_text, type_text
 from .target_instruction import TargetInstruction
 
+ROLLED = "llvm.rolled"  # on a function: its loops are as they should be, nobody is to unroll them
 _BARE_ARGUMENT_ATTRIBUTES = (
     "noalias",
     "nonnull",
@@ -71,6 +72,8 @@ def print_module(module: ModuleOp, *, triple: str = "", data_layout: str = "") -
                 raise LaminaError("not an operation of the llvm dialect", where=op)
     if any(isinstance(op, llvm.StoreOp) and op.nontemporal is not None for op in module.walk()):
         lines.append(f"{_NONTEMPORAL} = !{{i32 1}}")
+    if any(ROLLED in op.attributes for op in module.body.block.ops):
+        lines += [f"{_ROLLED} = distinct !{{{_ROLLED}, !2}}", '!2 = !{!"llvm.loop.unroll.disable"}']
     return "\n".join(lines) + "\n"
 
 
@@ -94,6 +97,10 @@ def _argument_attributes(attributes: DictionaryAttr | None) -> str:
         name = key.removeprefix("llvm.")
         if name in _BARE_ARGUMENT_ATTRIBUTES and isinstance(value, UnitAttr):
             words.append(name)
+        elif name == "byval" and isinstance(value, TypeAttribute):
+            words.append(f"byval({type_text(value)})")
+        elif name == "grid_constant":
+            words.append('"nvvm.grid_constant"')
         elif name == "align" and isinstance(value, IntegerAttr):
             words.append(f"align {value.value.data}")
         elif name == "dereferenceable" and isinstance(value, IntegerAttr):
@@ -153,6 +160,7 @@ class _Function:
         self.labels = {block: f"b{i}" for i, block in enumerate(self.blocks)}
         self.incoming: dict[Block, list[tuple[str, list[SSAValue]]]] = {}
         self.count = 0
+        self.rolled = ROLLED in op.attributes
         for arg in self.blocks[0].args:
             self.fresh(arg)
 
@@ -206,6 +214,8 @@ class _Function:
                     text = _target_instruction(self, op)
                 else:
                     raise LaminaError("no LLVM IR text is known for this operation", where=op)
+                if self.rolled and any(self.blocks.index(to) <= self.blocks.index(block) for to in op.successors):
+                    text += f", !llvm.loop {_ROLLED}"
                 lines.append(f"  {self.names[op.results[0]]} = {text}" if op.results else "  " + text)
 
     def phis(self, block: Block, lines: list[str]) -> None:
@@ -279,7 +289,7 @@ def _ordering(op: Operation, name: str = "ordering") -> str:
     return ORDERING_BY_VALUE[number] if number else ""
 
 
-_NONTEMPORAL = "!0"
+_NONTEMPORAL, _ROLLED = "!0", "!1"
 
 
 def _load(f: _Function, op: llvm.LoadOp) -> str:
@@ -336,7 +346,8 @@ def _intrinsic(f: _Function, op: Operation) -> str:
 def _target_instruction(f: _Function, op: TargetInstruction) -> str:
     result = type_text(op.results[0].type) if op.results else "void"
     arguments = [*(f.typed(operand) for operand in op.operands), *op.immediates]
-    return f"call {result} {op.callee}({', '.join(arguments)})"
+    words = "".join(f" {word}" for word in op.call_attributes)
+    return f"call {result} {op.callee}({', '.join(arguments)}){words}"
 
 
 def _compare(word: str, names: Callable[[int], str]) -> _Rule:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntAttr, VectorType, f16, f32, i32
+from xdsl.dialects.builtin import IntAttr, VectorType, f16, f32, i1, i32, i64
 from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute
 
@@ -54,15 +54,48 @@ _TOGETHER = (
         together=True, sm=30),
     Row("shfl.sync.bfly.f32", (i32, f32, i32, i32), f32, "shfl.sync.bfly.f32",
         "The same of a float.", together=True, sm=30),
+    Row("shfl.sync.idx.i32", (i32, i32, i32, i32), i32, "shfl.sync.idx.i32",
+        "What one thread of the warp has: of threads (a mask), a value, which thread, clamp and segment.",
+        together=True, sm=30),
 )  # fmt: skip
 _COPIES = (
-    Row("cp.async.cg.shared.global.16", (SHARED, GLOBAL), None, "cp.async.cg.shared.global.16",
-        "Begins to copy 16 bytes to shared memory, past the first cache.", ptx=70, sm=80),
+    *(Row(f"cp.async.{cache}.shared.global.{n}", (SHARED, GLOBAL), None, f"cp.async.{cache}.shared.global.{n}",
+          f"Begins to copy {n} bytes to shared memory.", ptx=70, sm=80)
+      for cache, n in (("ca", 4), ("ca", 8), ("cg", 16))),
+    *(Row(f"cp.async.{cache}.shared.global.{n}.s", (SHARED, GLOBAL, i32), None, f"cp.async.{cache}.shared.global.{n}.s",
+          f"Begins to copy so many of {n} bytes to shared memory, and zeros after them.", ptx=70, sm=80)
+      for cache, n in (("ca", 4), ("ca", 8), ("cg", 16))),
     Row("cp.async.commit.group", (), None, "cp.async.commit.group",
         "What was begun since the last time is one group.", ptx=70, sm=80),
     *(Row(f"cp.async.wait.group.{n}", (), None, "cp.async.wait.group",
           f"Waits until at most {n} groups of this thread are under way.", ptx=70, sm=80, immediates=(f"i32 {n}",))
-      for n in range(4)),
+      for n in range(8)),
+)  # fmt: skip
+_CTA = "scope.cta.space.cta"
+_BARRIERS = (
+    Row("mbarrier.init", (SHARED, i32), None, "mbarrier.init.shared",
+        "A barrier in shared memory whose phases end after so many arrivals.", ptx=70, sm=80),
+    Row("fence.mbarrier_init", (), None, "fence.mbarrier_init.release.cluster",
+        "Makes barriers that were initialised known to the copy engine.", ptx=80, sm=90),
+    Row("mbarrier.arrive", (SHARED,), i64, f"mbarrier.arrive.{_CTA}", "Arrives at a barrier.",
+        ptx=80, sm=90, immediates=("i32 1",)),
+    Row("mbarrier.arrive.expect_tx", (SHARED, i32), i64, f"mbarrier.arrive.expect.tx.{_CTA}",
+        "Arrives, and lets the phase wait for so many bytes.", ptx=80, sm=90),
+    Row("mbarrier.try_wait.parity", (SHARED, i32), i1, f"mbarrier.try.wait.parity.{_CTA}",
+        "Whether the phase of a parity is over, after some time.", ptx=80, sm=90),
+    *(Row(f"cp.async.bulk.tensor.{n}d", (SHARED, SHARED, LLVMPointerType()) + (i32,) * n, None,
+          f"cp.async.bulk.tensor.g2s.cta.tile.{n}d",
+          f"Begins to copy a box of a tensor of {n} dimensions, innermost first, to shared memory; it counts at a "
+          "barrier.", ptx=86, sm=90, immediates=("i64 0", "i1 0"))
+      for n in range(1, 6)),
+)  # fmt: skip
+_WARPGROUPS = (
+    Row("wgmma.commit_group", (), None, "wgmma.commit_group.sync.aligned",
+        "The products begun since the last time are one group.", together=True, ptx=80, sm=90),
+    *(Row(f"setmaxnreg.{way}.{n}", (), None, f"setmaxnreg.{way}.sync.aligned.u32",
+          f"Threads of the warpgroup have {n} registers from now on.", together=True, ptx=80, sm=90,
+          immediates=(f"i32 {n}",))
+      for way, n in [("dec", n) for n in range(24, 129, 8)] + [("inc", n) for n in range(136, 249, 8)]),
 )  # fmt: skip
 _MATRICES = (
     Row("ldmatrix.x4", (SHARED,), _several(i32, 4), "ldmatrix.sync.aligned.m8n8.x4.b16",
@@ -79,7 +112,9 @@ _MATRICES = (
         "The same of 16x8 and 8x8 of tf32, one number a register.", pure=True, together=True, ptx=70, sm=80),
 )  # fmt: skip
 _NUMBERS = (
+    Row("f2tf32.rna", (f32,), i32, "f2tf32.rna", "The nearest number of tf32, ties away from zero.", pure=True,
+        ptx=70, sm=80),
     Row("ex2.approx.f32", (f32,), f32, "ex2.approx.f", "2 to the power of x, within 2 ulp.", pure=True),
 )  # fmt: skip
 
-ROWS = (*_SPECIAL, *_TOGETHER, *_COPIES, *_MATRICES, *_NUMBERS)
+ROWS = (*_SPECIAL, *_TOGETHER, *_COPIES, *_BARRIERS, *_MATRICES, *_WARPGROUPS, *_NUMBERS)

@@ -18,6 +18,7 @@ from xdsl.ir.affine import (
 )
 
 from ...compiler.conversion import RuleBuilder
+from ...dialects.gpu.ops import IdOp
 
 Range = tuple[int, int]  # lowest and highest value, both included
 _INDEX = IndexType()
@@ -152,6 +153,8 @@ def value_range(value: SSAValue) -> Range | None:
     op = value.op
     if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
         return op.value.value.data, op.value.value.data
+    if isinstance(op, IdOp):
+        return 0, op.MOST
     if isinstance(op, affine.ApplyOp):
         return expression_range(op.map.data.results[0], op.map.data.num_dims, op.operands)
     return None

@@ -43,8 +43,19 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.conversion import RuleBuilder, Rules, convert
 from ...compiler.walking import all_ops
-from ...dialects.gpu import BLOCK_SIZE, KERNEL, BarrierOp, BlockIdOp, DynamicSharedMemoryOp, ShuffleOp, ThreadIdOp
+from ...dialects.gpu import (
+    BLOCK_SIZE,
+    KERNEL,
+    ROLLED,
+    BarrierOp,
+    BlockIdOp,
+    DynamicSharedMemoryOp,
+    ShuffleOp,
+    SubgroupBroadcastOp,
+    ThreadIdOp,
+)
 from ...dialects.gpu.ops import WARP
+from ...dialects.llvm.text import ROLLED as LLVM_ROLLED
 from ...dialects.nvvm import instruction
 
 RULES = Rules("convert-gpu-to-nvvm")
@@ -105,6 +116,14 @@ def _shuffled(b: RuleBuilder, value: SSAValue, offset: int) -> SSAValue:
     return b(instruction(f"shfl.sync.bfly.{kind}", everybody, value, *rest)).results[0]
 
 
+@RULES.lowers(SubgroupBroadcastOp)
+def lower_broadcast(op: SubgroupBroadcastOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    number = b(arith.IndexCastOp(operands[0], i32)).result
+    rest = (_number(b, 0), _number(b, WARP - 1))
+    first = b(instruction("shfl.sync.idx.i32", _number(b, _EVERYBODY), number, *rest)).results[0]
+    return b(arith.IndexCastOp(first, IndexType())).result
+
+
 def _in_halves(b: RuleBuilder, value: SSAValue, offset: int) -> SSAValue:
     """64 bits of another thread, as two numbers of 32."""
     half = b(arith.ConstantOp(IntegerAttr(32, i64))).result
@@ -128,6 +147,9 @@ def _launched(function: FuncOp) -> None:
     if isinstance(size, DenseArrayBase):
         most = str(prod(int(n) for n in size.get_values()))
         words = [ArrayAttr([StringAttr("nvvm.maxntid"), StringAttr(most)])]
+        if function.attributes.pop(ROLLED, None) is not None:
+            function.attributes[LLVM_ROLLED] = UnitAttr()
+            words.append(ArrayAttr([StringAttr("nvvm.minctasm"), StringAttr("1")]))  # registers before blocks
         function.attributes["passthrough"] = ArrayAttr[Attribute](words)
 
 

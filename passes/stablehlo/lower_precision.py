@@ -34,14 +34,14 @@ from ...dialects.stablehlo.canonical.contraction import dot_like
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of
 from ...dialects.stablehlo.canonical.windows import convolution_like
 
-PRECISIONS = ("f32", "bf16")
+PRECISIONS = ("f32", "bf16", "tf32")
 FEW_ROWS = 8  # so many rows are multiplied while the weights come from memory
 bf16 = BFloat16Type()
 
 
 @dataclass(frozen=True)
 class LowerPrecision(ModulePass):
-    """Rounds operands of contractions; `to` (f32, bf16) overrides what the context asks for."""
+    """Rounds operands of contractions; `to` (f32, bf16, tf32) overrides what the context asks for."""
 
     name = "stablehlo-lower-precision"
 
@@ -52,7 +52,9 @@ class LowerPrecision(ModulePass):
         precision = self.to or ours.precision
         if precision not in PRECISIONS:
             raise LaminaError(f"unknown precision '{precision}'", hint=f"one of {', '.join(PRECISIONS)}")
-        if precision == "f32":
+        if precision == "tf32" and "mma" not in ours.machine.features:
+            raise LaminaError(f"{ours.machine.name} multiplies no tf32", hint="precision f32 or bf16")
+        if precision in ("f32", "tf32"):  # tf32 is how products are taken, not a type
             return
         table = pairs if ours.machine.multiplies_bf16 else weights
         GreedyRewriter(ours, table.patterns(ours.weights), fold=False).run(op)

@@ -247,7 +247,7 @@ def _matrix(agent: Agent, descriptor: int, rows: int, depth: int, dtype: Any, tu
     swizzle = _SWIZZLES[descriptor >> 62]
     size = np.dtype(dtype).itemsize
     if turned:
-        raise EmulationError("operands of wgmma that are stored along the other dimension")
+        return _turned_matrix(agent, (start, leading, stride), swizzle, rows, depth, dtype)
     row, byte = np.arange(rows)[:, None], np.arange(depth * size)[None, :]
     if swizzle:
         where = swizzled(start + row // 8 * stride + row % 8 * swizzle + byte, swizzle)
@@ -256,3 +256,24 @@ def _matrix(agent: Agent, descriptor: int, rows: int, depth: int, dtype: Any, tu
     shared = agent.block.shared
     shared.check(where.reshape(-1), 1, "reads")
     return np.ascontiguousarray(shared.bytes[where]).view(dtype)
+
+
+def _turned_matrix(agent: Agent, place: tuple[int, int, int], swizzle: int, rows: int, depth: int, dtype: Any) -> Array:
+    """The same of a matrix whose columns follow each other in memory, rows of it neighbours there.
+
+    As many rows as fill the swizzle make a part: eight columns of it are followed, after `stride` bytes, by the next
+    eight; the next part is `leading` bytes away.
+    """
+    start, leading, stride = place
+    size = np.dtype(dtype).itemsize
+    if swizzle != 128 or size != 2:
+        raise EmulationError(
+            "operands of wgmma that are stored along the other dimension, but for 128 bytes of 16 bits"
+        )
+    row, column = np.arange(rows)[:, None], np.arange(depth)[None, :]
+    across = swizzle // size
+    plain = start + row // across * leading + column // 8 * stride + column % 8 * swizzle + row % across * size
+    where = swizzled(plain, swizzle)
+    shared = agent.block.shared
+    shared.check(where.reshape(-1), size, "reads")
+    return np.ascontiguousarray(shared.view(size)[where // size]).view(dtype)

@@ -23,10 +23,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ....compiler.context import LaminaContext
 from ....compiler.conversion import convert
 from ....compiler.walking import all_ops
-from . import amx, arith, func, math, memref, vector
+from . import amx, arith, func, math, memref, nvgpu, vector
 from .rules import RULES
 
-__all__ = ["ConvertToLLVM", "amx", "arith", "func", "math", "memref", "vector"]
+__all__ = ["ConvertToLLVM", "amx", "arith", "func", "math", "memref", "nvgpu", "vector"]
 
 _ILLEGAL = {
     "arith",
@@ -34,6 +34,7 @@ _ILLEGAL = {
     "memref",
     "vector",
     "amx",
+    "nvgpu",
     "func",
     "cf",
     "scf",

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     UnitAttr,
+    i8,
     i32,
     i64,
 )
@@ -20,12 +21,20 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from ....compiler.conversion import RuleBuilder
 from ....compiler.program import SIGNATURE, signature_of
 from ....dialects.llvm.addressing import INBOUNDS, GEPOp
+from ....dialects.llvm.text import ROLLED
+from ....dialects.nvgpu import TensorMapType
 from .memref import is_identity
 from .rules import POINTER, RULES, element_bytes, llvm_type
 
 ENTRY = "lamina_main"
 MAIN = "main"
-KEPT = ("no_inline", "passthrough", "nvvm.kernel")  # attributes of functions that LLVM, or what prints for it, wants
+TENSOR_MAP: dict[str, Attribute] = {  # given by value, the same for the whole grid
+    "llvm.byval": llvm.LLVMArrayType(128, i8),
+    "llvm.align": IntegerAttr(64, i64),
+    "llvm.grid_constant": UnitAttr(),
+}
+# attributes of functions that LLVM, or what prints for it, wants
+KEPT = ("no_inline", "passthrough", "nvvm.kernel", ROLLED)
 
 
 def _is_entry(op: func.FuncOp) -> bool:
@@ -50,6 +59,8 @@ def _argument_attributes(op: func.FuncOp) -> ArrayAttr[DictionaryAttr]:
                 size *= extent
             if type_.has_static_shape() and is_identity(type_) and size > 0:
                 told["llvm.dereferenceable"] = IntegerAttr(size, i64)
+        elif isinstance(type_, TensorMapType):
+            told |= TENSOR_MAP
         result.append(DictionaryAttr(told))
     return ArrayAttr(result)
 

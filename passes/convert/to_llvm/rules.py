@@ -26,6 +26,7 @@ from ....compiler.diagnostics import LaminaError
 from ....dialects.amx import TileType
 from ....dialects.llvm.instructions import PoisonOp
 from ....dialects.llvm.tiles import X86AMXType
+from ....dialects.nvgpu import TensorMapType
 
 POINTER = llvm.LLVMPointerType()
 CONTRACT = llvm.FastMathAttr([FastMathFlag.ALLOW_CONTRACT])
@@ -39,6 +40,8 @@ def llvm_type(type_: Attribute) -> Attribute:
     if isinstance(type_, MemRefType):
         space = type_.memory_space
         return llvm.LLVMPointerType(addr_space=IntAttr(space.value.data)) if isinstance(space, IntegerAttr) else POINTER
+    if isinstance(type_, TensorMapType):
+        return POINTER
     if isinstance(type_, TileType):
         return X86AMXType()
     if isinstance(type_, VectorType) and isinstance(type_.element_type, IndexType):

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -16,6 +18,7 @@ from lamina.backends import Options
 from lamina.backends.cuda import assembler, build, driver, target
 from lamina.backends.cuda.device import DeviceProgram
 from lamina.backends.cuda.driver import Driver, DriverError
+from lamina.backends.cuda.emulator.layouts import TensorMap
 from lamina.backends.cuda.emulator.machine import launch
 from lamina.backends.cuda.emulator.memory import GlobalMemory
 from lamina.backends.cuda.emulator.ptx import Kernel, parse
@@ -47,6 +50,7 @@ class FakeLibrary:
         self.recording: list[Callable[[], None]] | None = None
         self.graphs: list[list[Callable[[], None]]] = []
         self.done: list[str] = []
+        self.freed: list[int] = []
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         def call(*arguments: Any) -> int:
@@ -78,6 +82,18 @@ class FakeLibrary:
     def do_cuMemAlloc_v2(self, out: Any, nbytes: Any) -> None:
         out._obj.value = self.memory.allocate(nbytes.value)
 
+    def do_cuMemFree_v2(self, address: Any) -> None:
+        self.freed.append(address.value)
+
+    def do_cuTensorMapEncodeTiled(self, out: Any, kind: int, rank: int, address: Any, *rest: Any) -> None:
+        sizes, strides, box, steps, interleave, swizzle, _, fill = rest
+        assert kind == 9 and list(steps) == [1] * rank and interleave == fill == 0
+        assert ctypes.addressof(out._obj) % 64 == 0
+        found = TensorMap(
+            address.value, tuple(sizes), tuple(strides)[: rank - 1], tuple(box), 2, (0, 32, 64, 128)[swizzle]
+        )
+        ctypes.memmove(ctypes.addressof(out._obj), found.encode(), 128)
+
     def do_cuMemcpyHtoDAsync_v2(self, target: Any, source: Any, nbytes: Any, stream: Any) -> None:
         start = target.value - self.memory.base
         self.memory.bytes[start : start + nbytes.value] = np.frombuffer(
@@ -100,7 +116,12 @@ class FakeLibrary:
         gx, gy, gz, bx, by, bz, shared, _, parameters, extra = rest
         assert extra is None
         kernel = self.modules[function.value - 1]
-        values = [ctypes.c_uint64.from_address(parameters[i]).value for i in range(len(kernel.parameters))]
+        values = [
+            ctypes.c_uint64.from_address(parameters[i]).value
+            if parameter.nbytes == 8
+            else ctypes.string_at(parameters[i], parameter.nbytes)
+            for i, parameter in enumerate(kernel.parameters)
+        ]
 
         def run() -> None:
             grid, block = (gx, gy, gz), (bx, by, bz)
@@ -128,13 +149,15 @@ class FakeLibrary:
             step()
 
 
-def compiled(library: FakeLibrary, folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[DeviceProgram, Any]:
+def compiled(
+    library: FakeLibrary, folder: Path, monkeypatch: pytest.MonkeyPatch, text: str = MODEL, name: str = "sm_80"
+) -> tuple[DeviceProgram, Any]:
     path = folder / "m.mlir"
-    path.write_text(MODEL)
+    path.write_text(text)
     program = read_program(str(path))
     monkeypatch.setattr(target, "driver", lambda: Driver(library))
     monkeypatch.setattr(build, "assemble", lambda ptx, name: assembler.Assembled(b""))  # the driver compiles PTX
-    found = CudaTarget("sm_80").compile(program, Options(cache=False))  # pyright: ignore[reportArgumentType]
+    found = CudaTarget(name).compile(program, Options(cache=False))  # pyright: ignore[reportArgumentType]
     assert isinstance(found, DeviceProgram)
     return found, program
 
@@ -150,6 +173,36 @@ def test_the_first_run_step_by_step_then_a_graph(tmp_path: Path, monkeypatch: py
     launches = len(model.built.launches)
     assert library.done.count("cuLaunchKernel") == 2 * launches and len(library.graphs) == 1
     assert library.done.count("cuGraphLaunch") == 2
+
+
+def test_a_dropped_model_gives_back_what_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = FakeLibrary()
+    model, _ = compiled(library, tmp_path, monkeypatch)
+    model.run([np.zeros((40, 7), np.float32)])
+    given = sorted(each.address for each in library.memory.allocations)
+    assert not library.freed
+    del model
+    gc.collect()
+    assert sorted(library.freed) == given
+    for name, count in (("cuModuleUnload", 1), ("cuGraphExecDestroy", 1), ("cuStreamDestroy_v2", 1)):
+        assert library.done.count(name) == count
+
+
+def test_tensor_maps_are_given_by_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+func.func public @main(%a: tensor<70x72xbf16>, %b: tensor<72x80xbf16>) -> tensor<70x80xf32> {
+  %d = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<70x72xbf16>, tensor<72x80xbf16>) -> tensor<70x80xf32>
+  return %d : tensor<70x80xf32>
+}
+"""
+    library = FakeLibrary(capability=(9, 0))
+    model, program = compiled(library, tmp_path, monkeypatch, text, "sm_90a")
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        inputs = [rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((70, 72), (72, 80))]
+        [found], [expected] = model.run(inputs), lamina.interpret(program, inputs)
+        assert np.abs(found - expected).max() <= 1e-6 * np.abs(expected).max()
+    assert library.done.count("cuTensorMapEncodeTiled") == 4 and len(library.graphs) == 1
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,29 @@
 # ruff: noqa: E501
-"""Products of matrices through shared memory, of every layout and of sizes that no tile divides."""
+"""Products of matrices by threads, warps and warpgroups, of every layout and of sizes that no tile divides."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import lamina
 from lamina.backends import Options
 from lamina.backends.cuda.emulated import EmulatedProgram
 from lamina.backends.cuda.target import CudaTarget
+from lamina.compiler.interpreter import Interpreter
 from lamina.compiler.program import Program
-from lamina.passes.convert import contraction_to_gpu
-from lamina.passes.convert.contraction_to_gpu.schedule import LARGE, MIDDLE, Schedule
+from lamina.compiler.signature import dtype_named
+from lamina.passes.convert import contraction_to_cta
+from lamina.passes.convert.contraction_to_cta.schedule import GROUPS, LARGE, MIDDLE, WARPS, Schedule
 from lamina.tools.sources import read_program
 
 PRODUCT = """
-func.func public @main(%a: tensor<{a}xf32>, %b: tensor<{b}xf32>, %bias: tensor<{n}xf32>) -> tensor<{c}xf32> {{
-  %d = stablehlo.dot_general %a, %b, {batching} contracting_dims = [{ka}] x [{kb}] : (tensor<{a}xf32>, tensor<{b}xf32>) -> tensor<{c}xf32>
+func.func public @main(%a: tensor<{a}x{t}>, %b: tensor<{b}x{t}>, %bias: tensor<{n}xf32>) -> tensor<{c}xf32> {{
+  %d = stablehlo.dot_general %a, %b, {batching} contracting_dims = [{ka}] x [{kb}] : (tensor<{a}x{t}>, tensor<{b}x{t}>) -> tensor<{c}xf32>
   %w = stablehlo.broadcast_in_dim %bias, dims = [{last}] : (tensor<{n}xf32>) -> tensor<{c}xf32>
   %s = stablehlo.add %d, %w : tensor<{c}xf32>
   %zero = stablehlo.constant dense<0.0> : tensor<{c}xf32>
@@ -26,9 +31,25 @@ func.func public @main(%a: tensor<{a}xf32>, %b: tensor<{b}xf32>, %bias: tensor<{
   return %r : tensor<{c}xf32>
 }}
 """
+CONVOLUTION = """
+func.func public @main(%x: tensor<2x9x9x{c}xbf16>, %w: tensor<3x3x{c}x40xbf16>, %bias: tensor<40xf32>) -> tensor<2x5x5x40xf32> {{
+  %d = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {{stride = [2, 2], pad = [[1, 1], [1, 1]]}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : (tensor<2x9x9x{c}xbf16>, tensor<3x3x{c}x40xbf16>) -> tensor<2x5x5x40xf32>
+  %w2 = stablehlo.broadcast_in_dim %bias, dims = [3] : (tensor<40xf32>) -> tensor<2x5x5x40xf32>
+  %s = stablehlo.add %d, %w2 : tensor<2x5x5x40xf32>
+  return %s : tensor<2x5x5x40xf32>
+}}
+"""
+UNITS = {  # architecture, type, precision, instruction, relative error that roundings of operands make
+    "fma": ("sm_80", "f32", "f32", "fma.rn.f32", 1e-6),
+    "mma": ("sm_80", "bf16", "f32", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 1e-6),
+    "mma f16": ("sm_80", "f16", "f32", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 1e-6),
+    "mma tf32": ("sm_80", "f32", "tf32", "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 2**-11),
+    "wgmma": ("sm_90a", "bf16", "f32", "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16", 1e-6),
+}
+LAYOUTS = (("mk", "kn"), ("mk", "nk"), ("km", "kn"), ("km", "nk"))
 
 
-def text_of(m: int, n: int, k: int, *, left: str = "mk", right: str = "kn", batch: int = 0) -> str:
+def text_of(m: int, n: int, k: int, *, left: str = "mk", right: str = "kn", batch: int = 0, t: str = "f32") -> str:
     sizes = {"m": str(m), "n": str(n), "k": str(k)}
     first = [str(batch)] if batch else []
     shape = {
@@ -37,60 +58,95 @@ def text_of(m: int, n: int, k: int, *, left: str = "mk", right: str = "kn", batc
     shift = len(first)
     batching = "batching_dims = [0] x [0]," if batch else ""
     ka, kb = left.index("k") + shift, right.index("k") + shift
-    return PRODUCT.format(**shape, n=n, ka=ka, kb=kb, batching=batching, last=1 + shift)
+    return PRODUCT.format(**shape, n=n, ka=ka, kb=kb, batching=batching, last=1 + shift, t=t)
 
 
-def check(text: str, folder: Path, *, late: bool = False, name: str = "sm_80") -> EmulatedProgram:
+def program_of(text: str, folder: Path) -> tuple[Program, list[Any]]:
+    """The program, and random inputs for it."""
     path = folder / "m.mlir"
     path.write_text(text)
     program = read_program(str(path))
     assert isinstance(program, Program)
-    model = CudaTarget(name).compile(program, Options(cache=False, emulate=True))
-    assert isinstance(model, EmulatedProgram)
     rng = np.random.default_rng(0)
-    a, b, bias = (
-        rng.standard_normal(tuple(map(int, spec.shape))).astype(np.float32) for spec in program.signature.inputs
-    )
-    model.late = late
-    [found] = model.run([a, b, bias])
-    wide_a, wide_b = a.astype(np.float64), b.astype(np.float64)
-    if "contracting_dims = [0]" in text or ("batching" in text and "contracting_dims = [1]" in text):
-        wide_a = wide_a.swapaxes(-1, -2)
-    if wide_b.shape[-2] != wide_a.shape[-1] or wide_b.shape[-1] != bias.size:
-        wide_b = wide_b.swapaxes(-1, -2)
-    expected = np.maximum(wide_a @ wide_b + bias, 0)
-    assert found.shape == expected.shape
-    assert np.abs(found - expected).max() <= 1e-6 * np.abs(expected).max() * wide_a.shape[-1] ** 0.5
+    return program, [
+        rng.standard_normal(tuple(map(int, spec.shape))).astype(dtype_named(spec.dtype))
+        for spec in program.signature.inputs
+    ]
+
+
+def error(found: Any, expected: Any) -> float:
+    assert found.shape == expected.shape and found.dtype == expected.dtype
+    wide = expected.astype(np.float64)
+    return float(np.abs(found.astype(np.float64) - wide).max() / np.abs(wide).max())
+
+
+def check(
+    text: str, folder: Path, *, late: bool = False, name: str = "sm_80", precision: str = "f32", most: float = 1e-6
+) -> EmulatedProgram:
+    program, inputs = program_of(text, folder)
+    model = CudaTarget(name).compile(program, Options(cache=False, emulate=True, precision=precision))
+    assert isinstance(model, EmulatedProgram)
+    [expected] = lamina.interpret(program, inputs)
+    for way in {False, late}:
+        model.late = way
+        [found] = model.run(inputs)
+        assert error(found, expected) <= most
+    for kernel in model.built.kernels.values():
+        assert kernel.resources is None or (kernel.resources.stack_bytes == 0 and kernel.resources.spill_bytes == 0)
+    assert not any("local" in name for counted in model.counters for name in counted.instructions)
     return model
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        text_of(33, 36, 20),
-        text_of(1, 64, 19),
-        text_of(40, 20, 18, right="nk"),
-        text_of(36, 40, 16, left="km"),
-        text_of(9, 12, 7, left="km", right="nk"),
-        text_of(17, 36, 8, batch=3),
-        text_of(20, 24, 40, right="nk", batch=2),
-    ],
-    ids=["edges", "one row", "right transposed", "left transposed", "both", "batch", "batch, transposed"],
+    ("unit", "left", "right"),
+    [(unit, *layout) for unit in UNITS for layout in (LAYOUTS if unit != "mma f16" else LAYOUTS[:1])],
 )
-def test_layouts_and_edges(text: str, tmp_path: Path) -> None:
-    model = check(text, tmp_path, late=True)
-    assert len(model.built.launches) == 1
+def test_layouts(unit: str, left: str, right: str, tmp_path: Path) -> None:
+    name, t, precision, instruction, most = UNITS[unit]
+    text = text_of(36, 40, 72 if t != "f32" else 36, left=left, right=right, t=t)
+    model = check(text, tmp_path, late=True, name=name, precision=precision, most=most)
     [counted] = model.counters
-    assert counted.instructions.get("fma.rn.f32") and not any("local" in name for name in counted.instructions)
+    assert counted.instructions.get(instruction) and counted.bank_conflicts == 0
 
 
-@pytest.mark.parametrize("schedule", [MIDDLE, LARGE], ids=["middle", "large"])
-def test_larger_tiles(schedule: Schedule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contraction_to_gpu, "choose", lambda m, n: schedule)  # pyright: ignore[reportUnknownLambdaType]
-    model = check(text_of(100, 124, 20), tmp_path)
-    [kernel] = model.built.kernels.values()
-    assert kernel.resources is None or (kernel.resources.stack_bytes == 0 and kernel.resources.registers <= 255)
+@pytest.mark.parametrize(
+    ("unit", "text"),
+    [
+        ("fma", text_of(33, 36, 20)),
+        ("fma", text_of(1, 9, 19)),
+        ("fma", text_of(17, 36, 8, batch=3)),
+        ("mma", text_of(5, 7, 3, t="bf16")),
+        ("mma", text_of(33, 1, 70, left="km", right="nk", t="bf16", batch=2)),
+        ("mma tf32", text_of(9, 34, 5, left="km")),
+        ("wgmma", text_of(72, 80, 136, t="bf16", batch=2)),
+    ],
+    ids=["edges", "one odd row", "batch", "warps, all odd", "warps, a batch of columns", "tf32", "warpgroups, batch"],
+)
+def test_edges(unit: str, text: str, tmp_path: Path) -> None:
+    name, _, precision, _, most = UNITS[unit]
+    model = check(text, tmp_path, late=True, name=name, precision=precision, most=most)
+    assert len(model.built.launches) == 1
+
+
+@pytest.mark.parametrize(
+    ("schedule", "right"),
+    [(MIDDLE, "kn"), (LARGE, "kn"), (WARPS[0], "kn"), (WARPS[1], "nk"), (GROUPS[0], "nk"), (GROUPS[1], "kn")],
+    ids=lambda value: value if isinstance(value, str) else f"{value.unit} {value.rows}x{value.columns}",
+)
+def test_larger_tiles(schedule: Schedule, right: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fma = schedule.unit == "fma"
+    given = schedule if fma else replace(schedule, depth=64)
+    monkeypatch.setattr(contraction_to_cta, "choose", lambda *_: given)  # pyright: ignore[reportUnknownLambdaType]
+    name = "sm_90a" if schedule.unit == "wgmma" else "sm_80"
+    model = check(text_of(100, 136, 72, right=right, t="f32" if fma else "bf16"), tmp_path, name=name)
     assert model.counters[0].bank_conflicts == 0
+
+
+@pytest.mark.parametrize("channels", [16, 3])
+@pytest.mark.parametrize("name", ["sm_80", "sm_90a"])
+def test_convolutions_are_products_of_views(name: str, channels: int, tmp_path: Path) -> None:
+    model = check(CONVOLUTION.format(c=channels), tmp_path, name=name)
+    assert any("mma.sync" in i for counted in model.counters for i in counted.instructions)
 
 
 def test_no_bank_is_asked_twice_and_accesses_are_wide(tmp_path: Path) -> None:
@@ -102,3 +158,33 @@ def test_no_bank_is_asked_twice_and_accesses_are_wide(tmp_path: Path) -> None:
         assert loads and all(name.endswith(("v4.b32", "v2.b64")) for name in loads)
         [kernel] = model.built.kernels.values()
         assert kernel.resources is None or kernel.resources.barriers == 1
+
+
+def test_blocks_of_warpgroups_stay_and_take_one_tile_after_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = CudaTarget("sm_90a")
+    target.architecture = replace(target.architecture, processors=2)
+    program, inputs = program_of(text_of(130, 72, 328, right="nk", t="bf16"), tmp_path)
+    model = target.compile(program, Options(cache=False, emulate=True))
+    assert isinstance(model, EmulatedProgram) and model.built.launches[0].grid == (2, 1, 1)
+    [expected] = lamina.interpret(program, inputs)
+    model.late = True
+    for seed in range(2):
+        model.seed = seed
+        assert error(model.run(inputs)[0], expected) <= 1e-6
+
+
+@pytest.mark.parametrize("level", ["tiles", "gpu"])
+@pytest.mark.parametrize("unit", ["fma", "mma", "mma tf32", "wgmma"])
+def test_every_level_means_the_same(unit: str, level: str, tmp_path: Path) -> None:
+    name, t, precision, _, most = UNITS[unit]
+    program, inputs = program_of(text_of(20, 24, 20 if unit == "fma" else 40, right="nk", t=t), tmp_path)
+    [expected] = lamina.interpret(program, inputs)
+    lowered = CudaTarget(name).lower(program, level, Options(precision=precision))
+    result = np.zeros_like(expected)
+    arena, constants = np.zeros(1 << 12, np.int8), np.zeros(1 << 12, np.int8)
+    main: Any = lowered.module.body.block.first_op
+    sizes = [arg.type.get_shape()[0] for arg in main.body.block.args[4:]]
+    Interpreter(lowered.context).run(lowered.module, [*inputs, result, arena[: sizes[0]], constants[: sizes[1]]])
+    assert error(result, expected) <= most

@@ -17,6 +17,15 @@ PTX = {
     "mma.m16n8k16.f32.f16": "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
     "mma.m16n8k8.f32.tf32": "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
     "cp.async.cg.shared.global.16": "cp.async.cg.shared.global",
+    "cp.async.ca.shared.global.4.s": "cp.async.ca.shared.global",
+    "shfl.sync.idx.i32": "shfl.sync.idx.b32",
+    "mbarrier.init": "mbarrier.init.shared.b64",
+    "mbarrier.arrive.expect_tx": "mbarrier.arrive.expect_tx",
+    "mbarrier.try_wait.parity": "mbarrier.try_wait.parity",
+    "fence.mbarrier_init": "fence.mbarrier_init.release.cluster",
+    "cp.async.bulk.tensor.3d": "cp.async.bulk.tensor.3d.shared::cta.global.tile.mbarrier::complete_tx::bytes",
+    "setmaxnreg.inc.232": "setmaxnreg.inc.sync.aligned.u32 \t232",
+    "f2tf32.rna": "cvt.rna.tf32.f32",
     "cp.async.wait.group.2": "cp.async.wait_group \t2",
     "ex2.approx.f32": "ex2.approx.f32",
 }
@@ -34,6 +43,6 @@ def test_llvm_knows_it(row: Row) -> None:
     text = (
         f'target triple = "nvptx64-nvidia-cuda"\ndefine ptx_kernel void @k({parameters}) {{\n  {body}\n  ret void\n}}'
     )
-    ptx = ptx_of(text, architecture("sm_80"))
+    ptx = ptx_of(text, architecture("sm_90a" if row.sm >= 90 else "sm_80"))
     assert PTX.get(row.name, "") in ptx and "call" not in ptx
     assert row.meaning in (OPS[row.name].__doc__ or "")

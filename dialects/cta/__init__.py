@@ -1,0 +1,33 @@
+"""The `cta` dialect: what one block of threads does, as a program on whole tiles, which knows no threads.
+
+Tiles are values of tensor type. Where they come from and go to are views: matrices (and stacks of them) seen in a
+buffer by a layout. A `cta.pipeline` owns the shared memory that a loop's tiles go through: how many stages, in which
+layout each tile lies there.
+"""
+
+from xdsl.ir import Dialect
+
+from .attributes import LayoutAttr, SharedAttr, ViewType
+from .ops import DotOp, LoadOp, MapOp, PipelineOp, ProgramOp, StageOp, StoreOp, ViewOp, YieldOp
+
+CTA = Dialect(
+    "cta",
+    [DotOp, LoadOp, MapOp, PipelineOp, ProgramOp, StageOp, StoreOp, ViewOp, YieldOp],
+    [LayoutAttr, SharedAttr, ViewType],
+)
+
+__all__ = [
+    "CTA",
+    "DotOp",
+    "LayoutAttr",
+    "LoadOp",
+    "MapOp",
+    "PipelineOp",
+    "ProgramOp",
+    "SharedAttr",
+    "StageOp",
+    "StoreOp",
+    "ViewOp",
+    "ViewType",
+    "YieldOp",
+]

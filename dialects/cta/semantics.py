@@ -1,0 +1,90 @@
+"""Meanings of `cta`: blocks one after the other; a view is its buffer in one dimension, seen by the layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import cast
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ...compiler.layouts import Layout
+from ...compiler.semantics import Call, Region, Spec, semantics
+from ...compiler.weights import Array
+from .attributes import ViewType
+from .ops import PipelineOp, ProgramOp
+
+
+@semantics("cta.program")
+def program(*, regions: Sequence[Region], call: Call) -> tuple[()]:
+    """All tiles of the result in order."""
+    sizes, tile = cast(ProgramOp, call.op).extents
+    for place in product(*(range(0, size, step) for size, step in zip(sizes, tile, strict=True))):
+        regions[0](*(np.asarray(i, np.int64) for i in place))
+    return ()
+
+
+@semantics("cta.view")
+def view(buffer: Array) -> Array:
+    """The buffer's elements in the order of memory."""
+    return buffer.reshape(-1)
+
+
+def _places(view: SSAValue, at: Sequence[Array], shape: tuple[int, ...]) -> tuple[Array, Array]:
+    """For each element of a tile where it is in the buffer, and whether it is in the matrix."""
+    assert isinstance(view.type, ViewType)
+    matrix, *lines = view.type.layout.data.modes
+    _, *sizes = view.type.sizes
+    where, inside = [], []
+    for mode, start, count, size in zip(lines, at[1:], shape, sizes, strict=True):
+        index = int(start) + np.arange(count)
+        valid = index < size
+        where.append(_along(mode)[np.where(valid, index, 0)])
+        inside.append(valid)
+    places = _along(matrix)[int(at[0])] + where[0][:, None] + where[1][None, :]
+    return places, inside[0][:, None] & inside[1][None, :]
+
+
+def _along(mode: Layout) -> Array:
+    return np.array(mode.places(), np.int64)
+
+
+@semantics("cta.load")
+def load(buffer: Array, *at: Array, result: Spec, call: Call) -> Array:
+    """Elements of the buffer, zeros outside the matrix."""
+    assert result.shape is not None
+    places, inside = _places(call.op.operands[0], at, result.shape)
+    return np.where(inside, buffer[places], np.zeros((), buffer.dtype))
+
+
+@semantics("cta.store")
+def store(value: Array, buffer: Array, *at: Array, call: Call) -> tuple[()]:
+    """Elements of the buffer change, but for those outside the matrix."""
+    places, inside = _places(call.op.operands[1], at, value.shape)
+    buffer[places[inside]] = value[inside]
+    return ()
+
+
+@semantics("cta.dot")
+def dot(lhs: Array, rhs: Array, acc: Array, *, precision: str = "") -> Array:
+    """A product of matrices in f32. What `precision` allows is not used."""
+    return acc + lhs.astype(np.float32) @ rhs.astype(np.float32)
+
+
+@semantics("cta.map")
+def map_(*inputs: Array, regions: Sequence[Region], result: Spec) -> Array:
+    """The region on whole tiles at once."""
+    assert result.shape is not None
+    [value] = regions[0].lifted(*inputs)
+    return np.broadcast_to(value, result.shape)
+
+
+@semantics("cta.pipeline")
+def pipeline(*inits: Array, regions: Sequence[Region], call: Call) -> list[Array]:
+    """Each step's tiles are made and used."""
+    op = cast(PipelineOp, call.op)
+    carried = list(inits)
+    for k in range(0, op.size.value.data, op.step.value.data):
+        carried = regions[1](*regions[0](np.asarray(k, np.int64)), *carried)
+    return carried

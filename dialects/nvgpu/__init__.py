@@ -1,0 +1,79 @@
+"""The `nvgpu` dialect: what warps and warpgroups of NVIDIA's GPUs do together, and copies that go on by themselves.
+
+The names are MLIR's. Addresses in shared memory are buffers with a number of bytes; fragments of matrices are vectors
+of registers, as the PTX manual numbers them.
+"""
+
+from xdsl.ir import Dialect
+
+from .asynchronous import (
+    ArriveExpectOp,
+    ArriveOp,
+    AsyncCopyOp,
+    AsyncGroupOp,
+    AsyncWaitOp,
+    CreateDescriptorOp,
+    FenceInitOp,
+    InitBarrierOp,
+    TensorMapType,
+    TmaLoadOp,
+    TryWaitOp,
+)
+from .matrices import (
+    LdMatrixOp,
+    MaxRegistersOp,
+    MmaSyncOp,
+    RoundTf32Op,
+    WarpgroupCommitOp,
+    WarpgroupFenceOp,
+    WarpgroupMmaOp,
+    WarpgroupWaitOp,
+)
+
+NVGPU = Dialect(
+    "nvgpu",
+    [
+        ArriveExpectOp,
+        ArriveOp,
+        AsyncCopyOp,
+        AsyncGroupOp,
+        AsyncWaitOp,
+        CreateDescriptorOp,
+        FenceInitOp,
+        InitBarrierOp,
+        LdMatrixOp,
+        MaxRegistersOp,
+        MmaSyncOp,
+        RoundTf32Op,
+        TmaLoadOp,
+        TryWaitOp,
+        WarpgroupCommitOp,
+        WarpgroupFenceOp,
+        WarpgroupMmaOp,
+        WarpgroupWaitOp,
+    ],
+    [TensorMapType],
+)
+
+__all__ = [
+    "NVGPU",
+    "ArriveExpectOp",
+    "ArriveOp",
+    "AsyncCopyOp",
+    "AsyncGroupOp",
+    "AsyncWaitOp",
+    "CreateDescriptorOp",
+    "FenceInitOp",
+    "InitBarrierOp",
+    "LdMatrixOp",
+    "MaxRegistersOp",
+    "MmaSyncOp",
+    "RoundTf32Op",
+    "TensorMapType",
+    "TmaLoadOp",
+    "TryWaitOp",
+    "WarpgroupCommitOp",
+    "WarpgroupFenceOp",
+    "WarpgroupMmaOp",
+    "WarpgroupWaitOp",
+]

@@ -1,0 +1,65 @@
+"""`convert-contraction-to-cta`: products of matrices become programs of blocks on tiles.
+
+Before:
+    linalg.fill ins(%zero) outs(%c)
+    linalg.generic {... (m, k), (k, n) -> (m, n)} ins(%a, %b) outs(%c) { mulf, addf }
+    linalg.generic {...} ins(%bias) outs(%c) { addf }
+After:
+    cta.program {sizes = array<i64: 1, 256, 256>, tile = array<i64: 1, 64, 64>, schedule = ...} do {
+    ^bb0(%b: index, %m: index, %n: index):
+      %left = cta.view %a : memref<256x1024xf32> to !cta.view<f32, (1,256,1024):(0,1024,1)>
+      ...
+      %sum = affine.for %k = 0 to 1024 step 16 iter_args(%acc = %zero) {
+        %x = cta.load %left[%b, %m, %k]
+        %y = cta.load %right[%b, %k, %n]
+        %d = cta.dot %x, %y, %acc
+        affine.yield %d
+      }
+      %beside = cta.load %bias[%b, %m, %n]
+      %r = cta.map %sum, %beside ...
+      cta.store %r, %result[%b, %m, %n]
+      cta.yield
+    }
+
+Operands may lie in any order, batched, and a convolution is a product whose left matrix is a view of the image with
+windows for rows. What follows the product elementwise is part of the program. How large tiles are, and whether threads,
+warps or warpgroups multiply, is data: `schedule`. Kernels of other types stay as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from ....compiler.context import lamina_context
+from ....compiler.dtypes import dtype_of
+from .emit import emit
+from .problem import problem_of
+from .schedule import Schedule, choose, unit_for
+
+__all__ = ["ConvertContractionToCta", "Schedule"]
+
+
+@dataclass(frozen=True)
+class ConvertContractionToCta(ModulePass):
+    """Products of matrices become programs of blocks on tiles; `unit` (fma, mma, wgmma) overrides what multiplies."""
+
+    name = "convert-contraction-to-cta"
+
+    unit: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        ours = lamina_context(ctx)
+        for function in list(op.ops):
+            if isinstance(function, FuncOp) and function.body.blocks and "lamina.kernel" in function.attributes:
+                problem = problem_of(function)
+                if problem is None:
+                    continue
+                unit = self.unit or unit_for(problem.left, problem.right, ours.machine, ours.precision)
+                size = dtype_of(problem.left.buffer.type).itemsize
+                schedule = choose(problem.m, problem.n, problem.batch, unit, size)
+                emit(function, problem, schedule, "tf32" if unit == "mma" and size == 4 else "")

@@ -1,0 +1,210 @@
+"""A kernel seen as a product of matrices: where operands lie in memory as layouts, and what is done to the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, MemRefType, NoneAttr, f32
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+
+from ....compiler.layouts import Layout, coalesced, concatenated
+from ....dialects.linalg import FillOp, GenericOp
+from ....dialects.linalg.contraction import match_contraction
+from ....dialects.linalg.views import linear_form, loop_ranges
+
+SCRATCH = "lamina.scratch"
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Matrices in a buffer: a layout of three modes, which one, row and column."""
+
+    buffer: SSAValue
+    layout: Layout
+
+    @property
+    def element(self) -> Attribute:
+        """The type of its elements."""
+        assert isinstance(self.buffer.type, MemRefType)
+        return self.buffer.type.element_type
+
+
+@dataclass(frozen=True)
+class Step:
+    """One elementwise op behind the product: what stands for each of its inputs; None is the result so far."""
+
+    op: GenericOp
+    inputs: tuple[Matrix | SSAValue | None, ...]
+    reads_old: bool  # its last argument is the result so far
+
+
+@dataclass(frozen=True)
+class Problem:
+    """C = A B for each of a batch, then the `epilogue`, into `result`. A is [m, k], B [k, n]."""
+
+    batch: int
+    m: int
+    n: int
+    k: int
+    left: Matrix
+    right: Matrix
+    result: Matrix
+    epilogue: tuple[Step, ...]
+    contraction: GenericOp
+
+
+@dataclass(frozen=True)
+class _Loops:
+    """The loops of the product by role, each outermost first, and how often they run."""
+
+    batch: tuple[int, ...]
+    m: tuple[int, ...]
+    n: tuple[int, ...]
+    k: tuple[int, ...]
+    ranges: tuple[int, ...]
+
+    def matrix(self, value: SSAValue, steps: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Matrix:
+        """The operand with steps along all loops as matrices."""
+        modes = [self._mode(steps, dims) for dims in (self.batch, rows, columns)]
+        return Matrix(value, concatenated(*modes))
+
+    def _mode(self, steps: Sequence[int], dims: Sequence[int]) -> Layout:
+        inner_first = [d for d in reversed(dims) if self.ranges[d] != 1]
+        if not inner_first:
+            return Layout(1, 0)
+        return coalesced(Layout(tuple(self.ranges[d] for d in inner_first), tuple(steps[d] for d in inner_first)))
+
+
+def problem_of(function: FuncOp) -> Problem | None:
+    """The product that a kernel is, None where it is none that is taken here."""
+    ops = [op for op in function.body.block.ops if not isinstance(op, arith.ConstantOp | ReturnOp)]
+    if len(ops) < 2 or not isinstance(ops[0], FillOp) or not _is_zero(ops[0].value):
+        return None
+    generics = [op for op in ops[1:] if isinstance(op, GenericOp)]
+    contraction = generics[0] if generics else None
+    if contraction is None or len(generics) != len(ops) - 1 or ops[0].output is not contraction.outputs[0]:
+        return None
+    found = match_contraction(contraction)
+    if found is None or not found.n or not all(map(_is_float, contraction.inputs)):
+        return None
+    if _element(contraction.outputs[0]) != f32:
+        return None
+    left, right, result = (steps_of(contraction, i) for i in (found.lhs, found.rhs, 2))
+    if left is None or right is None or result is None:
+        return None
+    ranges = loop_ranges(contraction)
+    if 0 in ranges:
+        return None
+    near = left if 1 in (left[d] for d in found.k) else right
+    summed = tuple(sorted(found.k, key=lambda d: -near[d]))
+    loops = _Loops(found.batch, found.m, found.n, summed, ranges)
+    order = [expr.position for expr in contraction.maps[2].results if isinstance(expr, AffineDimExpr)]
+    epilogue = _epilogue(generics[1:], contraction.outputs[0], loops, order)
+    if epilogue is None:
+        return None
+    final = generics[-1].outputs[0]
+    if final is not contraction.outputs[0] and not _is_scratch(contraction.outputs[0], function):
+        return None
+    batch, m, n, k = (prod(ranges[d] for d in dims) for dims in (loops.batch, loops.m, loops.n, loops.k))
+    return Problem(
+        batch,
+        m,
+        n,
+        k,
+        loops.matrix(contraction.operands[found.lhs], left, loops.m, loops.k),
+        loops.matrix(contraction.operands[found.rhs], right, loops.k, loops.n),
+        loops.matrix(final, result, loops.m, loops.n),
+        epilogue,
+        contraction,
+    )
+
+
+def _element(value: SSAValue) -> Attribute | None:
+    return value.type.element_type if isinstance(value.type, MemRefType) else None
+
+
+def _is_float(value: SSAValue) -> bool:
+    element = _element(value)
+    return isinstance(element, AnyFloat) and element.bitwidth <= 32
+
+
+def _is_zero(value: SSAValue) -> bool:
+    owner = value.owner
+    number = owner.properties.get("value") if isinstance(owner, Operation) else None
+    return isinstance(number, FloatAttr) and number.value.data == 0.0
+
+
+def _is_scratch(value: SSAValue, function: FuncOp) -> bool:
+    """Whether a buffer is used in this kernel alone: one of the last arguments."""
+    told = function.attributes.get(SCRATCH)
+    count = told.value.data if told is not None else 0  # pyright: ignore
+    arguments = function.body.block.args
+    return value in arguments[len(arguments) - count :] if count else False
+
+
+def steps_of(op: GenericOp, index: int) -> tuple[int, ...] | None:
+    """Elements between neighbours along each loop; None where subscripts are not sums of loops."""
+    type_ = op.operands[index].type
+    if not isinstance(type_, MemRefType) or not isinstance(type_.layout, NoneAttr):
+        return None
+    map: AffineMap = op.maps[index]
+    shape = type_.get_shape()
+    steps = [0] * map.num_dims
+    for i, expr in enumerate(map.results):
+        form = linear_form(expr)
+        if form is None or form[1]:
+            return None
+        for dim, factor in form[0].items():
+            if factor < 0:
+                return None
+            steps[dim] += factor * prod(shape[i + 1 :])
+    return tuple(steps)
+
+
+def _epilogue(
+    generics: Sequence[GenericOp], result: SSAValue, loops: _Loops, order: Sequence[int]
+) -> tuple[Step, ...] | None:
+    """What follows the product; None where it is not elementwise on the result.
+
+    `order` tells which loop of the product each subscript of the result is: the epilogue's loops are the subscripts.
+    """
+    found: list[Step] = []
+    for op in generics:
+        identity = AffineMap.identity(len(op.iterators))
+        if "reduction" in op.iterators or len(op.outputs) != 1 or op.maps[-1] != identity:
+            return None
+        if any(inner.regions or inner.name.startswith(("linalg.index", "memref.")) for inner in op.body.block.ops):
+            return None
+        target = op.outputs[0]
+        reads_old = op.body.block.args[-1].first_use is not None
+        if reads_old and target is not result:
+            return None
+        inputs = [_input(op, i, result, loops, order) for i in range(len(op.inputs))]
+        if any(item is op for item in inputs):
+            return None
+        found.append(Step(op, tuple(inputs), reads_old))  # pyright: ignore
+        result = target
+    return tuple(found)
+
+
+def _input(
+    op: GenericOp, index: int, result: SSAValue, loops: _Loops, order: Sequence[int]
+) -> Matrix | SSAValue | GenericOp | None:
+    """What an epilogue reads: the result (None), matrices beside it, a scalar; `op` itself where it cannot be told."""
+    value = op.inputs[index]
+    if not isinstance(value.type, MemRefType):
+        return value
+    if value is result:
+        return None if op.maps[index] == AffineMap.identity(len(op.iterators)) else op
+    steps = steps_of(op, index)
+    if steps is None:
+        return op
+    own = [0] * len(loops.ranges)
+    for place, dim in enumerate(order):
+        own[dim] = steps[place]
+    return loops.matrix(value, own, loops.m, loops.n)

@@ -1,0 +1,102 @@
+"""How a product is cut into tiles, and by what it is computed: data, chosen by sizes, types and the machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import cast
+
+from xdsl.dialects.builtin import BFloat16Type, DictionaryAttr, Float16Type, Float32Type, IntegerAttr, StringAttr, i64
+
+from ....compiler.layouts import Layout
+from ....compiler.machine import Machine
+from ....dialects.cta.ops import TF32
+from .problem import Matrix
+
+FMA, MMA, WGMMA = "fma", "mma", "wgmma"
+MOST_DIMENSIONS = 5  # of a tensor that the copy engine knows
+ROW_BYTES = 128  # of an operand's rows in shared memory: what the widest swizzle exchanges within
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A block computes `rows` x `columns` of the result, `depth` steps of the sum at a time.
+
+    `unit` says what multiplies: threads (`fma`), each `down` x `across` of the tile; warps (`mma`) or warpgroups
+    (`wgmma`), `down` x `across` of them in a block.
+    """
+
+    unit: str
+    rows: int
+    columns: int
+    depth: int
+    down: int
+    across: int
+    stages: int = 1
+
+    @property
+    def attribute(self) -> DictionaryAttr:
+        """As it stands on a program."""
+        numbers = {name: IntegerAttr(value, i64) for name, value in asdict(self).items() if name != "unit"}
+        return DictionaryAttr({"unit": StringAttr(self.unit), **numbers})
+
+    @staticmethod
+    def of(attribute: DictionaryAttr) -> Schedule:
+        """What a program says. Raises KeyError where it says too little."""
+        told = {name: cast("IntegerAttr", value).value.data for name, value in attribute.data.items() if name != "unit"}
+        return Schedule(cast(StringAttr, attribute.data["unit"]).data, **told)
+
+
+LARGE = Schedule(FMA, 128, 128, 16, 8, 8)
+MIDDLE = Schedule(FMA, 64, 64, 16, 4, 4)
+SMALL = Schedule(FMA, 32, 32, 16, 4, 4)
+WARPS = (  # depth: what fills rows of shared memory
+    Schedule(MMA, 128, 128, 0, 2, 2, 3),
+    Schedule(MMA, 64, 64, 0, 2, 2, 3),
+    Schedule(MMA, 32, 32, 0, 2, 1, 3),
+)
+GROUPS = (
+    Schedule(WGMMA, 128, 256, 0, 2, 1, 4),
+    Schedule(WGMMA, 128, 128, 0, 2, 1, 4),
+    Schedule(WGMMA, 64, 64, 0, 1, 1, 4),
+)
+ENOUGH = 64  # blocks that keep most of a GPU busy: with fewer, smaller tiles
+
+
+def choose(m: int, n: int, batch: int, unit: str, element_bytes: int) -> Schedule:
+    """The largest tiles of which the result has enough.
+
+    >>> choose(4096, 4096, 1, "fma", 4) is LARGE, choose(512, 768, 1, "fma", 4) is MIDDLE
+    (True, True)
+    >>> choose(4096, 4096, 1, "mma", 2)
+    Schedule(unit='mma', rows=128, columns=128, depth=64, down=2, across=2, stages=3)
+    """
+    choices = {FMA: (LARGE, MIDDLE, SMALL), MMA: WARPS, WGMMA: GROUPS}[unit]
+    fits = [s for s in choices if batch * -(-m // s.rows) * -(-n // s.columns) >= ENOUGH]
+    chosen = fits[0] if fits else choices[-1]
+    if unit == FMA:
+        return chosen
+    return replace(chosen, depth=ROW_BYTES // element_bytes)
+
+
+def unit_for(left: Matrix, right: Matrix, machine: Machine, precision: str) -> str:
+    """What multiplies these matrices."""
+    element = left.element if left.element == right.element else None
+    if isinstance(element, BFloat16Type | Float16Type):
+        if WGMMA in machine.features and all(_copied_in_boxes(matrix.layout) for matrix in (left, right)):
+            return WGMMA
+        return MMA if MMA in machine.features else FMA
+    return MMA if isinstance(element, Float32Type) and precision == TF32 and MMA in machine.features else FMA
+
+
+def _copied_in_boxes(layout: Layout) -> bool:
+    """Whether the copy engine can bring tiles of matrices of 16-bit elements.
+
+    Their rows and columns are one dimension each, neighbours follow each other in one of them, and lines begin at
+    multiples of 16 bytes.
+    """
+    batch, *lines = layout.modes
+    if any(len(mode.pairs) != 1 for mode in lines) or len(batch.pairs) > MOST_DIMENSIONS - 2:
+        return False
+    steps = [mode.pairs[0][1] for mode in lines]
+    others = [*(step for step in steps if step != 1), *(step for _, step in batch.pairs)]
+    return steps.count(1) == 1 and 0 not in steps and all(step % 8 == 0 for step in others)

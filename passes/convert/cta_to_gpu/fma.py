@@ -1,0 +1,115 @@
+"""Products by threads: outer products of a few rows and columns of what shared memory holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerAttr, VectorType, f32, i64
+from xdsl.ir import Block, SSAValue
+
+from ....dialects.affine import ForOp, VectorLoadOp, YieldOp
+from ....dialects.arith import ExtFOp
+from ....dialects.cta import PipelineOp
+from ....dialects.gpu import BarrierOp
+from ..contraction_to_cta.schedule import Schedule
+from .copies import copies_of
+from .epilogue import Epilogue
+from .kernel import D0, Buffer, Coordinate, Kernel, Slot
+
+LANES = 4  # numbers that a thread reads at a time
+UNROLL = 4  # steps of the sum written out
+
+
+def write(
+    kernel: Kernel, pipeline: PipelineOp, schedule: Schedule, corner: Sequence[SSAValue], epilogue: Epilogue
+) -> None:
+    """The loop over the sum, through registers and one stage, and what follows it."""
+    _Fma(kernel, pipeline, schedule).write(corner, epilogue)
+
+
+class _Fma:
+    def __init__(self, kernel: Kernel, pipeline: PipelineOp, schedule: Schedule):
+        self.k, self.pipeline, self.s = kernel, pipeline, schedule
+        self.copies, stage = copies_of(kernel, pipeline)
+        shared = kernel.shared(stage)
+        self.slot = Slot(kernel.number(0), 0)
+        self.typed: list[Buffer] = []
+        for copy in self.copies:
+            count = stage // copy.tile.size
+            self.typed.append(kernel.shared_view(shared, 0, count, copy.tile.element))
+        self.across = schedule.columns // schedule.across
+        self.row = Coordinate(D0 // self.across * LANES)
+        self.column = Coordinate(D0 % self.across * LANES)
+
+    def groups(self, size: int, count: int) -> range:
+        """Where each of a thread's groups of four begins: parts of the tile apart, so that no bank is asked twice."""
+        return range(0, size, size // (count // LANES))
+
+    def write(self, corner: Sequence[SSAValue], epilogue: Epilogue) -> None:
+        """The loop and the epilogue."""
+        kernel, s = self.k, self.s
+        zero = kernel.early(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(VectorType(f32, [LANES]), [0.0])))
+        zeros = [zero.result] * (s.down * s.across // LANES)
+        block = Block(arg_types=[IndexType(), *(value.type for value in zeros)])
+        with kernel.inside(block):
+            step = block.args[0]
+            values = [copy.fetch(step) for copy in self.copies]
+            kernel.put(BarrierOp())  # the tiles before are used up
+            for copy, typed, pieces in zip(self.copies, self.typed, values, strict=True):
+                copy.keep(typed, self.slot, pieces)
+            kernel.put(BarrierOp())
+            kernel.put(YieldOp.get(*self.products(block.args[1:])))
+        size, width = self.pipeline.size.value.data, self.pipeline.step.value.data
+        sums = kernel.put(ForOp.of(0, size, block, step=width, inits=zeros)).results
+        self.finish(sums, corner, epilogue)
+
+    def products(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """Outer products of what shared memory holds, added to the sums."""
+        kernel, s = self.k, self.s
+        block = Block(arg_types=[IndexType(), *(value.type for value in sums)])
+        totals: list[SSAValue] = list(block.args[1:])
+        with kernel.inside(block):
+            for extra in range(UNROLL):
+                depth = (block.args[0], extra)
+                rows = [self.read(0, self.row + start, depth) for start in self.groups(s.rows, s.down)]
+                columns = [self.read(1, self.column + start, depth) for start in self.groups(s.columns, s.across)]
+                place = 0
+                for part in rows:
+                    for lane in range(LANES):
+                        element = kernel.put(vector.ExtractOp(part, [lane], f32)).result
+                        wide = kernel.put(vector.BroadcastOp(element, VectorType(f32, [LANES]))).results[0]
+                        for column in columns:
+                            fma = vector.FMAOp.create(operands=[wide, column, totals[place]], result_types=[wide.type])
+                            totals[place] = kernel.put(fma).results[0]
+                            place += 1
+            kernel.put(YieldOp.get(*totals))
+        loop = ForOp.of(0, self.s.depth, block, step=UNROLL, inits=list(sums))
+        return list(kernel.put(loop).results)
+
+    def read(self, number: int, outer: Coordinate, depth: tuple[SSAValue, int]) -> SSAValue:
+        """Four neighbours of an operand's line at a step of the sum, in f32."""
+        kernel, tile = self.k, self.copies[number].tile
+        step, extra = depth
+        inner = Coordinate(D0 * 0, extra)
+        row, column = (outer, inner) if number == 0 else (inner, outer)
+        stride = cta.layout.modes[1 - number].pairs[0][1]
+        indices, map = tile.index(row, column, self.slot, (step, stride))
+        load = VectorLoadOp(self.typed[number], indices, map, VectorType(tile.element, [LANES]))
+        load.attributes["alignment"] = IntegerAttr(LANES * tile.size, i64)
+        value = kernel.put(load).result
+        if tile.element == f32:
+            return value
+        return kernel.put(ExtFOp.create(operands=[value], result_types=[VectorType(f32, [LANES])])).results[0]
+
+    def finish(self, sums: Sequence[SSAValue], corner: Sequence[SSAValue], epilogue: Epilogue) -> None:
+        """Each row of four of the thread's sums."""
+        kernel, s = self.k, self.s
+        place = 0
+        for down in self.groups(s.rows, s.down):
+            for lane in range(LANES):
+                for right in self.groups(s.columns, s.across):
+                    row = kernel.of_thread((self.row + (down + lane)).expression)
+                    column = kernel.of_thread((self.column + right).expression)
+                    epilogue.finish(sums[place], corner, row, column)
+                    place += 1

@@ -1,0 +1,133 @@
+"""`cta-pipeline`: tiles that a loop multiplies go through shared memory, in stages and layouts that the schedule asks.
+
+Before:
+    %sum = affine.for %k = 0 to 1024 step 64 iter_args(%acc = %zero) {
+      %x = cta.load %left[%b, %m, %k] ... to tensor<64x64xbf16>
+      %y = cta.load %right[%b, %k, %n] ... to tensor<64x64xbf16>
+      %d = cta.dot %x, %y, %acc
+      affine.yield %d
+    }
+After:
+    %sum = cta.pipeline(%zero) {size = 1024, step = 64, stages = 3} ... produce {
+    ^bb0(%k: index):
+      %x = cta.load %left[%b, %m, %k] ... to tensor<64x64xbf16, #cta.shared<(64,64):(64,1), swizzle<3,4,3>>>
+      %y = cta.load %right[%b, %k, %n] ... to tensor<64x64xbf16, #cta.shared<(64,64):(1,64), swizzle<3,4,3>>>
+      cta.stage %x, %y
+    } consume {
+    ^bb0(%x, %y, %acc):
+      %d = cta.dot %x, %y, %acc
+      cta.yield %d
+    }
+
+Rows of shared memory run along the dimension in which neighbours are near in memory, so that they are copied as they
+are. For tensor cores rows have 128 bytes and their 16-byte parts are exchanged, which leaves all banks even work; where
+threads read single numbers, rows begin at other banks by padding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FixedBitwidthType, IndexType, ModuleOp, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from ...compiler.diagnostics import LaminaError
+from ...compiler.layouts import Layout, Swizzle
+from ...compiler.locations import locate
+from ...compiler.walking import all_ops
+from ...dialects.affine import ForOp
+from ...dialects.cta import DotOp, LoadOp, PipelineOp, ProgramOp, SharedAttr, StageOp, ViewType, YieldOp
+from ...dialects.cta.ops import tile_type
+from ..convert.contraction_to_cta.schedule import FMA, ROW_BYTES, Schedule
+
+CHUNK = 16  # bytes that are copied, and exchanged, as one
+BANK_BYTES = 16  # padding behind rows that threads read 16 bytes of
+APART = 32  # and behind those that a warp reads four of, eight neighbours each
+
+
+@dataclass(frozen=True)
+class Pipeline(ModulePass):
+    """Tiles that a loop multiplies go through shared memory in stages."""
+
+    name = "cta-pipeline"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for program in [inner for inner in all_ops(op) if isinstance(inner, ProgramOp)]:
+            schedule = Schedule.of(program.schedule)
+            for loop in [inner for inner in program.body.block.ops if isinstance(inner, ForOp)]:
+                stage(loop, schedule)
+
+
+def stage(loop: ForOp, schedule: Schedule) -> None:
+    """Puts a pipeline in the place of a loop of loads and one dot. Raises LaminaError for another loop."""
+    *loads, dot, _ = loop.body.block.ops
+    bounds = loop.constant_bounds()
+    if bounds is None or bounds[0] or not isinstance(dot, DotOp) or not all(isinstance(op, LoadOp) for op in loads):
+        raise LaminaError("expected a loop from 0 on of loads and one cta.dot", where=loop)
+    k, acc = loop.body.block.args
+    produce = Block(arg_types=[IndexType()])
+    produce.args[0].name_hint = "k"
+    staged: dict[SSAValue, SSAValue] = {}
+    for load in loads:
+        assert isinstance(load, LoadOp)
+        at = [produce.args[0] if index is k else index for index in load.at]
+        kept = LoadOp(load.view, at, _in_shared(load, dot, schedule))
+        produce.add_op(_like(kept, load))
+        staged[load.result] = kept.result
+    tiles = [staged[dot.lhs], staged[dot.rhs]]
+    produce.add_op(_like(StageOp(tiles), dot))
+    consume = Block(arg_types=[*(tile.type for tile in tiles), acc.type])
+    precision = dot.precision.data if dot.precision is not None else ""
+    left, right, total = consume.args
+    product = DotOp(left, right, total, precision)
+    consume.add_ops([_like(product, dot), _like(YieldOp([product.result]), dot)])
+    _, size, step = bounds
+    inits = list(loop.inits)
+    pipeline = PipelineOp(size, step, schedule.stages, inits, Region(produce), Region(consume))
+    Rewriter.replace_op(loop, _like(pipeline, loop), pipeline.sums)
+
+
+def _like(op: Operation, other: Operation) -> Operation:
+    locate(op, other.location)
+    return op
+
+
+def _in_shared(load: LoadOp, dot: DotOp, schedule: Schedule) -> TensorType[Attribute]:
+    type_ = tile_type(load.result)
+    assert isinstance(load.view.type, ViewType) and isinstance(type_.element_type, FixedBitwidthType)
+    rows, columns = type_.get_shape()
+    size = type_.element_type.bitwidth // 8
+    inner = 1 if load.result is dot.lhs else 0  # the dimension that is summed over
+    along = load.view.type.width(2, 16 // size) >= load.view.type.width(1, 16 // size)
+    runs = 1 if along else 0  # the dimension of neighbours in memory
+    if schedule.unit == FMA:
+        encoding = _padded(rows, columns, 1 - inner, BANK_BYTES // 4)
+    elif runs == inner or size == 2:
+        encoding = _in_rows(rows, columns, runs, size)
+    else:  # numbers of 32 bits cannot be turned on the way to registers: threads read them one by one
+        encoding = _padded(rows, columns, runs, APART // size)
+    return TensorType(type_.element_type, [rows, columns], encoding)
+
+
+def _padded(rows: int, columns: int, runs: int, padding: int) -> SharedAttr:
+    """Lines along one dimension with some room behind each."""
+    if runs:
+        return SharedAttr.of(Layout((rows, columns), (columns + padding, 1)))
+    return SharedAttr.of(Layout((rows, columns), (1, rows + padding)))
+
+
+def _in_rows(rows: int, columns: int, runs: int, size: int) -> SharedAttr:
+    """Lines of 128 bytes, or what the tile has, swizzled; where it is wider, panels of such lines follow each other."""
+    lines, across = (rows, columns) if runs else (columns, rows)
+    width = min(ROW_BYTES // size, across)
+    along: tuple[int | tuple[int, int], int | tuple[int, int]] = (width, 1)
+    if across > width:
+        along = ((width, across // width), (1, lines * width))
+    shape, stride = ((lines, along[0]), (width, along[1]))
+    if not runs:
+        shape, stride = shape[::-1], stride[::-1]
+    bits = (width * size // CHUNK).bit_length() - 1
+    return SharedAttr.of(Layout(shape, stride), Swizzle(bits, 4, 3))

@@ -1,0 +1,117 @@
+"""Bugs planted into kernels that were generated: each must be found, and none where there is none."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lamina
+from lamina.backends import Options
+from lamina.backends.cuda.build import BuiltProgram
+from lamina.backends.cuda.emulated import EmulatedProgram
+from lamina.backends.cuda.target import CudaTarget
+from lamina.compiler.diagnostics import LaminaError
+from lamina.compiler.program import Program
+
+SEEDS = range(5)
+SIZES = {"sm_80": (32, 36, 328), "sm_90a": (64, 72, 392)}  # steps enough to go round the ring, edges to reach beyond
+Bug = Callable[[str], str]
+
+
+def swap(pattern: str, text: str, count: int = 0) -> Bug:
+    """A bug by a pattern, which must be there."""
+
+    def plant(ptx: str) -> str:
+        changed, number = re.subn(pattern, text, ptx, count=count, flags=re.MULTILINE)
+        assert number, pattern
+        return changed
+
+    return plant
+
+
+def loop(role: str) -> str:
+    """The pattern of the branch that asks a barrier again: of those who multiply (first), or of who copies."""
+    wait = r"(mbarrier\.try_wait\.parity[^;]*;\s*not\.pred\s+(%p\d+), %p\d+;\s*)@\2 bra[^;]*;"
+    return wait if role == "first" else r"(?s)(mbarrier\.try_wait.*?)" + wait.replace("\\2", "\\3")
+
+
+COPIES: dict[str, Bug] = {
+    "nobody waits for copies": swap(r"cp\.async\.wait_group\s+1;", ""),
+    "one copy too many under way": swap(r"cp\.async\.wait_group\s+1;", "cp.async.wait_group 2;"),
+    "threads do not meet": swap(r"bar\.sync\s+0;", ""),
+    "a copy that is in no group of its step": swap(r"(\s*)cp\.async\.commit_group;", r"\1", 1),
+    "a stage that overlaps the next": swap(r"(cp\.async\.cg[^\[]*\[%rd\d+)\+1024\]", r"\1+2048]"),
+    "copied without the swizzle": swap(r"and\.b64(\s+%rd\d+, %rd\d+), 112;", r"and.b64\1, 0;", 1),
+    "what lies outside is read": swap(r"selp\.b32(\s+%r\d+), 16, 0, (%p\d+);", r"selp.b32\1, 16, 16, \2;"),
+    "what lies inside is not": swap(r"selp\.b32(\s+%r\d+), 16, 0, (%p\d+);", r"selp.b32\1, 8, 0, \2;"),
+    "a store beyond the result": swap(r"(st\.global[^\[]*\[%rd\d+)(\+-?\d+)?\]", r"\1+32768]", 1),
+}
+BARRIERS: dict[str, Bug] = {
+    "who multiplies does not wait for a full stage": swap(loop("first"), r"\1"),
+    "who copies does not wait for an empty stage": swap(loop("second"), r"\1\2"),
+    "too few bytes expected": swap(r"mov\.b32(\s+%r\d+), 16384;", r"mov.b32\1, 16256;"),
+    "too many bytes expected": swap(r"mov\.b32(\s+%r\d+), 16384;", r"mov.b32\1, 16512;"),
+    "a barrier that nobody initialised": swap(r"mbarrier\.init.*\+65536\].*;", ""),
+    "no stage is given back": swap(r"mbarrier\.arrive\.shared\.b64 .*;", ""),
+    "products are not waited for": swap(r"wgmma\.wait_group\.sync\.aligned 0;", ""),
+    "no swizzle": swap(r"4611686(\d{12})\b", lambda m: str(int(m[0]) - (1 << 62))),  # pyright: ignore
+    "rows eight apart at the wrong distance": swap(
+        r"4611686(\d{12})\b",
+        lambda m: str(int(m[0]) - (32 << 32)),  # pyright: ignore
+    ),
+    "half the step along the sum": swap(r"4611686293305360388", "4611686293305360386"),
+    "a box at another's place": swap(r"(cp\.async\.bulk\S* \[%rd\d+)\+8192\]", r"\1+7168]"),
+    "the wrong parity": swap(r"not\.b32(\s+%r\d+), (%r\d+);\s*bfe", r"mov.b32\1, \2;\nbfe"),
+    "a store beyond the result": swap(r"(st\.global[^\[]*\[%rd\d+)(\+-?\d+)?\]", r"\1+32768]", 1),
+}
+
+
+@cache
+def built(name: str) -> tuple[BuiltProgram, Program, tuple[Any, ...], Any]:
+    """A product's kernel, inputs, and what should come out."""
+    spec = importlib.util.spec_from_file_location("products", Path(__file__).with_name("test_products.py"))
+    assert spec is not None and spec.loader is not None
+    products = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(products)
+    with tempfile.TemporaryDirectory() as folder:
+        text = products.text_of(*SIZES[name], right="nk", t="bf16")
+        program, inputs = products.program_of(text, Path(folder))
+    model = CudaTarget(name).compile(program, Options(cache=False, emulate=True))
+    assert isinstance(model, EmulatedProgram)
+    [expected] = lamina.interpret(program, inputs)
+    return model.built, program, tuple(inputs), expected
+
+
+def wrong(name: str, bug: Bug | None, late: bool, seed: int) -> bool:
+    """Whether the kernel, with a bug, does not compute the product."""
+    whole, program, inputs, expected = built(name)
+    [(symbol, kernel)] = whole.kernels.items()
+    planted = replace(kernel, ptx=bug(kernel.ptx) if bug else kernel.ptx)
+    changed = replace(whole, kernels={symbol: planted})
+    model = EmulatedProgram(changed, program.signature, np.zeros(0, np.uint8), late=late, seed=seed)
+    try:
+        [found] = model.run(inputs)
+    except LaminaError:
+        return True
+    return not bool(np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_without_bugs(name: str) -> None:
+    assert not wrong(name, None, late=False, seed=0)
+    assert not any(wrong(name, None, late=True, seed=seed) for seed in SEEDS)
+
+
+@pytest.mark.parametrize(("name", "bug"), [*(("sm_80", bug) for bug in COPIES), *(("sm_90a", bug) for bug in BARRIERS)])
+def test_planted_bugs_are_found(name: str, bug: str) -> None:
+    plant = (COPIES if name == "sm_80" else BARRIERS)[bug]
+    assert any(wrong(name, plant, late=True, seed=seed) for seed in SEEDS)

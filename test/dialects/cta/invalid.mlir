@@ -1,0 +1,66 @@
+// RUN: lamina-opt %s --split-input-file --verify-diagnostics
+
+func.func @beyond(%x: memref<8x4xf32>) {
+  // expected-error @+1 {{(1,8,5):(0,5,1) reaches beyond the 32 elements}}
+  %v = cta.view %x : memref<8x4xf32> to !cta.view<f32, (1,8,5):(0,5,1)>
+  func.return
+}
+
+// -----
+
+func.func @element(%x: memref<8x4xf32>) {
+  // expected-error @+1 {{a view of bf16 in a buffer of f32}}
+  %v = cta.view %x : memref<8x4xf32> to !cta.view<bf16, (1,8,4):(0,4,1)>
+  func.return
+}
+
+// -----
+
+func.func @product(%a: tensor<4x8xf32>, %b: tensor<4x8xf32>, %c: tensor<4x8xf32>) {
+  // expected-error @+1 {{[4, 8] times [4, 8] is not [4, 8]}}
+  %d = cta.dot %a, %b, %c : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  func.return
+}
+
+// -----
+
+func.func @places(%v: !cta.view<f32, (1,8,4):(0,4,1)>, %i: index) {
+  // expected-error @+1 {{expected 3 indices: which matrix, row and column}}
+  %t = cta.load %v[%i, %i] : !cta.view<f32, (1,8,4):(0,4,1)> to tensor<4x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @unlaid(%z: tensor<4x4xf32>, %v: !cta.view<f32, (1,4,8):(0,8,1)>, %i: index) {
+  %s = cta.pipeline(%z) {size = 8 : i64, step = 4 : i64, stages = 2 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32> produce {
+  ^bb0(%k: index):
+    %t = cta.load %v[%i, %i, %k] : !cta.view<f32, (1,4,8):(0,8,1)> to tensor<4x4xf32>
+    // expected-error @+1 {{tensor<4x4xf32> does not say how it lies in shared memory}}
+    cta.stage %t : tensor<4x4xf32>
+  } consume {
+  ^bb0(%t: tensor<4x4xf32>, %acc: tensor<4x4xf32>):
+    cta.yield %acc : tensor<4x4xf32>
+  }
+  func.return
+}
+
+// -----
+
+func.func @taken(%z: tensor<4x4xf32>, %v: !cta.view<f32, (1,4,8):(0,8,1)>, %i: index) {
+  // expected-error @+1 {{`consume` takes what is staged and what is carried}}
+  %s = cta.pipeline(%z) {size = 8 : i64, step = 4 : i64, stages = 2 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32> produce {
+  ^bb0(%k: index):
+    %t = cta.load %v[%i, %i, %k] : !cta.view<f32, (1,4,8):(0,8,1)> to tensor<4x4xf32, #cta.shared<(4,4):(4,1)>>
+    cta.stage %t : tensor<4x4xf32, #cta.shared<(4,4):(4,1)>>
+  } consume {
+  ^bb0(%acc: tensor<4x4xf32>):
+    cta.yield %acc : tensor<4x4xf32>
+  }
+  func.return
+}
+
+// -----
+
+// expected-error @+1 {{are not nested alike}}
+func.func private @nested(!cta.view<f32, (1,(2,4),4):(0,4,1)>)

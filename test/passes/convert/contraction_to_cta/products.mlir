@@ -1,0 +1,72 @@
+// RUN: lamina-opt %s -p convert-contraction-to-cta | filecheck %s
+// RUN: lamina-opt %s -p convert-contraction-to-cta{unit=mma} | filecheck %s --check-prefix WARPS
+
+// One program; operands are views of buffers, what follows the product is in it.
+// CHECK-LABEL: func.func private @product
+// CHECK-NEXT: cta.program {sizes = array<i64: 1, 64, 64>, tile = array<i64: 1, 32, 32>, schedule = {unit = "fma", rows = 32 : i64, columns = 32 : i64, depth = 16 : i64
+// CHECK: ^bb0(%matrix: index, %row: index, %column: index):
+// CHECK-NEXT: cta.view %a : memref<64x32xf32> to !cta.view<f32, (1,64,32):(0,32,1)>
+// CHECK-NEXT: cta.view %{{.*}} : memref<32x64xf32> to !cta.view<f32, (1,32,64):(0,64,1)>
+// CHECK: affine.for %k = 0 to 32 step 16 iter_args
+// CHECK-NEXT: cta.load %{{.*}}[%matrix, %row, %k] {{.*}} to tensor<32x16xf32>
+// CHECK-NEXT: cta.load %{{.*}}[%matrix, %k, %column] {{.*}} to tensor<16x32xf32>
+// CHECK-NEXT: cta.dot
+// CHECK: cta.view %bias : memref<64xf32> to !cta.view<f32, (1,64,64):(0,0,1)>
+// CHECK: cta.map
+// CHECK: arith.maximumf
+// CHECK: cta.store
+// WARPS: schedule = {unit = "mma", rows = 32 : i64, columns = 32 : i64, depth = 32 : i64, down = 2 : i64, across = 1 : i64, stages = 3 : i64}
+// WARPS: cta.dot {{.*}} {precision = "tf32"}
+func.func private @product(%a: memref<64x32xf32>, %b: memref<32x64xf32>, %bias: memref<64xf32>, %c: memref<64x64xf32>) attributes {lamina.kernel = "contraction"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<64x64xf32>)
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%a, %b : memref<64x32xf32>, memref<32x64xf32>) outs(%c : memref<64x64xf32>) {
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+    ins(%bias : memref<64xf32>) outs(%c : memref<64x64xf32>) {
+  ^bb0(%x: f32, %old: f32):
+    %s = arith.addf %old, %x : f32
+    %r = arith.maximumf %s, %zero : f32
+    linalg.yield %r : f32
+  }
+  func.return
+}
+
+// A convolution is a product whose left matrix has windows for rows.
+// CHECK-LABEL: func.func private @convolution
+// CHECK: cta.view %x : memref<1x12x12x16xf32> to !cta.view<f32, (1,(10,10),(48,3)):(0,(16,192),(1,192))>
+// CHECK: cta.view %w : memref<3x3x16x32xf32> to !cta.view<f32, (1,144,32):(0,32,1)>
+// CHECK: cta.view %y : memref<1x10x10x32xf32> to !cta.view<f32, (1,100,32):(0,32,1)>
+func.func private @convolution(%x: memref<1x12x12x16xf32>, %w: memref<3x3x16x32xf32>, %y: memref<1x10x10x32xf32>) attributes {lamina.kernel = "contraction"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<1x10x10x32xf32>)
+  linalg.generic {indexing_maps = [affine_map<(b, h, w, o, i, j, c) -> (b, h + i, w + j, c)>, affine_map<(b, h, w, o, i, j, c) -> (i, j, c, o)>, affine_map<(b, h, w, o, i, j, c) -> (b, h, w, o)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+    ins(%x, %w : memref<1x12x12x16xf32>, memref<3x3x16x32xf32>) outs(%y : memref<1x10x10x32xf32>) {
+  ^bb0(%l: f32, %r: f32, %acc: f32):
+    %p = arith.mulf %l, %r : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}
+
+// A product of integers stays.
+// CHECK-LABEL: func.func private @integers
+// CHECK: linalg.generic
+func.func private @integers(%a: memref<8x16xi32>, %b: memref<16x9xi32>, %c: memref<8x9xi32>) attributes {lamina.kernel = "contraction"} {
+  %zero = arith.constant 0 : i32
+  linalg.fill ins(%zero : i32) outs(%c : memref<8x9xi32>)
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%a, %b : memref<8x16xi32>, memref<16x9xi32>) outs(%c : memref<8x9xi32>) {
+  ^bb0(%x: i32, %y: i32, %acc: i32):
+    %p = arith.muli %x, %y : i32
+    %s = arith.addi %acc, %p : i32
+    linalg.yield %s : i32
+  }
+  func.return
+}
