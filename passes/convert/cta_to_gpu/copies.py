@@ -54,7 +54,7 @@ class Copies:
     @property
     def whole(self) -> bool:
         """Whether a piece is neighbours in shared memory too."""
-        return self.cta.layout.modes[self.along].pairs[0][1] == 1
+        return self.tile.layout.modes[self.along].pairs[0][1] == 1
 
     def _pieces(self) -> list[Piece]:
         """Neighbouring threads bring what is near in memory: whole lines where a piece stays one in shared memory.

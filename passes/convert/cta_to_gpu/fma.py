@@ -93,7 +93,7 @@ class _Fma:
         step, extra = depth
         inner = Coordinate(D0 * 0, extra)
         row, column = (outer, inner) if number == 0 else (inner, outer)
-        stride = cta.layout.modes[1 - number].pairs[0][1]
+        stride = tile.layout.modes[1 - number].pairs[0][1]
         indices, map = tile.index(row, column, self.slot, (step, stride))
         load = VectorLoadOp(self.typed[number], indices, map, VectorType(tile.element, [LANES]))
         load.attributes["alignment"] = IntegerAttr(LANES * tile.size, i64)

@@ -102,7 +102,7 @@ class _Warpgroups:
         tile = SharedTile(kernel, value, start)
         view = load.view.owner
         assert isinstance(view, ViewOp) and isinstance(view.result.type, ViewType)
-        along = 1 if cta.layout.modes[1].pairs[0][1] == 1 else 0
+        along = 1 if tile.layout.modes[1].pairs[0][1] == 1 else 0
         turned = bool(along) == turned_if_along
         lines = (tile.rows, tile.columns)[1 - along]
         across = ROW_BYTES // tile.size
@@ -268,7 +268,7 @@ class _Warpgroups:
 
 def along_columns(operand: Operand) -> bool:
     """Whether neighbours in memory are neighbours of a row."""
-    return operand.cta.layout.modes[1].pairs[0][1] == 1
+    return operand.tile.layout.modes[1].pairs[0][1] == 1
 
 
 def describe(buffer: SSAValue, view: ViewType, along: int, box: tuple[int, int]) -> CreateDescriptorOp:

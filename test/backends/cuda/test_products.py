@@ -103,7 +103,7 @@ def check(
 )
 def test_layouts(unit: str, left: str, right: str, tmp_path: Path) -> None:
     name, t, precision, instruction, most = UNITS[unit]
-    text = text_of(36, 40, 72 if t != "f32" else 36, left=left, right=right, t=t)
+    text = text_of(*((36, 40, 36) if t == "f32" else (40, 48, 72)), left=left, right=right, t=t)
     model = check(text, tmp_path, late=True, name=name, precision=precision, most=most)
     [counted] = model.counters
     assert counted.instructions.get(instruction) and counted.bank_conflicts == 0
