@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ...compiler.diagnostics import LaminaError
 from ...dialects.systolic.semantics import Chip
+from ...dialects.systolic.timing import simulate
 from .binary import Binary
-from .timing import simulate
 from .verilator import run_all
 
 Memory = npt.NDArray[np.uint8]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...dialects.systolic.instructions import UNITS
-from .timing import Span, Timing
+from ...dialects.systolic.timing import Span, Timing
 
 
 def chrome_trace(timing: Timing) -> str:

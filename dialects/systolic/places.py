@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +38,9 @@ def trap(issued: Issued, problem: str) -> LaminaError:
     return LaminaError(f"trap: {problem}", where=repr(issued))
 
 
+@lru_cache(4096)
 def walk(n1: int, n0: int, s1: int, s0: int) -> Rows:
-    """i1 * s1 + i0 * s0 for all i1, i0 in their order."""
+    """i1 * s1 + i0 * s0 for all i1, i0 in their order; not to be written to."""
     return (np.arange(n1)[:, None] * s1 + np.arange(n0) * s0).reshape(-1)
 
 

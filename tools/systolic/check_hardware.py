@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...backends.systolic.checker import check_program
-from ...backends.systolic.timing import Timing, simulate
 from ...backends.systolic.verilator import QUICK, Run, run_all
 from ...compiler.systolic_machine import SystolicMachine
+from ...dialects.systolic.checker import check_program
 from ...dialects.systolic.semantics import Chip
+from ...dialects.systolic.timing import Timing, simulate
 from .random_programs import DRAM_BYTES, RandomProgram, random_program
 
 BATCH = 100

@@ -12,17 +12,17 @@ from pathlib import Path
 import numpy as np
 
 from ...backends.systolic.binary import MAGIC, Binary, machine_of
-from ...backends.systolic.checker import check_program
 from ...backends.systolic.engine import ENGINES, run
 from ...backends.systolic.rtl.generate import generate
 from ...backends.systolic.timeline import chrome_trace
-from ...backends.systolic.timing import simulate
 from ...backends.systolic.verilator import missing
 from ...compiler.context import LaminaContext
 from ...compiler.diagnostics import LaminaError
 from ...compiler.systolic_machine import SystolicMachine
 from ...dialects import all_dialects
 from ...dialects.systolic import ProgramOp
+from ...dialects.systolic.checker import check_program
+from ...dialects.systolic.timing import simulate
 from .check_hardware import compare
 from .gates import count_gates
 from .page import page

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...backends.systolic import timetable
+from ...dialects.systolic import timetable
 from ...dialects.systolic.fields import NONE, Field
 from ...dialects.systolic.instructions import (
     CONFIGS,
@@ -19,6 +19,28 @@ from ...dialects.systolic.instructions import (
     WORD_BITS,
     Spec,
 )
+
+_EXAMPLE = """A program as text, which is the IR, too:
+
+```console
+$ cat > product.mlir <<'EOF'
+> systolic.program @main for "tiny4" {
+>   systolic.cfg 1 stride(s0=4 d1=0)
+>   systolic.ld to=spm dst=0x0 src=0x0 n0=12 len=4 stride=1 signal(0)
+>   systolic.ld to=spm dst=0x20 src=0x40 n0=4 len=4 stride=1 signal(1)
+>   systolic.wl src=0x20 rows=4 wait(1)
+>   systolic.mm a=0x0 acc=0x0 n0=12 swap wait(0) signal(2)
+>   systolic.cfg 2 stride(s0=16 d1=0)
+>   systolic.st source=acc src=0x0 to=dram dst=0x80 n0=12 len=4 stride=2 wait(2)
+>   systolic.halt
+> }
+> EOF
+$ lamina-opt product.mlir
+$ lamina systolic check product.mlir
+$ lamina systolic run product.mlir --engine timing --trace timeline.json
+$ lamina systolic asm product.mlir -o product.bin
+$ lamina systolic disasm product.bin
+```"""
 
 
 def page() -> str:
@@ -42,6 +64,8 @@ def _lines() -> Iterator[str]:
     yield "DRAM is addressed in bytes, the memories on the chip in rows: `spm` (bytes), `acc` (sums, i32), `tab` (pairs"
     yield "of a bias, i32, and a scale, f32) and `lut` (256 bytes; the entry of value v is v + 128). Everything is 0 at"
     yield "the start. Every reader and every writer of a memory has a port of its own."
+    yield ""
+    yield from _EXAMPLE.splitlines()
     yield ""
     yield "## Instructions"
     for spec in SPECS.values():

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...backends.systolic.timetable import steps
 from ...compiler.diagnostics import LaminaError
 from ...compiler.systolic_machine import SystolicMachine
 from ...dialects.systolic.control import Registers
@@ -17,6 +16,7 @@ from ...dialects.systolic.encoding import Instruction, configure, instruction
 from ...dialects.systolic.instructions import UNITS
 from ...dialects.systolic.limits import check_limits
 from ...dialects.systolic.places import places
+from ...dialects.systolic.timetable import steps
 from .synchronise import synchronise
 
 DRAM_BYTES = 1 << 14

@@ -9,9 +9,9 @@ import pytest
 
 import lamina
 from lamina.backends import Options, meaning, target
-from lamina.backends.systolic.checker import check_program
 from lamina.backends.systolic.parts import ArrayPart
 from lamina.compiler.diagnostics import LaminaError
+from lamina.dialects.systolic.checker import check_program
 from lamina.tools.main import main
 from lamina.tools.sources import read_program
 from lamina.tools.tiny_models import MODELS, write

@@ -10,9 +10,9 @@ completed. The k-th `mm swap` pops at least `rows` cycles after the k-th `wl`, t
 from __future__ import annotations
 
 from ...compiler.systolic_machine import SystolicMachine
-from ...dialects.systolic.control import Issued
-from ...dialects.systolic.instructions import TARGETS
-from ...dialects.systolic.places import trap
+from .control import Issued
+from .instructions import TARGETS
+from .places import trap
 
 VECTOR_LATENCY = 4  # read; multiply or compare; add; add; round and write
 STORE_LATENCY = 4  # read; add the bias; multiply; round; write

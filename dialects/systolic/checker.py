@@ -10,7 +10,6 @@ a unit instructions keep their order.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,17 +17,18 @@ import numpy.typing as npt
 
 from ...compiler.diagnostics import LaminaError
 from ...compiler.systolic_machine import SystolicMachine
-from ...dialects.systolic.control import Issued, dispatch
-from ...dialects.systolic.encoding import Instruction
-from ...dialects.systolic.fields import NONE
-from ...dialects.systolic.instructions import UNITS
-from ...dialects.systolic.limits import check_limits, memory_rows
-from ...dialects.systolic.places import Place, places
+from .control import Issued, dispatch
+from .encoding import Instruction
+from .fields import NONE
+from .instructions import UNITS
+from .limits import check_limits, memory_rows
+from .places import Place, places
 from .timing import Span, time_of
 
 MEMORIES = ("spm", "acc", "tab", "lut")
 _UNIT = {unit: n for n, unit in enumerate(UNITS)}
 _Clock = npt.NDArray[np.int64]
+_Orders = npt.NDArray[np.int32]
 
 
 def check_program(program: Sequence[Instruction], machine: SystolicMachine, dram_bytes: int) -> None:
@@ -56,20 +56,35 @@ def _in_order(issued: Sequence[Issued], spans: Sequence[Span]) -> Iterator[Issue
     yield from sorted(group, key=lambda s: (starts[id(s)], s.name == "wl"))  # a wl may start with the mm it waits for
 
 
-@dataclass
 class _Shadow:
-    """For each row who wrote it last, as the number of that instruction, and which of each unit read it last."""
+    """For each row of a memory, and each unit, which of its instructions wrote it last, and which read it last.
 
-    writer: npt.NDArray[np.int32]
-    readers: npt.NDArray[np.int32]  # [unit, row]
+    Instructions are told by their places in their unit, from 1 on; 0 is nobody.
+    """
 
-    @staticmethod
-    def of(rows: int) -> _Shadow:
-        return _Shadow(np.zeros(rows, np.int32), np.zeros((len(UNITS), rows), np.int32))
+    def __init__(self, rows: int):
+        self.rows = rows
+        self.written: list[_Orders | None] = [None] * len(UNITS)
+        self.read: list[_Orders | None] = [None] * len(UNITS)
+
+    def touch(self, unit: int, order: int, at: npt.NDArray[Any], writes: bool) -> None:
+        """Writes down that an instruction touches rows."""
+        table = self.written if writes else self.read
+        orders = table[unit]
+        if orders is None:
+            orders = table[unit] = np.zeros(self.rows, np.int32)
+        orders[at] = order
+
+    def before(self, unit: int, at: npt.NDArray[Any], writes: bool) -> Iterator[tuple[int, npt.NDArray[np.int32]]]:
+        """The other units whose instructions must precede one that touches rows, and the last of these by row."""
+        for table in (self.written, self.read) if writes else (self.written,):
+            for other, orders in enumerate(table):
+                if orders is not None and other != unit:
+                    yield other, orders[at]
 
 
 class _Checker:
-    """Instructions are numbered from 1 in the order of visits; `order` is an instruction's place in its unit."""
+    """`clocks` has for each unit how far every unit has completed for certain when its next instruction starts."""
 
     def __init__(self, machine: SystolicMachine, dram_bytes: int, issued: Sequence[Issued]):
         self.machine = machine
@@ -79,11 +94,8 @@ class _Checker:
         self.waits: dict[int, int] = {}
         self.loaded: list[_Clock] = []  # of wl, at completion
         self.taken: list[_Clock] = []  # of mm swap, at the start
-        self.visited: list[Issued | None] = [None]
-        self.unit_of = np.zeros(len(issued) + 1, np.int64)
-        self.order_of = np.zeros(len(issued) + 1, np.int64)
-        self.orders = [0] * len(UNITS)
-        self.shadows = {memory: _Shadow.of(memory_rows(machine, memory)) for memory in MEMORIES}
+        self.visited: list[list[Issued]] = [[] for _ in UNITS]
+        self.shadows = {memory: _Shadow(memory_rows(machine, memory)) for memory in MEMORIES}
         self.dram_index = self._stored_bytes(issued)
 
     def _stored_bytes(self, issued: Sequence[Issued]) -> npt.NDArray[np.int32]:
@@ -94,14 +106,14 @@ class _Checker:
                 stored[places(step, self.machine, self.dram_bytes)["dst"].at] = 1
         count = int(stored.sum())
         stored[stored != 0] = np.arange(1, count + 1)
-        self.shadows["dram"] = _Shadow.of(count + 1)
+        self.shadows["dram"] = _Shadow(count + 1)
         return stored
 
     def visit(self, issued: Issued) -> None:
         """Takes the next instruction."""
         if issued.name == "bar":
             for clock in self.clocks:
-                clock[:] = self.orders
+                clock[:] = [len(steps) for steps in self.visited]
             return
         i, unit = issued.instruction, _UNIT[issued.unit]
         clock = self.clocks[unit]
@@ -116,21 +128,19 @@ class _Checker:
             np.maximum(clock, self.loaded[len(self.taken)], out=clock)
             self.taken.append(clock.copy())
             self.taken[-1][unit] = 0  # it starts before the ones in front of it have completed
-        self.orders[unit] += 1
-        clock[unit] = self.orders[unit]  # the unit's own order
-        self.visited.append(issued)
-        number = len(self.visited) - 1
-        self.unit_of[number], self.order_of[number] = unit, self.orders[unit]
+        self.visited[unit].append(issued)
+        clock[unit] = len(self.visited[unit])  # the unit's own order
         for place in places(issued, self.machine, self.dram_bytes).values():
-            self._touch(number, place, clock, unit)
-        done = clock.copy()
-        for semaphore in (i.signal0, i.signal1):
-            if semaphore != NONE:
-                self.signals.setdefault(semaphore, []).append(done)
-        if issued.name == "wl":
-            self.loaded.append(done)
+            self._touch(issued, place, clock, unit)
+        if i.signal0 != NONE or issued.name == "wl":
+            done = clock.copy()
+            for semaphore in (i.signal0, i.signal1):
+                if semaphore != NONE:
+                    self.signals.setdefault(semaphore, []).append(done)
+            if issued.name == "wl":
+                self.loaded.append(done)
 
-    def _touch(self, number: int, place: Place, clock: _Clock, unit: int) -> None:
+    def _touch(self, issued: Issued, place: Place, clock: _Clock, unit: int) -> None:
         at: npt.NDArray[Any] = place.at.reshape(-1)
         if place.memory == "dram":
             at = self.dram_index[at if place.read is None else at[place.read.reshape(-1)]]
@@ -138,30 +148,19 @@ class _Checker:
         if not at.size:
             return
         shadow = self.shadows[place.memory]
-        self._expect_before(number, shadow.writer[at], clock, place, at)
-        if place.writes:
-            for readers in shadow.readers:
-                self._expect_before(number, readers[at], clock, place, at)
-            shadow.writer[at] = number
-        else:
-            shadow.readers[unit][at] = number
+        for other, orders in shadow.before(unit, at, place.writes):
+            if int(orders.max()) > clock[other]:
+                which = int(np.argmax(orders > clock[other]))
+                raise self._race(issued, place, int(at[which]), self.visited[other][int(orders[which]) - 1])
+        shadow.touch(unit, len(self.visited[unit]), at, place.writes)
 
-    def _expect_before(
-        self, number: int, others: npt.NDArray[np.int32], clock: _Clock, place: Place, at: npt.NDArray[Any]
-    ) -> None:
-        """Every one of `others` (0: nobody) must be certain to have completed."""
-        late = self.order_of[others] > clock[self.unit_of[others]]
-        if not late.any():
-            return
-        which = int(np.argmax(late))
-        other = self.visited[int(others[which])]
-        spot = int(at[which])
+    def _race(self, issued: Issued, place: Place, spot: int, other: Issued) -> LaminaError:
         if place.memory == "dram":
             spot = int(np.flatnonzero(self.dram_index == spot)[0])
-        raise LaminaError(
-            f"race: {repr(self.visited[number]).partition(':')[0]} {'writes' if place.writes else 'reads'} "
-            f"{place.memory} {spot:#x}, which {repr(other).partition(':')[0]} touches",
-            where=repr(self.visited[number]),
+        return LaminaError(
+            f"race: instruction {issued.at} {'writes' if place.writes else 'reads'} {place.memory} {spot:#x}, which "
+            f"instruction {other.at} touches",
+            where=repr(issued),
             hint="a semaphore must order the two",
             notes=(repr(other),),
         )

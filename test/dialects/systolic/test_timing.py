@@ -5,10 +5,10 @@ import json
 import pytest
 
 from lamina.backends.systolic.timeline import chrome_trace
-from lamina.backends.systolic.timing import simulate
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.dialects.systolic.encoding import Instruction, configure, instruction
+from lamina.dialects.systolic.timing import simulate
 
 TINY = SystolicMachine.preset("tiny4")
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from lamina.backends.systolic.checker import check_program
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.systolic_machine import SystolicMachine
+from lamina.dialects.systolic.checker import check_program
 from lamina.dialects.systolic.encoding import RECORDS, Instruction, configure, instruction
 from lamina.dialects.systolic.fields import NONE
 from lamina.tools.systolic.random_programs import DRAM_BYTES, random_program

@@ -13,10 +13,10 @@ from typing import Any
 
 from ...compiler.diagnostics import LaminaError
 from ...compiler.systolic_machine import SystolicMachine
-from ...dialects.systolic.control import Issued, dispatch
-from ...dialects.systolic.encoding import Instruction
-from ...dialects.systolic.fields import NONE
-from ...dialects.systolic.instructions import SEMAPHORE_MOST, UNITS
+from .control import Issued, dispatch
+from .encoding import Instruction
+from .fields import NONE
+from .instructions import SEMAPHORE_MOST, UNITS
 from .timetable import DRAINS, latencies, row_bytes, steps
 
 
