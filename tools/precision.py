@@ -10,6 +10,7 @@ PRECISIONS = {
         "precision bf16: operands of contractions have 8 significant bits, sums are f32; outputs differ from those of "
         "f32 by 0.3 % of the largest in BERT-base, 0.4 % in ResNet-50, 0.5 % in GPT-2: docs/precision.md"
     ),
+    "tf32": "precision tf32: operands of contractions have 11 significant bits, sums are f32",
 }
 
 
@@ -19,5 +20,6 @@ def add_precision_argument(parser: argparse.ArgumentParser) -> None:
         "--precision",
         choices=tuple(PRECISIONS),
         default="f32",
-        help="bf16: round the operands of f32 contractions to bfloat16, keep sums in f32 (default: f32)",
+        help="bf16: round the operands of f32 contractions to bfloat16, keep sums in f32; "
+        "tf32: to 11 significant bits, on GPUs (default: f32)",
     )

@@ -101,6 +101,22 @@ class DeviceProgram:
             self.driver("cuStreamSynchronize", self.stream, doing="running the model")
         return self.signature.trimmed(results)
 
+    def seconds(self, repeats: int) -> float:
+        """How long all launches together take on the GPU, the mean of so many times in a row.
+
+        A run must have been before: its inputs are used again. Raises LaminaError without one.
+        """
+        if self.graph is None:
+            raise LaminaError("nothing has run that could be timed")
+        with self.lock:
+            self.driver.use()
+            return (
+                self.driver.elapsed(
+                    self.stream, [lambda: self.driver("cuGraphLaunch", self.graph, self.stream)] * repeats
+                )
+                / repeats
+            )
+
     def _launch_each(self) -> None:
         for step in self.built.launches:
             self._launch(step)

@@ -6,6 +6,7 @@ Functions are called by their names in the driver's interface; each returns a nu
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -107,6 +108,21 @@ class Driver:
         if shared_bytes > 48 << 10:
             self("cuFuncSetAttribute", found, _MOST_SHARED, shared_bytes, doing=f"shared memory of kernel {name}")
         return found
+
+    def elapsed(self, stream: Handle, work: Sequence[Callable[[], None]]) -> float:
+        """The seconds from the first to the last of some work on a stream, as the GPU has it."""
+        start, stop, told = Handle(), Handle(), ctypes.c_float()
+        for event in (start, stop):
+            self("cuEventCreate", ctypes.byref(event), 0)
+        self("cuEventRecord", start, stream)
+        for each in work:
+            each()
+        self("cuEventRecord", stop, stream)
+        self("cuEventSynchronize", stop, doing="timing")
+        self("cuEventElapsedTime", ctypes.byref(told), start, stop)
+        for event in (start, stop):
+            self("cuEventDestroy_v2", event)
+        return told.value / 1000
 
     def begin_capture(self, stream: Handle) -> None:
         """What the stream is given from now on is recorded, not done."""

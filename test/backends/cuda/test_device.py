@@ -82,6 +82,9 @@ class FakeLibrary:
     def do_cuMemAlloc_v2(self, out: Any, nbytes: Any) -> None:
         out._obj.value = self.memory.allocate(nbytes.value)
 
+    def do_cuEventElapsedTime(self, out: Any, start: Any, stop: Any) -> None:
+        out._obj.value = 2.0  # milliseconds
+
     def do_cuMemFree_v2(self, address: Any) -> None:
         self.freed.append(address.value)
 
@@ -173,6 +176,7 @@ def test_the_first_run_step_by_step_then_a_graph(tmp_path: Path, monkeypatch: py
     launches = len(model.built.launches)
     assert library.done.count("cuLaunchKernel") == 2 * launches and len(library.graphs) == 1
     assert library.done.count("cuGraphLaunch") == 2
+    assert model.seconds(4) == 0.0005 and library.done.count("cuGraphLaunch") == 6
 
 
 def test_a_dropped_model_gives_back_what_it_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,6 +118,8 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert "unknown architecture 'sm_70'" in capsys.readouterr().err
     assert main(["compile", str(path), "-o", str(tmp_path / "m.ptx")]) == 2
     assert "is for target cuda, not 'cpu'" in capsys.readouterr().err
+    assert main(["compile", str(path), "--precision", "tf32", "-o", str(tmp_path / "m.o")]) == 2
+    assert "multiplies no tf32" in capsys.readouterr().err
     assert main(["run", str(path), "--emulate"]) == 2
     assert "target 'cpu' has no emulator" in capsys.readouterr().err
     assert main(["compile", str(path), "--target", "cuda", "-o", str(tmp_path / "m.lamx")]) == 2
