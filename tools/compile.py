@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         required=True,
-        help="model.lamx, .o (with .h and .weights), .so, .s, .ll, .ptx, .cubin, .mlir, .onnx, or .schedules",
+        help="model.lamx, .o (with .h and .weights), .so, .s, .ll, .ptx, .cubin, .bin, .mlir, .onnx, or .schedules",
     )
     parser.add_argument(
         "--emit",
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         default="cpu",
-        help="cpu (default), cpu:NAME (see lamina targets), cpu:<triple>[,features], cuda or cuda:sm_90a",
+        help="cpu (default), cpu:NAME (see lamina targets), cpu:<triple>[,features], cuda or cuda:sm_90a, systolic",
     )
     parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
     parser.add_argument("--threads", type=int, help="how many threads compiled code uses (default: all cores)")
@@ -114,10 +114,18 @@ def main(args: argparse.Namespace) -> int:
                 raise LaminaError(f"'{suffix}' is for target cuda, not '{args.target}'", hint="--target cuda:sm_90a")
             for line in write_device(program, output, detail, options):
                 print(line, file=sys.stderr)
+        case ".bin":
+            from ..backends.systolic.files import write_binary
+
+            base, _, detail = args.target.partition(":")
+            if base != "systolic":
+                raise LaminaError(f"'.bin' is for target systolic, not '{args.target}'", hint="--target systolic")
+            for line in write_binary(program, output, detail, options):
+                print(line, file=sys.stderr)
         case suffix:
             raise LaminaError(
                 f"cannot write files of kind '{suffix}'",
-                hint="expected .lamx, .o, .so, .s, .ll, .ptx, .cubin, .mlir, .onnx or .schedules",
+                hint="expected .lamx, .o, .so, .s, .ll, .ptx, .cubin, .bin, .mlir, .onnx or .schedules",
             )
     seconds = time.perf_counter() - start
     if args.timing:

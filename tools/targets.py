@@ -34,7 +34,7 @@ def main(args: argparse.Namespace) -> int:
     print("machines with a description (--target cpu:NAME)")
     for name in Machine.names():
         print(f"  {name}")
-    print("systolic arrays with a description (`lamina systolic`)")
+    print("systolic arrays with a description (--target systolic:NAME)")
     for name in SystolicMachine.names():
         print(f"  {name:<18} {SystolicMachine.preset(name).describe()}")
     return 0

@@ -75,9 +75,8 @@ class SystolicTarget:
 
     def describe(self) -> list[tuple[str, str]]:
         """Facts for `lamina targets`."""
-        known = [(name, SystolicMachine.preset(name).describe()) for name in SystolicMachine.names()]
         levels = " > ".join(phase.level for phase in self.phases)
-        return [("levels", levels), ("engines", ", ".join(ENGINES)), *known]
+        return [("machine", self.name), ("levels", levels), ("engines", ", ".join(ENGINES))]
 
 
 def integers(program: Program) -> Program:

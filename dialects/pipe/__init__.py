@@ -6,8 +6,8 @@ only order between units; what `after(...)` names has completed before the op st
 
 from xdsl.ir import Dialect
 
-from .ops import OPS, RunOp, StepOp, StreamOp, TokenType, all_ops
+from .ops import OPS, RunOp, StepOp, StreamOp, TokenType, all_ops, packed
 
 PIPE = Dialect("pipe", list(all_ops()), [TokenType])
 
-__all__ = ["OPS", "PIPE", "RunOp", "StepOp", "StreamOp", "TokenType"]
+__all__ = ["OPS", "PIPE", "RunOp", "StepOp", "StreamOp", "TokenType", "packed"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
+    BytesAttr,
     DenseArrayBase,
     FlatSymbolRefAttr,
     MemRefType,
@@ -47,6 +49,15 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
     name = "pipe.token"
 
 
+_TOKEN = TokenType()
+
+
+def packed(instruction: Instruction) -> DenseArrayBase:
+    """The fields of an instruction as an attribute."""
+    values = instruction.values()
+    return DenseArrayBase(i64, BytesAttr(struct.pack(f"<{len(values)}q", *values)))
+
+
 class StepOp(IRDLOperation):
     """`%t = pipe.mm after(%a, %b) a=0x0 acc=0x40 n0=64 swap`: an instruction; `values` are its fields."""
 
@@ -56,11 +67,12 @@ class StepOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
     def __init__(self, instruction: Instruction, after: Sequence[SSAValue] = ()):
-        super().__init__(
-            operands=[after],
-            result_types=[TokenType()],
-            properties={"values": DenseArrayBase.from_list(i64, instruction.values())},
-        )
+        super().__init__(operands=[after], result_types=[_TOKEN], properties={"values": packed(instruction)})
+
+    @classmethod
+    def of(cls, values: DenseArrayBase, after: Sequence[SSAValue]) -> StepOp:
+        """A step of values that are known to be right: kernels have tens of thousands."""
+        return cls.create(operands=after, result_types=[_TOKEN], properties={"values": values})
 
     @classmethod
     def row(cls) -> Spec:

@@ -118,15 +118,15 @@ def _tiles(windows: Windows, machine: SystolicMachine) -> Iterator[tuple[int, in
 
 
 def _parts_of(total: int) -> Iterator[int]:
-    """Sizes of nearly equal parts.
+    """Sizes of nearly equal parts, each at most four fifths of the one before.
 
     >>> list(_parts_of(10))
     [10, 5, 4, 3, 2, 1]
     """
-    last = 0
+    last = 2 * total
     for count in range(1, total + 1):
         size = ceil(total / count)
-        if size != last:
+        if 5 * size <= 4 * last:
             yield size
             last = size
 

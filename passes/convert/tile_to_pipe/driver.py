@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from ....compiler.diagnostics import LaminaError
 from ....compiler.systolic_machine import SystolicMachine
 from ....dialects import pipe, tile
-from ....dialects.systolic.encoding import Instruction, configure, instruction
+from ....dialects.systolic.encoding import configure, instruction
 from ....dialects.systolic.instructions import CONFIGS, LAYOUTS
 from ....dialects.systolic.ops import OPS
 from ...systolic.names import MACHINE
@@ -86,7 +86,7 @@ def _check_rings(function: FuncOp, machine: SystolicMachine) -> None:
 def _ops(steps: Sequence[Step]) -> list[Operation]:
     """The steps as ops, with configuration registers written when what they hold is another."""
     held: OrderedDict[Config, int] = OrderedDict()
-    known: dict[tuple[object, ...], Instruction] = {}
+    known: dict[tuple[object, ...], DenseArrayBase] = {}
     tokens: dict[Step, SSAValue] = {}
     made: list[Operation] = []
     for step in steps:
@@ -101,8 +101,8 @@ def _ops(steps: Sequence[Step]) -> list[Operation]:
             fields[field] = held[value]
         key = (step.kind, *fields.items())
         if key not in known:
-            known[key] = instruction(step.kind, **fields)
-        op = pipe.OPS[step.kind](known[key], [tokens[other] for other in step.after])
+            known[key] = pipe.packed(instruction(step.kind, **fields))
+        op = pipe.OPS[step.kind].of(known[key], [tokens[other] for other in step.after])
         tokens[step] = op.token
         made.append(op)
     return made
