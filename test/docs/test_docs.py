@@ -27,8 +27,8 @@ def test_commands(page, tmp_path):
     assert text
     tools = tmp_path / "bin"
     tools.mkdir()
-    for name, module in COMMANDS.items():
-        (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {module} "$@"\n')
+    for name, arguments in {**{name: f"-m {module}" for name, module in COMMANDS.items()}, "python": ""}.items():
+        (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
         (tools / name).chmod(0o755)
     environment = {
         **os.environ,

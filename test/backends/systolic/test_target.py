@@ -9,8 +9,10 @@ import pytest
 
 import lamina
 from lamina.backends import Options, meaning, target
+from lamina.backends.systolic.binary import Binary
 from lamina.backends.systolic.parts import ArrayPart
 from lamina.compiler.diagnostics import LaminaError
+from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.dialects.systolic.checker import check_program
 from lamina.tools.main import main
 from lamina.tools.sources import read_program
@@ -61,6 +63,15 @@ def test_command(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     told = capsys.readouterr()
     assert "largest error 0.00e+00" in told.out
     assert "systolic_1: conv x10, add x3, depthwise" in told.err and "cycles" in told.err
+
+
+def test_binary(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "net.bin"
+    assert main(["compile", str(tiny), "--target", "systolic:gemmini16", "-o", str(out)]) == 0
+    binary = Binary.from_bytes(out.read_bytes(), SystolicMachine.preset("gemmini16"))
+    assert [buffer.name for buffer in binary.buffers] == ["x0", "y0"]
+    assert main(["compile", str(tiny), "-o", str(out)]) == 2
+    assert "'.bin' is for target systolic, not 'cpu'" in capsys.readouterr().err
 
 
 def test_floats_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp
 from lamina.compiler.interpreter import Interpreter
 from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.compiler.weights import WeightStore
+from lamina.dialects.systolic.checker import check_program
 from lamina.dialects.systolic.encoding import Instruction, instruction
 from lamina.dialects.systolic.numerics import requantize
 from lamina.dialects.systolic.semantics import Chip
@@ -36,8 +37,9 @@ def program_of(function: FuncOp, arrays: Sequence[Array]) -> tuple[list[Instruct
 
 
 def run_on_chip(function: FuncOp, machine: SystolicMachine, arrays: Sequence[Array]) -> Array:
-    """What the program leaves in the last argument."""
+    """What the program, which must be free of races, leaves in the last argument."""
     program, dram, starts = program_of(function, arrays)
+    check_program(program, machine, dram.size)
     Chip(machine, dram).run(program)
     last = arrays[-1]
     return dram[starts[-2] : starts[-1]].view(last.dtype).reshape(last.shape)
