@@ -83,3 +83,10 @@ def locate(op: Operation, location: LocationAttr) -> None:
         for block in region.blocks:
             for inner in block.ops:
                 locate(inner, location)
+
+
+def locate_back(last: Operation | None, location: LocationAttr) -> None:
+    """Gives `last` and the ops before it in its block `location`, back to the first that has one of its own."""
+    while last is not None and last.location is UNKNOWN_LOC and location is not UNKNOWN_LOC:
+        locate(last, location)
+        last = last.prev_op

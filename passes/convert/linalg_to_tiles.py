@@ -44,7 +44,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, Affine
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...compiler.locations import locate
+from ...compiler.locations import locate, locate_back
 from ...dialects.affine import LoadOp, ParallelOp, StoreOp, VectorLoadOp, VectorStoreOp, YieldOp
 from ...dialects.linalg import FillOp, GenericOp
 from ...dialects.linalg import YieldOp as LinalgYieldOp
@@ -269,8 +269,7 @@ class _RowProgram:
                 self.known[value] = widener.vector(result) if access.columns else result
             else:
                 self.known[value] = self.reduced(op, len(op.inputs) + number, combined[number], widener)
-        for made in self.builder.insertion_point.block.ops:
-            locate(made, op.location)
+        locate_back(self.builder.insertion_point.block.last_op, op.location)
 
     def reduced(self, op: GenericOp, index: int, how: tuple[str, Operation, SSAValue], widener: Widener) -> SSAValue:
         """One output of a reduction: the row combined, and then with what the output held."""

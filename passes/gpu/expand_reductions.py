@@ -29,7 +29,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ...compiler.diagnostics import LaminaError
-from ...compiler.locations import locate
+from ...compiler.locations import locate_back
 from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, IfOp, LoadOp, StoreOp, YieldOp
 from ...dialects.gpu import (
@@ -73,9 +73,7 @@ def _threads(function: FuncOp, op: Operation) -> int:
 
 
 def _replace(op: SubgroupReduceOp | AllReduceOp, value: SSAValue) -> None:
-    block = op.parent_block()
-    for made in block.ops if block is not None else ():
-        locate(made, op.location)
+    locate_back(op.prev_op, op.location)
     op.result.replace_all_uses_with(value)
     op.detach()
     op.erase()

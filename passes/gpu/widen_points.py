@@ -35,7 +35,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.dtypes import dtype_of
-from ...compiler.locations import locate
+from ...compiler.locations import locate, locate_back
 from ...dialects.affine import LoadOp, ParallelOp, StoreOp, VectorLoadOp, VectorStoreOp, YieldOp
 from ...dialects.memref.views import collapse
 from ...dialects.vector.widen import Widener
@@ -192,8 +192,7 @@ def widen(nest: ParallelOp, plan: Plan) -> None:
             b.insert(_aligned(store, flat, plan.width))
         elif not isinstance(op, YieldOp):
             widener.widen(op)
-        for made in body.ops:
-            locate(made, op.location)
+        locate_back(body.last_op, op.location)
     body.add_op(YieldOp.get())
     loop = ParallelOp.of([0] * len(plan.sizes), [*plan.sizes[:-1], plan.sizes[-1] // plan.width], Region(body))
     locate(loop, nest.location)

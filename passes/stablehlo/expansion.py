@@ -33,16 +33,22 @@ def expand(module: ModuleOp, table: Mapping[type[Operation], Expansion]) -> None
 Step = Callable[[Elements, Sequence[Elements]], Sequence[Elements]]
 
 
-def counted_loop(insert: Insert, count: int, state: Sequence[Elements], step: Step) -> list[Elements]:
+def counted_loop(
+    insert: Insert, count: int, state: Sequence[Elements], step: Step, *, while_last: bool = False
+) -> list[Elements]:
     """The state after `count` steps, each given its number (an i32 without dimensions) and the state before it.
 
-    What a step takes from outside it brings `within` the loop, so that ops on it are put there.
+    What a step takes from outside it brings `within` the loop, so that ops on it are put there. `while_last`: the
+    loop ends, too, when the last of the state, an i1 without dimensions, is false.
     """
     start = insert(ConstantOp(dense_attribute(np.array(0, np.int32)))).results[0]
     operands = [start, *(value.value for value in state)]
     condition, body = (Block(arg_types=[value.type for value in operands]) for _ in range(2))
     at = Elements(_appending(condition), condition.args[0])
-    condition.add_op(ReturnOp([(at < count).value]))
+    more = at < count
+    if while_last:
+        more = more & Elements(at.insert, condition.args[-1])
+    condition.add_op(ReturnOp([more.value]))
     at, *values = (Elements(_appending(body), argument) for argument in body.args)
     body_results = [(at + 1).value, *(value.value for value in step(at, values))]
     body.add_op(ReturnOp(body_results))

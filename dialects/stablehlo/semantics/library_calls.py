@@ -68,10 +68,69 @@ def lu(a: Array, *, call: Call) -> list[Array]:
     for index in np.ndindex(*a.shape[:-2]):
         matrix = a[index]
         for j in range(count):
-            at = j + int(np.argmax(np.abs(matrix[j:, j])))
+            at = j + int(np.argmax(np.abs(np.real(matrix[j:, j])) + np.abs(np.imag(matrix[j:, j]))))
             pivots[(*index, j)] = at + 1
             matrix[[j, at]] = matrix[[at, j]]
             if matrix[j, j] != 0:
                 matrix[j + 1 :, j] /= matrix[j, j]
                 matrix[j + 1 :, j + 1 :] -= np.outer(matrix[j + 1 :, j], matrix[j, j + 1 :])
     return [a, pivots, _info(a)]
+
+
+@lapack("geqrf")
+def qr(a: Array, *, call: Call) -> list[Array]:
+    """R on and above the diagonal, the vectors of the reflectors below it, and the factors of these."""
+    if 0 in a.shape:
+        return [a, np.zeros((*a.shape[:-2], min(a.shape[-2:])), a.dtype)]
+    raw: Any = np.linalg.qr(a, mode="raw")
+    return [np.ascontiguousarray(np.swapaxes(raw[0], -1, -2)), raw[1]]
+
+
+@lapack("orgqr", "ungqr")
+def orthogonal(a: Array, taus: Array, *, call: Call) -> list[Array]:
+    """The product of the reflectors, as many columns of it as `a` has."""
+    q = np.zeros_like(a) + np.eye(*a.shape[-2:], dtype=a.dtype)
+    for j in reversed(range(taus.shape[-1])):
+        v = np.where(np.arange(a.shape[-2]) > j, a[..., j], 0)
+        v[..., j] = 1
+        q -= taus[..., j, None, None] * v[..., :, None] * (v[..., None, :].conj() @ q)
+    return [q]
+
+
+@lapack("syevd", "heevd")
+def eigenvalues(a: Array, *, call: Call) -> list[Array]:
+    """In ascending order; the largest component of each vector is real and positive."""
+    if 0 in a.shape:
+        return [a, np.zeros(a.shape[:-1], np.real(a).dtype), _info(a)]
+    lower = option(call, "uplo") == "L"
+    values, vectors = _finite(lambda x: np.linalg.eigh(x, "L" if lower else "U"), a)
+    return [vectors * _phases(vectors).conj(), values, _info(a)]
+
+
+@lapack("gesdd")
+def singular_values(a: Array, *, call: Call) -> list[Array]:
+    """In descending order; the largest component of each left vector is real and positive."""
+    mode = option(call, "mode")
+    u, s, v = _finite(lambda x: np.linalg.svd(x, full_matrices=mode == "A"), a)
+    if mode == "N":
+        kinds = [result.type for result in call.op.results[2:4]]
+        return [a, s, *(np.zeros(kind.get_shape(), a.dtype) for kind in kinds), _info(a)]  # pyright: ignore
+    phases = _phases(u)
+    known = phases[..., 0, : s.shape[-1]]
+    v[..., : s.shape[-1], :] *= known[..., None]
+    return [a, s, u * phases.conj(), v, _info(a)]
+
+
+def _finite(routine: Callable[[Array], tuple[Array, ...]], a: Array) -> tuple[Array, ...]:
+    """What a routine of NumPy gives of each matrix; NaN for those that are not finite, which it refuses."""
+    good: Array = np.asarray(np.isfinite(a).all((-1, -2), keepdims=True))
+    made = routine(np.where(good, a, np.eye(*a.shape[-2:], dtype=a.dtype)))
+    return tuple(np.where(good if x.ndim == a.ndim else good[..., 0], x, np.nan).astype(x.dtype) for x in made)
+
+
+def _phases(vectors: Array) -> Array:
+    """Of each column the largest component over its magnitude."""
+    at = np.abs(vectors).argmax(-2, keepdims=True)
+    found = np.take_along_axis(vectors, at, -2)
+    found = np.where(found == 0, 1, found)
+    return found / np.abs(found)

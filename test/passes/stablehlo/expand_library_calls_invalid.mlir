@@ -1,7 +1,47 @@
-// RUN: lamina-opt %s -p stablehlo-expand-library-calls --verify-diagnostics
+// RUN: lamina-opt %s -p stablehlo-expand-library-calls --split-input-file --verify-diagnostics
 
 func.func @main(%a: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<i32>) {
   // expected-error @below {{the call has no option 'uplo'}}
   %0:2 = "stablehlo.custom_call"(%a) <{api_version = 4 : i32, call_target_name = "lapack_spotrf_ffi"}> : (tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<i32>)
   func.return %0#0, %0#1 : tensor<4x4xf32>, tensor<i32>
+}
+
+// -----
+
+func.func @main(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{@lapack_sorgqr_ffi takes matrices and vectors of f32, as many of each}}
+  %0 = "stablehlo.custom_call"(%a) <{api_version = 4 : i32, call_target_name = "lapack_sorgqr_ffi"}> : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @main(%a: tensor<4x4xf64>) -> (tensor<4x4xf64>, tensor<4xf64>) {
+  // expected-error @below {{@lapack_sgeqrf_ffi takes matrices of f32}}
+  %0:2 = "stablehlo.custom_call"(%a) <{api_version = 4 : i32, call_target_name = "lapack_sgeqrf_ffi"}> : (tensor<4x4xf64>) -> (tensor<4x4xf64>, tensor<4xf64>)
+  func.return %0#0, %0#1 : tensor<4x4xf64>, tensor<4xf64>
+}
+
+// -----
+
+func.func @main(%a: tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4xi32>, tensor<i32>) {
+  // expected-error @below {{@lapack_sgetrf_ffi gives tensor<4x3xf32>, tensor<3xi32>, tensor<i32>}}
+  %0:3 = "stablehlo.custom_call"(%a) <{api_version = 4 : i32, call_target_name = "lapack_sgetrf_ffi"}> : (tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4xi32>, tensor<i32>)
+  func.return %0#0, %0#1, %0#2 : tensor<4x3xf32>, tensor<4xi32>, tensor<i32>
+}
+
+// -----
+
+func.func @main(%a: tensor<4x3xf32>, %t: tensor<2x3xf32>) -> tensor<4x3xf32> {
+  // expected-error @below {{@lapack_sorgqr_ffi takes matrices and vectors of f32, as many of each}}
+  %0 = "stablehlo.custom_call"(%a, %t) <{api_version = 4 : i32, call_target_name = "lapack_sorgqr_ffi"}> : (tensor<4x3xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>
+  func.return %0 : tensor<4x3xf32>
+}
+
+// -----
+
+func.func @main(%a: tensor<3x4xf32>, %t: tensor<3xf32>) -> tensor<3x4xf32> {
+  // expected-error @below {{3 reflectors do not make 4 orthogonal columns}}
+  %0 = "stablehlo.custom_call"(%a, %t) <{api_version = 4 : i32, call_target_name = "lapack_sorgqr_ffi"}> : (tensor<3x4xf32>, tensor<3xf32>) -> tensor<3x4xf32>
+  func.return %0 : tensor<3x4xf32>
 }

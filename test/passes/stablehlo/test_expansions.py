@@ -68,7 +68,8 @@ def numbers(shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def tensor(x: Array) -> str:
-    element = {"f": "f64", "c": "complex<f64>"}[x.dtype.kind] if x.itemsize > 8 or x.dtype == np.float64 else "f32"
+    parts = x.real.dtype.itemsize * 8
+    element = f"complex<f{parts}>" if x.dtype.kind == "c" else f"f{parts}"
     return f"tensor<{'x'.join([*map(str, x.shape), element])}>"
 
 
