@@ -27,6 +27,7 @@ from .timing import Span, time_of
 
 MEMORIES = ("spm", "acc", "tab", "lut")
 _UNIT = {unit: n for n, unit in enumerate(UNITS)}
+_MM = _UNIT["mm"]
 _Clock = npt.NDArray[np.int64]
 _Orders = npt.NDArray[np.int32]
 
@@ -94,6 +95,7 @@ class _Checker:
         self.waits: dict[int, int] = {}
         self.loaded: list[_Clock] = []  # of wl, at completion
         self.taken: list[_Clock] = []  # of mm swap, at the start
+        self.multiplied = 0  # how many mm have completed for certain when the next one starts
         self.visited: list[list[Issued]] = [[] for _ in UNITS]
         self.shadows = {memory: _Shadow(memory_rows(machine, memory)) for memory in MEMORIES}
         self.dram_index = self._stored_bytes(issued)
@@ -114,6 +116,7 @@ class _Checker:
         if issued.name == "bar":
             for clock in self.clocks:
                 clock[:] = [len(steps) for steps in self.visited]
+            self.multiplied = len(self.visited[_MM])
             return
         i, unit = issued.instruction, _UNIT[issued.unit]
         clock = self.clocks[unit]
@@ -121,13 +124,13 @@ class _Checker:
             if semaphore != NONE:
                 nth = self.waits.get(semaphore, 0)
                 self.waits[semaphore] = nth + 1
-                np.maximum(clock, self.signals[semaphore][nth], out=clock)
+                self._join(unit, self.signals[semaphore][nth])
         if issued.name == "wl" and self.loaded:
-            np.maximum(clock, self.taken[len(self.loaded) - 1], out=clock)
+            self._join(unit, self.taken[len(self.loaded) - 1])
         elif issued.name == "mm" and i.swap:
-            np.maximum(clock, self.loaded[len(self.taken)], out=clock)
+            self._join(unit, self.loaded[len(self.taken)])
             self.taken.append(clock.copy())
-            self.taken[-1][unit] = 0  # it starts before the ones in front of it have completed
+            self.taken[-1][unit] = self.multiplied  # it starts before all of those in front of it have completed
         self.visited[unit].append(issued)
         clock[unit] = len(self.visited[unit])  # the unit's own order
         for place in places(issued, self.machine, self.dram_bytes).values():
@@ -139,6 +142,12 @@ class _Checker:
                     self.signals.setdefault(semaphore, []).append(done)
             if issued.name == "wl":
                 self.loaded.append(done)
+
+    def _join(self, unit: int, known: _Clock) -> None:
+        """The next instruction of a unit starts when all of this has completed."""
+        np.maximum(self.clocks[unit], known, out=self.clocks[unit])
+        if unit == _MM:
+            self.multiplied = max(self.multiplied, int(known[_MM]))
 
     def _touch(self, issued: Issued, place: Place, clock: _Clock, unit: int) -> None:
         at: npt.NDArray[Any] = place.at.reshape(-1)

@@ -13,14 +13,15 @@ from ...backends.systolic.rtl.generate import TOP, generate
 from ...compiler.diagnostics import LaminaError
 from ...compiler.systolic_machine import SystolicMachine
 
+# module by module: what is flat takes many times as long
 _SCRIPT = (
-    "read_verilog -sv {file}; hierarchy -check -top {top}; proc; flatten; opt -fast; memory -nomap; opt -fast; "
-    "techmap; opt -fast; abc -fast -g AND,OR,XOR,MUX; opt_clean; stat"
+    "read_verilog -sv {file}; hierarchy -check -top {top}; proc; opt -fast; memory -nomap; opt -fast; wreduce; "
+    "alumacc; opt -fast; techmap; opt -fast; abc -fast -g AND,OR,XOR,MUX; opt_clean; stat"
 )
 _LINE = re.compile(r"^\s+(\$?\w+)\s+(\d+)\s*$", re.MULTILINE)
 
 
-def count_gates(machine: SystolicMachine, seconds: float = 600) -> dict[str, int]:
+def count_gates(machine: SystolicMachine, seconds: float = 1800) -> dict[str, int]:
     """How many of each kind there are: `gates`, `flip-flops`, `memories`, and the cells by name.
 
     Raises LaminaError where Yosys is missing, refuses the hardware or takes too long.
@@ -38,9 +39,12 @@ def count_gates(machine: SystolicMachine, seconds: float = 600) -> dict[str, int
             raise LaminaError(f"Yosys did not end within {seconds:g} seconds") from None
     if done.returncode:
         raise LaminaError("Yosys refuses the hardware", notes=tuple(done.stderr.splitlines()[-5:]))
-    cells = Counter(
-        {name: int(count) for name, count in _LINE.findall(done.stdout[done.stdout.rindex("Number of cells") :])}
-    )
-    flops = sum(count for name, count in cells.items() if "DFF" in name or "dff" in name)
+    return _counted(done.stdout)
+
+
+def _counted(report: str) -> dict[str, int]:
+    """The counts in the last report of Yosys, which is of the whole design."""
+    cells = Counter({name: int(count) for name, count in _LINE.findall(report[report.rindex("Number of cells") :])})
+    flops = sum(count for name, count in cells.items() if "DFF" in name)
     memories = sum(count for name, count in cells.items() if name.startswith("$mem"))
     return {"gates": cells.total() - flops - memories, "flip-flops": flops, "memories": memories, **cells}

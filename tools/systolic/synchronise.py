@@ -16,6 +16,7 @@ from ...dialects.systolic.limits import memory_rows
 from ...dialects.systolic.places import Place, places
 
 _UNIT = {unit: n for n, unit in enumerate(UNITS)}
+_MM = _UNIT["mm"]
 
 
 class _Step:
@@ -59,6 +60,7 @@ class _Synchroniser:
         self.semaphores: dict[tuple[int, int], int] = {}
         self.loaded: list[_Step] = []
         self.taken: list[npt.NDArray[np.int64]] = []
+        self.multiplied = 0  # how many mm have completed for certain when the next one starts
         sizes = {memory: memory_rows(machine, memory) for memory in ("spm", "acc", "tab", "lut")} | {"dram": dram_bytes}
         self.written = {memory: np.zeros((len(UNITS), size), np.int64) for memory, size in sizes.items()}
         self.read = {memory: np.zeros((len(UNITS), size), np.int64) for memory, size in sizes.items()}
@@ -97,15 +99,20 @@ class _Synchroniser:
     def _barrier(self) -> None:
         for clock in self.clocks:
             clock[:] = [len(steps) for steps in self.units]
+        self.multiplied = len(self.units[_MM])
 
     def _join_weights(self, made: Instruction, unit: int) -> None:
-        clock = self.clocks[unit]
         if made.spec.name == "wl" and self.loaded:
-            np.maximum(clock, self.taken[len(self.loaded) - 1], out=clock)
+            self._join(unit, self.taken[len(self.loaded) - 1])
         elif made.spec.name == "mm" and made.swap:
-            np.maximum(clock, self.loaded[len(self.taken)].done, out=clock)
-            self.taken.append(clock.copy())
-            self.taken[-1][unit] = 0
+            self._join(unit, self.loaded[len(self.taken)].done)
+            self.taken.append(self.clocks[unit].copy())
+            self.taken[-1][unit] = self.multiplied
+
+    def _join(self, unit: int, known: npt.NDArray[np.int64]) -> None:
+        np.maximum(self.clocks[unit], known, out=self.clocks[unit])
+        if unit == _MM:
+            self.multiplied = max(self.multiplied, int(known[_MM]))
 
     def _spots(self, place: Place) -> npt.NDArray[np.int64]:
         spots = place.at.reshape(-1)
@@ -125,7 +132,7 @@ class _Synchroniser:
                 source = self._append(instruction("sync", unit=UNITS[source.unit]))
             source.signals.append(semaphore)
             waits.append(semaphore)
-            np.maximum(self.clocks[unit], source.done, out=self.clocks[unit])
+            self._join(unit, source.done)
         return waits
 
     def _needed(self, unit: int, touched: Sequence[Place]) -> list[_Step]:

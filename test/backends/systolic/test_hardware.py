@@ -14,6 +14,7 @@ from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.dialects.systolic.encoding import Instruction, configure, encode_all, instruction
 from lamina.tools.systolic.check_hardware import compare
+from lamina.tools.systolic.gates import count_gates
 
 TINY = SystolicMachine.preset("tiny4")
 NARROW = replace(TINY, name="2x3", rows=2, cols=3, spm_bytes=3072, acc_bytes=1536, read_bytes=2, write_bytes=8)
@@ -70,3 +71,11 @@ def test_the_hardware_is_free_of_warnings(name: str, tmp_path: Path) -> None:
     line = ["verilator", "--lint-only", "-Wall", "-Wno-DECLFILENAME", "--top-module", "systolic", "systolic.sv"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("yosys") is None, reason="Yosys is not installed")
+def test_the_smallest_is_synthesised() -> None:
+    found = count_gates(TINY)
+    assert found["gates"] > 0 and found["flip-flops"] > 16 * 8 and found["memories"] > 0
+    assert all(name[0] in "$" for name in found if name not in ("gates", "flip-flops", "memories"))
