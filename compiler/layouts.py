@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from .diagnostics import LaminaError
 
@@ -151,100 +151,6 @@ def _of_pairs(pairs: list[tuple[int, int]]) -> Layout:
     return Layout(tuple(n for n, _ in pairs), tuple(s for _, s in pairs))
 
 
-def composed(outer: Layout, inner: Layout) -> Layout:
-    """`outer` after `inner`: the layout with i going to outer(inner(i)), with the modes of `inner`.
-
-    Raises LaminaError where no layout is that function: where a stride or an extent of `inner` cuts a mode of `outer`.
-
-    >>> str(composed(Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))))
-    '((2,2),3):((24,2),8)'
-    """
-    if not isinstance(inner.shape, int):
-        return concatenated(*(composed(outer, mode) for mode in inner.modes))
-    extent, stride = inner.shape, cast(int, inner.stride)
-    if stride == 0 or extent == 1:
-        return Layout(extent, 0)
-    found: list[tuple[int, int]] = []
-    left = extent
-    modes = coalesced(outer).pairs
-    for i, (n, s) in enumerate(modes):
-        last = i == len(modes) - 1
-        if stride >= n and not last:
-            if stride % n:
-                raise LaminaError(f"{outer} after {inner} is no layout: stride {stride} cuts a mode of {n}")
-            stride //= n
-            continue
-        if not last and n % stride:
-            raise LaminaError(f"{outer} after {inner} is no layout: stride {stride} cuts a mode of {n}")
-        fits = left if last else min(left, n // stride)
-        if left % fits:
-            raise LaminaError(f"{outer} after {inner} is no layout: extent {left} cuts a mode of {n // stride}")
-        found.append((fits, s * stride))
-        left //= fits
-        stride = 1
-        if left == 1:
-            break
-    return _of_pairs(found)
-
-
-def complement(layout: Layout, within: int) -> Layout:
-    """The layout of what `layout` leaves free: each of `within` places is one of its plus one of the complement's.
-
-    Raises LaminaError for a layout that meets a place twice.
-
-    >>> str(complement(Layout((2, 2), (1, 6)), 24))
-    '(3,2):(2,12)'
-    """
-    pairs = sorted((s, n) for n, s in layout.pairs if n > 1)
-    kept: list[tuple[int, int]] = []
-    covered = 1
-    for stride, extent in pairs:
-        if stride == 0 or stride % covered:
-            raise LaminaError(f"{layout} has no complement: places overlap, or their distance is no multiple")
-        kept.append((stride // covered, covered))
-        covered = stride * extent
-    kept.append((-(-within // covered), covered))
-    return coalesced(_of_pairs(kept))
-
-
-def divided(layout: Layout, tile: Layout) -> Layout:
-    """Two modes: what `tile` chooses of `layout`, and the tiles.
-
-    >>> str(divided(Layout(24, 3), Layout(4, 2)))
-    '(4,(2,3)):(6,(3,24))'
-    """
-    return composed(layout, concatenated(tile, complement(tile, layout.size)))
-
-
-def repeated(layout: Layout, by: Layout) -> Layout:
-    """Two modes: `layout`, and copies of it, disjoint, in the order of `by`.
-
-    >>> str(repeated(Layout((2, 2), (4, 1)), Layout(6, 1)))
-    '((2,2),(2,3)):((4,1),(2,8))'
-    """
-    return concatenated(layout, composed(complement(layout, layout.size * by.cosize), by))
-
-
-def right_inverse(layout: Layout) -> Layout:
-    """The longest layout R with layout(R(i)) = i: where, counted in coordinates, the places 0, 1, 2 … are.
-
-    >>> str(right_inverse(Layout((4, 8), (8, 1))))
-    '(8,4):(4,1)'
-    """
-    steps = column_major(layout.shape)
-    order = sorted(zip(flat(layout.stride), flat(layout.shape), flat(steps), strict=True))
-    kept: list[tuple[int, int]] = []
-    covered = 1
-    for stride, extent, step in order:
-        if extent == 1:
-            continue
-        if stride != covered:
-            break
-        kept.append((extent, step))
-        covered *= extent
-    return coalesced(_of_pairs(kept))
-
-
 @dataclass(frozen=True)
 class Swizzle:
     """Exchanges places so that a column of rows lies in different banks: CuTe's `Swizzle<bits, base, shift>`.
@@ -264,10 +170,6 @@ class Swizzle:
         """Where the place goes; twice, and it is back."""
         mask = (1 << self.bits) - 1
         return place ^ (place >> (self.base + self.shift) & mask) << self.base
-
-    def of_elements(self, width: int) -> Swizzle:
-        """The same exchange counted in elements of `width` bytes."""
-        return Swizzle(self.bits, self.base - (width.bit_length() - 1), self.shift)
 
 
 def _congruent(a: IntTuple, b: IntTuple) -> bool:
