@@ -101,16 +101,23 @@ def target(name: str) -> Target:
     base, _, detail = name.partition(":")
     path = TARGETS.get(base)
     if path is None:
-        raise LaminaError(f"unknown target '{name}'", hint=f"one of {', '.join(TARGETS)}")
+        from ..compiler.plugins import installed  # xDSL is only needed here: a recalled model runs without it
+
+        plugins = {point.name: point for point in installed("lamina.targets")}
+        if base in plugins:
+            return plugins[base].load()(detail)
+        raise LaminaError(f"unknown target '{name}'", hint=f"one of {', '.join([*TARGETS, *plugins])}")
     module, _, cls = path.partition(":")
     return getattr(import_module(module, __name__), cls)(detail)
 
 
 def meaning(name: str, program: Program) -> Program:
     """What to interpret as the reference of a target's results: `program`, or what the target makes of it first."""
-    path = MEANINGS.get(name.partition(":")[0])
+    base = name.partition(":")[0]
+    path = MEANINGS.get(base)
     if path is None:
-        return program
+        made = None if base in TARGETS else getattr(target(name), "meaning", None)
+        return program if made is None else made(program)
     module, _, function = path.partition(":")
     return getattr(import_module(module, __name__), function)(program)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
@@ -35,6 +35,20 @@ from .engine import run
 Tell = Callable[[str], None]
 
 
+class Part(Protocol):
+    """What runs in one place; `told` says which operators or layers it has."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def told(self) -> str: ...
+
+    def run(self, arrays: Sequence[Array], engine: str) -> tuple[list[Array], Mapping[str, Any]]:
+        """The tensors that leave, and what was counted."""
+        ...
+
+
 @dataclass(frozen=True)
 class ArrayPart:
     """A program of the array: `binary` with a buffer for each image that enters (x0, x1, ...) or leaves (y0, ...)."""
@@ -43,7 +57,7 @@ class ArrayPart:
     binary: Binary
     inputs: Sequence[tuple[int, ...]]  # shapes of images
     outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]  # shapes and types of tensors
-    layers: str
+    told: str
 
     def run(self, arrays: Sequence[Array], engine: str) -> tuple[list[Array], Mapping[str, Any]]:
         """The tensors that leave, and what the engine counted."""
@@ -63,12 +77,16 @@ class HostPart:
 
     name: str
     executable: Executable
-    operators: str
+    told: str
+
+    def run(self, arrays: Sequence[Array], engine: str) -> tuple[list[Array], Mapping[str, Any]]:
+        """The tensors that leave; nothing is counted."""
+        return self.executable.run(arrays), {}
 
 
 @dataclass(frozen=True)
 class _Call:
-    part: ArrayPart | HostPart
+    part: Part
     arguments: Sequence[SSAValue]
     results: Sequence[SSAValue]
 
@@ -89,7 +107,7 @@ class PartedProgram:
         self.counters: list[tuple[str, Mapping[str, Any]]] = []
 
     @property
-    def parts(self) -> list[ArrayPart | HostPart]:
+    def parts(self) -> list[Part]:
         """The parts in the order in which they run."""
         return [call.part for call in self.calls]
 
@@ -99,12 +117,9 @@ class PartedProgram:
         values: dict[SSAValue, Array] = dict(zip(block.args, inputs, strict=True))
         counters: list[tuple[str, Mapping[str, Any]]] = []
         for call in self.calls:
-            arrays = [values[v] for v in call.arguments]
-            if isinstance(call.part, ArrayPart):
-                results, counted = call.part.run(arrays, self.engine)
+            results, counted = call.part.run([values[v] for v in call.arguments], self.engine)
+            if not isinstance(call.part, HostPart):
                 counters.append((call.part.name, counted))
-            else:
-                results = call.part.executable.run(arrays)
             values |= dict(zip(call.results, results, strict=True))
         self.counters = counters
         for name, counted in counters:
@@ -119,30 +134,47 @@ def parts_of(
     program: Program, compile_host: Callable[[Program], Executable], engine: str, tell: Tell | None
 ) -> PartedProgram:
     """The parts of a program on the level `pipe`. Raises LaminaError when none is of the array."""
-    module = program.module
-    functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
-    main = main_function(module)
+    streams = streams_of(program.module)
+    functions = {op.sym_name.data: op for op in program.module.ops if isinstance(op, FuncOp)}
+
+    def array_part(function: FuncOp) -> Part | None:
+        if PROGRAM not in function.attributes:
+            return None
+        return _array_part(function, functions, streams, program.context.weights)
+
+    return parted(program, array_part, compile_host, engine, tell)
+
+
+def parted(
+    program: Program,
+    part_of: Callable[[FuncOp], Part | None],
+    compile_host: Callable[[Program], Executable],
+    engine: str,
+    tell: Tell | None,
+) -> PartedProgram:
+    """The parts of a program whose `@main` only calls: those that `part_of` gives, the others the host's.
+
+    Raises LaminaError when all are the host's.
+    """
+    functions = {op.sym_name.data: op for op in program.module.ops if isinstance(op, FuncOp)}
+    main = main_function(program.module)
     assert isinstance(main, FuncOp)
-    streams = streams_of(module)
-    parts: dict[str, ArrayPart | HostPart] = {}
+    parts: dict[str, Part] = {}
     calls: list[_Call] = []
     for op in main.body.block.ops:
         if isinstance(op, CallOp):
             name = op.callee.root_reference.data
             if name not in parts:
                 function = functions[name]
-                if PROGRAM in function.attributes:
-                    parts[name] = _array_part(function, functions, streams, program.context.weights)
-                else:
-                    parts[name] = _host_part(function, program, compile_host)
+                parts[name] = part_of(function) or _host_part(function, program, compile_host)
             calls.append(_Call(parts[name], tuple(op.arguments), tuple(op.results)))
-    if not any(isinstance(part, ArrayPart) for part in parts.values()):
+    if all(isinstance(part, HostPart) for part in parts.values()):
         raise LaminaError(
             "nothing in the model runs on a systolic array", hint="it takes quantised models: lamina quantize"
         )
     if tell is not None:
         for part in parts.values():
-            tell(f"{part.name}: {part.layers if isinstance(part, ArrayPart) else part.operators}")
+            tell(f"{part.name}: {part.told}")
     return PartedProgram(program.signature, main, calls, engine, tell)
 
 

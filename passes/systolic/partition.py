@@ -51,13 +51,17 @@ class Partition(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         SystolicMachine.preset(self.machine)
-        main = main_function(op)
-        if not isinstance(main, FuncOp):
-            raise LaminaError("@main is no function of func", where=main)
-        reader = Reader(lamina_context(ctx).weights)
-        parts = _parts(main.body.block, reader)
-        if any(number % 2 for number in parts.values()):
-            _Parter(op, main, parts, self.machine).run()
+        partition(op, Reader(lamina_context(ctx).weights), self.machine)
+
+
+def partition(module: ModuleOp, reader: Reader, machine: str) -> None:
+    """Parts the graph of `@main` between the host and what computes the layers that `reader` knows."""
+    main = main_function(module)
+    if not isinstance(main, FuncOp):
+        raise LaminaError("@main is no function of func", where=main)
+    parts = _parts(main.body.block, reader)
+    if any(number % 2 for number in parts.values()):
+        _Parter(module, main, parts, machine).run()
 
 
 def _parts(block: Block, reader: Reader) -> dict[Operation, int]:
