@@ -79,6 +79,9 @@ class _Synchroniser:
         waits = self._missing(unit, touched)
         while len(waits) > 2:
             self._append(instruction("sync", unit=issued.unit)).waits += [waits.pop(), waits.pop()]
+        if made.spec.name == "mm" and made.swap:
+            self.taken.append(self.clocks[unit].copy())
+            self.taken[-1][unit] = self.multiplied
         step = self._append(made)
         step.waits += waits
         for place in touched:
@@ -106,8 +109,6 @@ class _Synchroniser:
             self._join(unit, self.taken[len(self.loaded) - 1])
         elif made.spec.name == "mm" and made.swap:
             self._join(unit, self.loaded[len(self.taken)].done)
-            self.taken.append(self.clocks[unit].copy())
-            self.taken[-1][unit] = self.multiplied
 
     def _join(self, unit: int, known: npt.NDArray[np.int64]) -> None:
         np.maximum(self.clocks[unit], known, out=self.clocks[unit])
@@ -121,13 +122,14 @@ class _Synchroniser:
     def _missing(self, unit: int, touched: Sequence[Place]) -> list[int]:
         """The semaphores that must be waited for; their signals are put where they belong."""
         waits: list[int] = []
-        for source in self._needed(unit, touched):
+        needed = self._needed(unit, touched)
+        new = {(source.unit, unit) for source in needed} - self.semaphores.keys()
+        if len(self.semaphores) + len(new) > SEMAPHORES:
+            self.steps.append(_Step(instruction("bar"), -1, 0))
+            self._barrier()
+            return []
+        for source in needed:
             semaphore = self.semaphores.setdefault((source.unit, unit), len(self.semaphores))
-            if semaphore >= SEMAPHORES:
-                del self.semaphores[source.unit, unit]
-                self.steps.append(_Step(instruction("bar"), -1, 0))
-                self._barrier()
-                continue
             if len(source.signals) == 2:
                 source = self._append(instruction("sync", unit=UNITS[source.unit]))
             source.signals.append(semaphore)
