@@ -101,7 +101,7 @@ def power_of_constant(e: Numbers, x: SSAValue, exponent: float) -> SSAValue | No
         # pow(-0, 0.5) is +0 and pow(-inf, 0.5) inf
         root = e.abs(e.sqrt(x))
         return e.select(e.cmp("oeq", x, e.c(-math.inf)), e.c(math.inf), root)
-    if exponent != int(exponent) or not 1 <= abs(exponent) <= _MOST_FACTORS:
+    if not 1 <= abs(exponent) <= _MOST_FACTORS or exponent != int(exponent):  # neither NaN nor infinities are whole
         return None
     result = _repeated(e, x, int(abs(exponent)))
     return e.div(e.c(1.0), result) if exponent < 0 else result

@@ -176,3 +176,11 @@ def test_an_operator_in_a_program_on_which_inference_crashes() -> None:
     text = "fn f(x: f32[2, 3], i: i64[2, 1]) -> f32[2] = onnx.GatherND(x, i, batch_dims=-7)"
     with pytest.raises(LaminaError, match="'batch_dims' is -7"):
         lamina.dsl.compile(text).f(np.zeros((2, 3), np.float32), np.zeros((2, 1), np.int64))
+
+
+@pytest.mark.parametrize("exponent", ["inf", "-inf", "nan"])
+def test_powers_of_exponents_that_are_no_integers(exponent: str) -> None:
+    x = np.array([0.0, -0.5, 1.0, -1.0, 2.0, -np.inf, np.nan], np.float32)
+    got = lamina.dsl.compile(f"fn f(x: f32[7]) -> f32[7] = x ** {exponent}").f(x)
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_array_equal(got, np.power(x, np.float32(exponent)))
