@@ -176,3 +176,24 @@ def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path, state):
     assert "y: float32[2, 3]" in done.stdout and "Traceback" not in done.stderr
     if state == "full":
         assert not cache.exists() or not [f for f in cache.rglob("*") if f.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["check", "none.bin"], "none.bin: error: No such file"),
+        (["check", "text.mlir"], "is no UTF-8 text"),
+        (["disasm", "text.mlir"], "is no UTF-8 text"),
+        (["asm", "stop.mlir", "-o", "none/x.bin"], "none/x.bin: error: No such file"),
+        (["run", "stop.mlir", "--input", "x=none.npy"], "none.npy: error: cannot read"),
+        (["run", "stop.mlir", "--trace", "none/t.json"], "none/t.json: error: No such file"),
+        (["rtl", "tiny4", "-o", "none/x.sv"], "none/x.sv: error: No such file"),
+        (["rtl", "tiny5"], "unknown systolic machine 'tiny5'"),
+    ],
+)
+def test_systolic_programs(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.mlir").write_bytes(b"\xff\xfe")
+    (tmp_path / "stop.mlir").write_text('systolic.program @main for "tiny4" {\n  systolic.halt\n}\n')
+    assert main(["systolic", *arguments]) == 2
+    assert message in capsys.readouterr().err

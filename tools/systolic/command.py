@@ -23,9 +23,11 @@ from ...dialects import all_dialects
 from ...dialects.systolic import ProgramOp
 from ...dialects.systolic.checker import check_program
 from ...dialects.systolic.timing import simulate
+from ..inputs import read_named
 from .check_hardware import compare
 from .gates import count_gates
 from .page import page
+from .shapes import measured, shapes
 
 PAGE = Path(__file__).parents[2] / "docs" / "systolic-isa.md"
 FUZZED = ("tiny4", "edge8", "gemmini16", "8x16", "16x8")
@@ -53,7 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rtl = add("rtl", "write the SystemVerilog of a machine")
     gates = add("gates", "count the gates of a machine, with Yosys")
     fuzz = add("fuzz", "hold the hardware against the models on random programs")
-    for sub in (rtl, gates):
+    shaped = add("shapes", "cycles of the products and convolutions that others publish, beside SCALE-Sim's")
+    for sub in (rtl, gates, shaped):
         sub.add_argument("machine", help="a preset, or a .toml file")
     rtl.add_argument("-o", "--output", type=Path, help="the file (default: standard output)")
     fuzz.add_argument("machine", nargs="*", help=f"presets or .toml files (default: {' '.join(FUZZED)})")
@@ -65,15 +68,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Runs the action."""
-    return _ACTIONS[args.action](args)
+    try:
+        return _ACTIONS[args.action](args)
+    except OSError as error:
+        raise LaminaError(error.strerror or str(error), where=error.filename) from error
 
 
 def read_program(file: Path, dram_bytes: int) -> Binary:
     """The program in a binary, or the first one in a .mlir file. Raises LaminaError where there is none."""
-    try:
-        data = file.read_bytes()
-    except OSError as error:
-        raise LaminaError(f"cannot be read: {error.strerror}", where=str(file)) from None
+    data = file.read_bytes()
     if data.startswith(MAGIC) or file.suffix != ".mlir":
         return Binary.from_bytes(data, SystolicMachine.preset(machine_of(data, str(file))), str(file))
     from ...compiler.parsing import parse_module  # heavy: binaries need no parser
@@ -81,7 +84,11 @@ def read_program(file: Path, dram_bytes: int) -> Binary:
     context = LaminaContext()
     for name, load in all_dialects().items():
         context.register_dialect(name, load)
-    module = parse_module(data.decode(), str(file), context)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise LaminaError(f"is no UTF-8 text: {error.reason}", where=str(file)) from error
+    module = parse_module(text, str(file), context)
     module.verify()
     for op in module.walk():
         if isinstance(op, ProgramOp):
@@ -110,8 +117,7 @@ def _check(args: argparse.Namespace) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     binary = read_program(args.file, args.dram)
-    inputs = {name: np.load(file) for name, _, file in (told.partition("=") for told in args.input)}
-    outcome = run(binary, inputs, args.engine)
+    outcome = run(binary, read_named(args.input), args.engine)
     for name, data in outcome.outputs.items():
         print(f"{name}: {data.size} bytes, sum {int(data.view(np.int8).sum(dtype=np.int64))}")
     if outcome.counters:
@@ -153,6 +159,18 @@ def _fuzz(args: argparse.Namespace) -> int:
     return int(failed)
 
 
+def _shapes(args: argparse.Namespace) -> int:
+    machine = SystolicMachine.preset(args.machine)
+    total = scale = 0
+    for name, times, problem in shapes():
+        row = measured(problem, machine, name, times)
+        if name.startswith("resnet50"):
+            total, scale = total + row.times * row.cycles, scale + row.times * row.scalesim
+        print(f"{name:<36} {row.cycles:>10} cycles {100 * row.share:6.2f} %   SCALE-Sim {row.scalesim:>10}", flush=True)
+    print(f"{'convolutions of resnet50':<36} {total:>10} cycles            SCALE-Sim {scale:>10}")
+    return 0
+
+
 def _spec(args: argparse.Namespace) -> int:
     if args.print:
         sys.stdout.write(page())
@@ -169,5 +187,6 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
     "rtl": _rtl,
     "gates": _gates,
     "fuzz": _fuzz,
+    "shapes": _shapes,
     "spec": _spec,
 }
