@@ -55,8 +55,8 @@ def shapes() -> Iterator[tuple[str, int, Convolution]]:
         problem = Convolution((side, side), channels, filters, (3, 3), pads=(1, 1, 1, 1))
         yield f"3x3 {channels}->{filters} of {side}x{side}", 1, problem
     for side, channels, filters, kernel, stride, times in _RESNET50:
-        pad = kernel // 2
-        problem = Convolution((side, side), channels, filters, (kernel, kernel), (stride, stride), pads=(pad, pad, pad, pad))
+        pads = (kernel // 2, kernel // 2, kernel // 2, kernel // 2)
+        problem = Convolution((side, side), channels, filters, (kernel, kernel), (stride, stride), pads=pads)
         name = f"resnet50 {kernel}x{kernel}/{stride} {channels}->{filters} of {side}x{side}"
         yield name, times, problem
 
