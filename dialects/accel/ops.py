@@ -128,18 +128,9 @@ def window_properties(
     return {**{name: integers(values) for name, values in told.items()}, "pad": IntegerAttr(pad, i8)}
 
 
-@irdl_op_definition
-class ConvOp(WindowedOp):
-    """A convolution, or a product; sums become bytes by table and `post` (zero point, least, greatest).
+class WeightedOp(WindowedOp):
+    """A layer of sums of windows times weights, made bytes by table and `post` (zero point, least, greatest)."""
 
-    %y = accel.conv %x, %w, %t {kernel = array<i64: 3, 3>, ..., pad = -3 : i8, post = array<i64: 4, -128, 127>}
-        : tensor<1x8x8x3xi8>, tensor<1x1x9x16x16xi8>, tensor<1x16x2xi32> -> tensor<1x8x8x7xi8>
-
-    Where it makes fewer blocks the pixels of a row of the kernel are one block of channels.
-    C1 the result has as many windows as fit.
-    """
-
-    name = "accel.conv"
     image = operand_def(TensorType)
     weights = operand_def(TensorType)
     table = operand_def(TensorType)
@@ -173,7 +164,21 @@ class ConvOp(WindowedOp):
 
 
 @irdl_op_definition
-class DepthwiseOp(WindowedOp):
+class ConvOp(WeightedOp):
+    """A convolution, or a product; sums become bytes by table and `post` (zero point, least, greatest).
+
+    %y = accel.conv %x, %w, %t {kernel = array<i64: 3, 3>, ..., pad = -3 : i8, post = array<i64: 4, -128, 127>}
+        : tensor<1x8x8x3xi8>, tensor<1x1x9x16x16xi8>, tensor<1x16x2xi32> -> tensor<1x8x8x7xi8>
+
+    Where it makes fewer blocks the pixels of a row of the kernel are one block of channels.
+    C1 the result has as many windows as fit.
+    """
+
+    name = "accel.conv"
+
+
+@irdl_op_definition
+class DepthwiseOp(WeightedOp):
     """Sums of windows channel by channel; weights are [blocks of channels, taps, lanes].
 
     %y = accel.depthwise %x, %w, %t {...} : tensor<1x8x8x20xi8>, tensor<2x9x16xi8>, tensor<2x16x2xi32> -> ...
@@ -182,33 +187,6 @@ class DepthwiseOp(WindowedOp):
     """
 
     name = "accel.depthwise"
-    image = operand_def(TensorType)
-    weights = operand_def(TensorType)
-    table = operand_def(TensorType)
-    kernel = prop_def(DenseArrayBase.constr(i64))
-    strides = prop_def(DenseArrayBase.constr(i64))
-    dilations = prop_def(DenseArrayBase.constr(i64))
-    pads = prop_def(DenseArrayBase.constr(i64))
-    pad = prop_def(IntegerAttr.constr(i8))
-    post = prop_def(DenseArrayBase.constr(i64))
-    result = result_def(TensorType)
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = ConvOp.assembly_format
-
-    def __init__(
-        self,
-        operands: tuple[SSAValue, SSAValue, SSAValue],
-        shape: Sequence[int],
-        window: dict[str, Attribute],
-        post: Sequence[int],
-    ):
-        super().__init__(
-            operands=operands, result_types=[TensorType(i8, shape)], properties={**window, "post": integers(post)}
-        )
-
-    def verify_(self) -> None:
-        self.check_size()
 
 
 @irdl_op_definition

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -11,25 +11,22 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     FlatSymbolRefAttr,
     MemRefType,
-    StringAttr,
-    SymbolNameConstraint,
     SymbolRefAttr,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
+from xdsl.ir import ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
     irdl_attr_definition,
     irdl_op_definition,
     prop_def,
-    region_def,
     result_def,
     traits_def,
     var_operand_def,
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import IsolatedFromAbove, MemoryReadEffect, MemoryWriteEffect, NoTerminator, SymbolOpInterface
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ...compiler.diagnostics import LaminaError
@@ -38,7 +35,7 @@ from ..systolic.encoding import RECORDS, Instruction, check, text_of
 from ..systolic.fields import NONE
 from ..systolic.instructions import SPECS, Spec
 from ..systolic.limits import check_limits
-from ..systolic.ops import InstructionOp
+from ..systolic.ops import ForMachine, InstructionOp
 from ..systolic.syntax import parse_values
 
 
@@ -129,7 +126,7 @@ OPS: dict[str, type[StepOp]] = {spec.name: _define(spec) for spec in SPECS.value
 
 
 @irdl_op_definition
-class StreamOp(IRDLOperation):
+class StreamOp(ForMachine):
     """What one kernel dispatches, for the machine that `machine` names; r1, r2, ... are the addresses of its arguments.
 
     pipe.stream @copy for "tiny4" {
@@ -142,15 +139,6 @@ class StreamOp(IRDLOperation):
     """
 
     name = "pipe.stream"
-    sym_name = prop_def(SymbolNameConstraint())
-    machine = prop_def(StringAttr)
-    body = region_def("single_block")
-    traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
-
-    def __init__(self, name: str, machine: str, ops: Iterable[Operation] = ()):
-        super().__init__(
-            properties={"sym_name": StringAttr(name), "machine": StringAttr(machine)}, regions=[Region(Block(ops))]
-        )
 
     @property
     def instructions(self) -> list[Instruction]:
@@ -166,28 +154,6 @@ class StreamOp(IRDLOperation):
                 check_limits(cast(StepOp, op).instruction, machine, f"step {at}")
         except LaminaError as error:
             raise VerifyException(str(error)) from None
-
-    @classmethod
-    def parse(cls, parser: Parser) -> StreamOp:
-        name = parser.parse_symbol_name()
-        parser.parse_keyword("for")
-        machine = parser.parse_str_literal()
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(name.data, machine)
-        op.attributes |= dict[str, Attribute](attributes.data) if attributes is not None else {}
-        region = parser.parse_region()
-        op.detach_region(op.body)
-        op.add_region(region)
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.sym_name.data)
-        printer.print_string(" for ")
-        printer.print_string_literal(self.machine.data)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_empty_block=False)
 
 
 @irdl_op_definition

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, StringAttr, SymbolNameConstraint, i64
-from xdsl.ir import Attribute, Block, Region
+from xdsl.ir import Attribute, Block, Operation, Region
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, region_def, traits_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
@@ -77,49 +77,21 @@ def _define(spec: Spec) -> type[InstructionOp]:
 OPS: dict[str, type[InstructionOp]] = {spec.name: _define(spec) for spec in SPECS.values()}
 
 
-@irdl_op_definition
-class ProgramOp(IRDLOperation):
-    """The instructions of one program, in their order, for the machine that `machine` names.
+class ForMachine(IRDLOperation):
+    """A symbol whose body is for a machine: `NAME @symbol for "machine" {...}`."""
 
-    systolic.program @main for "tiny4" {
-      systolic.halt
-    }
-
-    C1 only instructions are in it, and every address on the chip and length is one that the machine has;
-    C2 every `loop` has its `end`, at most 3 are open at once, and nothing follows the last `halt`.
-    """
-
-    name = "systolic.program"
     sym_name = prop_def(SymbolNameConstraint())
     machine = prop_def(StringAttr)
     body = region_def("single_block")
     traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
 
-    def __init__(self, name: str, machine: str, instructions: Iterable[Instruction] = ()):
-        ops = [OPS[instruction.spec.name](instruction) for instruction in instructions]
+    def __init__(self, name: str, machine: str, ops: Iterable[Operation] = ()):
         super().__init__(
             properties={"sym_name": StringAttr(name), "machine": StringAttr(machine)}, regions=[Region(Block(ops))]
         )
 
-    @property
-    def instructions(self) -> list[Instruction]:
-        """The instructions as records."""
-        return [op.instruction for op in self.body.block.ops if isinstance(op, InstructionOp)]
-
-    def verify_(self) -> None:
-        for op in self.body.block.ops:
-            if not isinstance(op, InstructionOp):
-                raise VerifyException(f"C1: holds instructions only, got '{op.name}'")
-        try:
-            machine = SystolicMachine.preset(self.machine.data)
-            check_structure(self.instructions)
-            for at, instruction in enumerate(self.instructions):
-                check_limits(instruction, machine, f"instruction {at}")
-        except LaminaError as error:
-            raise VerifyException(str(error)) from None
-
     @classmethod
-    def parse(cls, parser: Parser) -> ProgramOp:
+    def parse(cls, parser: Parser) -> Self:
         name = parser.parse_symbol_name()
         parser.parse_keyword("for")
         machine = parser.parse_str_literal()
@@ -139,6 +111,41 @@ class ProgramOp(IRDLOperation):
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" ")
         printer.print_region(self.body, print_empty_block=False)
+
+
+@irdl_op_definition
+class ProgramOp(ForMachine):
+    """The instructions of one program, in their order, for the machine that `machine` names.
+
+    systolic.program @main for "tiny4" {
+      systolic.halt
+    }
+
+    C1 only instructions are in it, and every address on the chip and length is one that the machine has;
+    C2 every `loop` has its `end`, at most 3 are open at once, and nothing follows the last `halt`.
+    """
+
+    name = "systolic.program"
+
+    def __init__(self, name: str, machine: str, instructions: Iterable[Instruction] = ()):
+        super().__init__(name, machine, [OPS[instruction.spec.name](instruction) for instruction in instructions])
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """The instructions as records."""
+        return [op.instruction for op in self.body.block.ops if isinstance(op, InstructionOp)]
+
+    def verify_(self) -> None:
+        for op in self.body.block.ops:
+            if not isinstance(op, InstructionOp):
+                raise VerifyException(f"C1: holds instructions only, got '{op.name}'")
+        try:
+            machine = SystolicMachine.preset(self.machine.data)
+            check_structure(self.instructions)
+            for at, instruction in enumerate(self.instructions):
+                check_limits(instruction, machine, f"instruction {at}")
+        except LaminaError as error:
+            raise VerifyException(str(error)) from None
 
 
 def all_ops() -> Sequence[type[IRDLOperation]]:
