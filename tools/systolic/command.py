@@ -29,7 +29,6 @@ from .gates import count_gates
 from .page import page
 from .shapes import measured, shapes
 
-PAGE = Path(__file__).parents[2] / "docs" / "systolic-isa.md"
 FUZZED = ("tiny4", "edge8", "gemmini16", "8x16", "16x8")
 
 
@@ -62,8 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fuzz.add_argument("machine", nargs="*", help=f"presets or .toml files (default: {' '.join(FUZZED)})")
     fuzz.add_argument("--programs", type=int, default=1000, help="how many for each machine (default 1000)")
     fuzz.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first program")
-    spec = add("spec", "write docs/systolic-isa.md from the table of instructions")
-    spec.add_argument("--print", action="store_true", help="print it instead")
+    spec = add("spec", "print the page of the instructions, made from their table")
+    spec.add_argument("-o", "--output", type=Path, help="the file (default: standard output)")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -128,11 +127,7 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _rtl(args: argparse.Namespace) -> int:
-    text = generate(SystolicMachine.preset(args.machine))
-    if args.output is None:
-        sys.stdout.write(text)
-    else:
-        args.output.write_text(text)
+    _written(generate(SystolicMachine.preset(args.machine)), args.output)
     return 0
 
 
@@ -172,11 +167,15 @@ def _shapes(args: argparse.Namespace) -> int:
 
 
 def _spec(args: argparse.Namespace) -> int:
-    if args.print:
-        sys.stdout.write(page())
-    else:
-        PAGE.write_text(page())
+    _written(page(), args.output)
     return 0
+
+
+def _written(text: str, file: Path | None) -> None:
+    if file is None:
+        sys.stdout.write(text)
+    else:
+        file.write_text(text)
 
 
 _ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
