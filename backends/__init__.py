@@ -23,7 +23,6 @@ TARGETS = {
     "systolic": ".systolic.target:SystolicTarget",
     "interpret": ".interpret.target:InterpretTarget",
 }
-MEANINGS = {"systolic": ".systolic.target:integers"}  # targets whose results are exact, for a program made first
 RECALLS = {"cpu": ".cpu.recall:recall"}  # light: they import nothing of the compiler
 
 
@@ -75,7 +74,11 @@ class Options:
 
 
 class Target(Protocol):
-    """What a backend offers. The constructor takes what stands behind the colon of `name:detail`."""
+    """What a backend offers. The constructor takes what stands behind the colon of `name:detail`.
+
+    A target that computes something else than the program says, as one of quantised models may, has a method
+    `meaning(program)`, too: the program whose results are those of the target.
+    """
 
     def __init__(self, detail: str = "") -> None: ...
 
@@ -113,13 +116,8 @@ def target(name: str) -> Target:
 
 def meaning(name: str, program: Program) -> Program:
     """What to interpret as the reference of a target's results: `program`, or what the target makes of it first."""
-    base = name.partition(":")[0]
-    path = MEANINGS.get(base)
-    if path is None:
-        made = None if base in TARGETS else getattr(target(name), "meaning", None)
-        return program if made is None else made(program)
-    module, _, function = path.partition(":")
-    return getattr(import_module(module, __name__), function)(program)
+    made = getattr(target(name), "meaning", None)
+    return program if made is None else made(program)
 
 
 def recall(name: str, source: Source, options: Options) -> Executable | None:

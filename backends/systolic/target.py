@@ -69,6 +69,12 @@ class SystolicTarget:
             )
         return copy
 
+    def meaning(self, program: Program) -> Program:
+        """What the array's results are equal to: the model with integer operators, to be interpreted."""
+        made = self.lower(program, "integers", Options())
+        made.module.attributes[LEVEL] = StringAttr("onnx")  # which it is still written in
+        return made
+
     def load(self, artefact: Artefact, threads: int | None = None) -> PartedProgram:
         """Artefacts hold code of processors: always a LaminaError."""
         raise LaminaError("artefacts do not hold programs of systolic arrays", hint="lamina compile -o m.bin")
@@ -77,10 +83,3 @@ class SystolicTarget:
         """Facts for `lamina targets`."""
         levels = " > ".join(phase.level for phase in self.phases)
         return [("machine", self.name), ("levels", levels), ("engines", ", ".join(ENGINES))]
-
-
-def integers(program: Program) -> Program:
-    """What the array's results are equal to: the model with integer operators, to be interpreted."""
-    made = SystolicTarget().lower(program, "integers", Options())
-    made.module.attributes[LEVEL] = StringAttr("onnx")  # which it is still written in
-    return made
