@@ -251,8 +251,9 @@ def _is_epilogue(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
     [value] = ours
     if value.owner is not group.members[-1] or any(use.operation is not op for use in value.uses):
         return False
-    if isinstance(group.members[0], WinogradOp) and not all(_along_rows(m) for m in op.maps):
-        return False
+    tiled = group.contraction or isinstance(group.members[0], WinogradOp)
+    if tiled and loop_ranges(op)[-1] != 1 and not all(_along_rows(m) for m in op.maps):
+        return False  # tiles in registers are rows: an operand that lies across them is added by a kernel of its own
     identity = AffineMap.identity(len(op.iterators))
     if any(isinstance(inner, IndexOp | ExtractOp) for inner in op.body.block.ops):
         return False
