@@ -2,7 +2,7 @@
 
 DS-CNN (keyword spotting), ResNet-8 (CIFAR-10), MobileNetV1-0.25 (visual wake words) and an autoencoder (anomaly
 detection), of the published layers (Banbury et al. 2021). Each is written as a float model, `NAME.onnx`, and as one of
-bytes, `NAME.int8.onnx`, quantised with random samples.
+bytes, `NAME.int8.onnx`, quantised with random samples. By its name only: `resnet18` (He et al. 2015), for 224 x 224.
 """
 
 from __future__ import annotations
@@ -109,22 +109,39 @@ def ds_cnn() -> ModelProto:
     return net.model()
 
 
+def _residual(net: _Net, filters: int, stride: int) -> None:
+    """Two convolutions, around which the image goes as it is, or through one of 1 x 1 where its shape is another."""
+    before, shape = net.at, list(net.shape)
+    net.conv(filters, stride=stride)
+    inner = net.conv(filters, relu=False)
+    if net.shape != shape:
+        after = list(net.shape)
+        net.at, net.shape = before, shape
+        before = net.conv(filters, (1, 1), stride, relu=False)
+        net.shape = after
+    net.node("Add", [inner, before])
+    net.node("Relu", [net.at])
+
+
 def resnet8() -> ModelProto:
     """CIFAR-10: three residual blocks of 16, 32 and 64 channels."""
     net = _Net([1, 3, 32, 32])
     net.conv(16)
     for filters, stride in ((16, 1), (32, 2), (64, 2)):
-        before, shape = net.at, list(net.shape)
-        net.conv(filters, stride=stride)
-        inner = net.conv(filters, relu=False)
-        if stride != 1:
-            after = list(net.shape)
-            net.at, net.shape = before, shape
-            before = net.conv(filters, (1, 1), stride, relu=False)
-            net.shape = after
-        net.node("Add", [inner, before])
-        net.node("Relu", [net.at])
+        _residual(net, filters, stride)
     net.classify(10)
+    return net.model()
+
+
+def resnet18() -> ModelProto:
+    """ImageNet: eight residual blocks of 64 to 512 channels."""
+    net = _Net([1, 3, 224, 224])
+    net.conv(64, (7, 7), 2)
+    net.node("MaxPool", [net.at], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
+    net.shape[2:] = [56, 56]
+    for filters, stride in ((64, 1), (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1)):
+        _residual(net, filters, stride)
+    net.classify(1000)
     return net.model()
 
 
@@ -153,6 +170,7 @@ MODELS: dict[str, Callable[[], ModelProto]] = {
     "mobilenet_v1": mobilenet_v1,
     "autoencoder": autoencoder,
 }
+LARGER: dict[str, Callable[[], ModelProto]] = {"resnet18": resnet18}
 
 
 def write(name: str, folder: Path) -> Path:
@@ -162,7 +180,7 @@ def write(name: str, folder: Path) -> Path:
     from .main import main as lamina
 
     source, target = folder / f"{name}.onnx", folder / f"{name}.int8.onnx"
-    onnx.save(MODELS[name](), source)
+    onnx.save((MODELS | LARGER)[name](), source)
     if lamina(["quantize", str(source), "-o", str(target)]):
         raise SystemExit(2)
     return target
@@ -172,9 +190,9 @@ def main() -> int:
     """The command; returns its exit status."""
     parser = argparse.ArgumentParser(prog="lamina.tools.tiny_models", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("names", nargs="*", help=f"default: all of {', '.join(MODELS)}")
+    parser.add_argument("names", nargs="*", help=f"default: {', '.join(MODELS)}; also {', '.join(LARGER)}")
     args = parser.parse_args()
-    if unknown := [name for name in args.names if name not in MODELS]:
+    if unknown := [name for name in args.names if name not in MODELS | LARGER]:
         print(f"lamina.tools.tiny_models: error: unknown models {', '.join(unknown)}", file=sys.stderr)
         return 2
     args.folder.mkdir(parents=True, exist_ok=True)

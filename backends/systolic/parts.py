@@ -55,13 +55,15 @@ class ArrayPart:
 
     name: str
     binary: Binary
-    inputs: Sequence[tuple[int, ...]]  # shapes of images
+    inputs: Sequence[tuple[int, ...]]  # shapes of images, and behind them how they are gathered
     outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]  # shapes and types of tensors
     told: str
 
     def run(self, arrays: Sequence[Array], engine: str) -> tuple[list[Array], Mapping[str, Any]]:
         """The tensors that leave, and what the engine counted."""
-        images = {f"x{i}": to_image(a, s) for i, (a, s) in enumerate(zip(arrays, self.inputs, strict=True)) if s}
+        images = {
+            f"x{i}": to_image(a, s[:4], s[4:]) for i, (a, s) in enumerate(zip(arrays, self.inputs, strict=True)) if s
+        }
         outcome = run(self.binary, images, engine)
         left: list[Array] = []
         for i, (shape, dtype) in enumerate(self.outputs):
@@ -195,7 +197,7 @@ def _array_part(
             if kind == "input":
                 shapes.append(tuple(shape))
             if shape:
-                buffers.append(Buffer(f"{prefix}{i}", start, prod(shape), kind))
+                buffers.append(Buffer(f"{prefix}{i}", start, prod(shape[:4]), kind))
     constants: list[Constant] = []
     entries = attributes[CONSTANTS]
     assert isinstance(entries, ArrayAttr)

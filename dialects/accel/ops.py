@@ -12,6 +12,7 @@ from xdsl.irdl import (
     ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -51,20 +52,37 @@ class EnterOp(IRDLOperation):
 
     %y = accel.enter %x : tensor<1x3x8x8xui8> -> tensor<1x8x8x3xi8>
 
-    Of a tensor of other than four dimensions the last is the channels, and the others are pixels of one row.
+    Of a tensor of other than four dimensions the last is the channels, and the others are pixels of one row. With
+    `gather` (how many rows, stride, dilation, the first, and what lies outside) row y of the image is the rows
+    first + y * stride + r * dilation of the tensor, beside each other as channels, that of the first r first:
+
+    %y = accel.enter %x {gather = array<i64: 3, 2, 1, -1, -128>} : tensor<1x3x8x8xui8> -> tensor<1x4x8x9xi8>
     """
 
     name = "accel.enter"
     source = operand_def(TensorType)
+    gather = opt_prop_def(DenseArrayBase.constr(i64))
     result = result_def(TensorType)
     traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
     assembly_format = "$source attr-dict `:` type($source) `->` type($result)"
 
-    def __init__(self, source: SSAValue, shape: Sequence[int]):
-        super().__init__(operands=[source], result_types=[TensorType(i8, shape)])
+    def __init__(self, source: SSAValue, shape: Sequence[int], gather: Sequence[int] = ()):
+        super().__init__(
+            operands=[source],
+            result_types=[TensorType(i8, shape)],
+            properties={"gather": integers(gather)} if gather else {},
+        )
+
+    @property
+    def gathered(self) -> tuple[int, ...]:
+        """What `gather` says; nothing without it."""
+        return () if self.gather is None else numbers_of(self.gather)
 
     def verify_(self) -> None:
-        _expect_image(self.result, "the result")
+        image, told = _expect_image(self.result, "the result"), self.gathered
+        if told and (len(told) != 5 or min(told[:3]) < 1 or shape_of(self.source)[1] * told[0] != image[3]):
+            raise VerifyException(f"gathers {list(told)} into {self.result.type}")
 
 
 @irdl_op_definition

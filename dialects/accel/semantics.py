@@ -12,15 +12,22 @@ from ...compiler.semantics import Call, Spec, semantics
 from ...compiler.weights import Array
 from ..systolic.numerics import add as add_bytes
 from ..systolic.numerics import requantize
-from .ops import WindowedOp
+from .ops import EnterOp, WindowedOp
 
 _SIGN = np.uint8(0x80)  # between a byte with a sign and one without
 
 
-def to_image(array: Array, shape: Sequence[int]) -> Array:
-    """Channels last, signed."""
+def to_image(array: Array, shape: Sequence[int], gather: Sequence[int] = ()) -> Array:
+    """Channels last, signed; rows beside each other with `gather`."""
     signed = (array ^ _SIGN).view(np.int8) if array.dtype == np.uint8 else array
-    return np.ascontiguousarray(signed.transpose(0, 2, 3, 1) if array.ndim == 4 else signed).reshape(shape)
+    image = signed.transpose(0, 2, 3, 1) if array.ndim == 4 else signed
+    if gather:
+        count, stride, dilation, first, pad = gather
+        rows = first + np.arange(shape[1])[:, None] * stride + np.arange(count) * dilation
+        inside = (rows >= 0) & (rows < image.shape[1])
+        taken = image[:, np.where(inside, rows, 0)]  # images, rows, rows of a window, columns, channels
+        image = np.where(inside[:, :, None, None], taken, np.int8(pad)).transpose(0, 1, 3, 2, 4)
+    return np.ascontiguousarray(image).reshape(shape)
 
 
 def from_image(image: Array, shape: Sequence[int], dtype: np.dtype[np.generic]) -> Array:
@@ -31,10 +38,10 @@ def from_image(image: Array, shape: Sequence[int], dtype: np.dtype[np.generic]) 
 
 
 @semantics("accel.enter")
-def enter(source: Array, *, result: Spec) -> Array:
+def enter(source: Array, *, call: Call, result: Spec) -> Array:
     """A rearrangement."""
     assert result.shape is not None
-    return to_image(source, result.shape)
+    return to_image(source, result.shape, cast(EnterOp, call.op).gathered)
 
 
 @semantics("accel.leave")

@@ -83,10 +83,10 @@ class _Builder:
 
     def _images(self) -> Iterator[tuple[SSAValue, SSAValue, tuple[int, int]]]:
         """Row and column of the first output of each tile, and its size."""
-        (height, width), tile_ = self.windows.out, self.schedule.out
-        for rows in segments(height, tile_[0]):
+        rows_of_tiles, columns_of_tiles = self.schedule.tiles(self.windows)
+        for rows in rows_of_tiles:
             for row in self.nest.loop(rows):
-                for columns in segments(width, tile_[1]):
+                for columns in columns_of_tiles:
                     for column in self.nest.loop(columns):
                         yield row, column, (rows.size, columns.size)
 
@@ -140,12 +140,14 @@ class _Builder:
         patch = tile.PatchOp(
             self.x, at, "a", shape, steps=windows.steps, block=machine.rows, run=chunk.run, pad=self.pad
         )
-        pixels = nest.add(patch, "p")
         type_ = tile_type([chunk.planes, windows.tap_count, machine.rows, machine.cols], i8, "spm")
+        window = windows.taps, windows.strides, windows.dilations
+        pixels: SSAValue | None = None
         for part in range(count):
             number = nest.affine([(block, 1)], part)
             weights = nest.add(tile.LoadOp(self.w, [number, plane], "w", type_), "w")
-            window = windows.taps, windows.strides, windows.dilations
+            if pixels is None:  # behind the weights, which take their way into the array meanwhile
+                pixels = nest.add(patch, "p")
             nest.add_op(
                 tile.ContractOp(pixels, weights, sums, nest.constant(part), window=window, accumulate=accumulate)
             )

@@ -1,13 +1,13 @@
 """Convolutions and products as one kind of problem: windows of an image whose pixels are runs of bytes.
 
 A product of [M, K] and [K, N] is a convolution of an image of one row and M pixels by a kernel of one. Where a kernel
-is one wide or high its strides are taken while loading. A first layer, with few channels, takes the pixels of a row of
-its kernel as one run.
+is one wide or high its strides are taken while loading. A layer with few channels takes the pixels of a row of its
+kernel as one run; a first one all of its kernel, if the host lays the rows of the kernel beside each other.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil
 
@@ -36,6 +36,27 @@ class Convolution:
         """Multiplications."""
         height, width = self.out
         return height * width * self.filters * self.channels * self.kernel[0] * self.kernel[1]
+
+    @property
+    def gather(self) -> tuple[int, int, int, int]:
+        """The rows of the image that a row of windows reads: how many, the stride, the dilation, and the first."""
+        return self.kernel[0], self.strides[0], self.dilations[0], -self.pads[0]
+
+    def gathered(self) -> Convolution:
+        """The same of an image that has, for each row of windows, the rows that it reads beside each other as channels.
+
+        >>> Convolution((8, 8), 3, 4, (3, 3), (2, 2), pads=(1, 1, 1, 1)).gathered().image
+        (4, 8)
+        """
+        return replace(
+            self,
+            image=(self.out[0], self.image[1]),
+            channels=self.kernel[0] * self.channels,
+            kernel=(1, self.kernel[1]),
+            strides=(1, self.strides[1]),
+            dilations=(1, self.dilations[1]),
+            pads=(0, self.pads[1], 0, self.pads[3]),
+        )
 
     def windows(self, rows: int) -> Windows:
         """As windows for an array of `rows` rows."""

@@ -34,6 +34,23 @@ def segments(total: int, size: int) -> list[Segment]:
     return [*found, Segment(whole * size, 1, total % size)] if total % size else found
 
 
+def edged(total: int, size: int, edge: int) -> list[Segment]:
+    """Segments before which tiles grow from `edge` on, by doubling, and behind which they shrink; 0 is not at all.
+
+    >>> [(s.count, s.size) for s in edged(20, 4, 1)]
+    [(1, 1), (1, 2), (3, 4), (1, 2), (1, 2), (1, 1)]
+    """
+    small: list[int] = []
+    while edge and edge < size and 2 * (sum(small) + edge) < total:
+        small.append(edge)
+        edge *= 2
+    inner = sum(small)
+    growing = [Segment(sum(small[:i]), 1, n) for i, n in enumerate(small)]
+    whole = [Segment(inner + s.start, s.count, s.size) for s in segments(total - 2 * inner, size)]
+    shrinking = [Segment(total - sum(small[: i + 1]), 1, n) for i, n in enumerate(small)]
+    return [*growing, *whole, *reversed(shrinking)]
+
+
 class Nest:
     """Where ops are added; `loop` goes into a loop and out of it again."""
 

@@ -27,7 +27,7 @@ from ..inputs import read_named
 from .check_hardware import compare
 from .gates import count_gates
 from .page import page
-from .shapes import measured, shapes
+from .shapes import report
 
 FUZZED = ("tiny4", "edge8", "gemmini16", "8x16", "16x8")
 
@@ -55,8 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     gates = add("gates", "count the gates of a machine, with Yosys")
     fuzz = add("fuzz", "hold the hardware against the models on random programs")
     shaped = add("shapes", "cycles of the products and convolutions that others publish, beside SCALE-Sim's")
-    for sub in (rtl, gates, shaped):
+    for sub in (rtl, gates):
         sub.add_argument("machine", help="a preset, or a .toml file")
+    shaped.add_argument("machines", nargs="+", metavar="machine", help="presets, or .toml files")
     rtl.add_argument("-o", "--output", type=Path, help="the file (default: standard output)")
     fuzz.add_argument("machine", nargs="*", help=f"presets or .toml files (default: {' '.join(FUZZED)})")
     fuzz.add_argument("--programs", type=int, default=1000, help="how many for each machine (default 1000)")
@@ -155,14 +156,10 @@ def _fuzz(args: argparse.Namespace) -> int:
 
 
 def _shapes(args: argparse.Namespace) -> int:
-    machine = SystolicMachine.preset(args.machine)
-    total = scale = 0
-    for name, times, problem in shapes():
-        row = measured(problem, machine, name, times)
-        if name.startswith("resnet50"):
-            total, scale = total + row.times * row.cycles, scale + row.times * row.scalesim
-        print(f"{name:<36} {row.cycles:>10} cycles {100 * row.share:6.2f} %   SCALE-Sim {row.scalesim:>10}", flush=True)
-    print(f"{'convolutions of resnet50':<36} {total:>10} cycles            SCALE-Sim {scale:>10}")
+    for name in args.machines:
+        print(f"{name}: {SystolicMachine.preset(name).describe()}")
+        for line in report(SystolicMachine.preset(name)):
+            print(line, flush=True)
     return 0
 
 

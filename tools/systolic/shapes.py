@@ -12,7 +12,7 @@ from ...dialects.systolic.timing import simulate
 from ...passes.convert.tile_to_pipe.driver import stream_of
 from ...passes.systolic.contraction import contraction_kernel
 from ...passes.systolic.geometry import Convolution
-from ...passes.systolic.schedule import search
+from ...passes.systolic.schedule import entering, search
 from ...passes.systolic.semaphores import instructions_of
 
 # M, K and N: cubes, the products of ResNet-50 that Exo schedules for Gemmini, and few rows
@@ -36,39 +36,93 @@ _RESNET50 = (
 )
 
 
+# BERT-base, 128 tokens: M, K and N, how many programs of the kind, and how many products one has, of each head
+_BERT = (
+    *((128, 768, 768, 48, 1), (128, 768, 3072, 12, 1), (128, 3072, 768, 12, 1)),
+    *((128, 64, 128, 12, 12), (128, 128, 64, 12, 12)),
+)
+RESNET50, BERT = "resnet50", "bert"
+
+
 @dataclass(frozen=True)
-class Row:
-    """What a problem takes: `scalesim` cycles by SCALE-Sim's formula, which lets nothing overlap."""
+class Shape:
+    """A problem with its name: `times` programs of it are in its network, of `products` such products each."""
 
     name: str
-    times: int
+    problem: Convolution
+    times: int = 1
+    products: int = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a shape takes: `scalesim` cycles by SCALE-Sim's formula, which lets nothing overlap."""
+
+    shape: Shape
     cycles: int
-    share: float  # of the products that the array can make in these cycles
+    ideal: int  # cycles in which the array makes as many products at its peak
     scalesim: int
 
+    @property
+    def faster(self) -> bool:
+        """Whether it takes fewer cycles than SCALE-Sim's formula tells."""
+        return self.cycles < self.scalesim
 
-def shapes() -> Iterator[tuple[str, int, Convolution]]:
-    """Name, how often it occurs, and the problem."""
+
+def shapes() -> Iterator[Shape]:
+    """All of them."""
     for m, k, n in _PRODUCTS:
-        yield f"{m}x{k}x{n}", 1, Convolution((1, m), k, n)
+        yield Shape(f"{m}x{k}x{n}", Convolution((1, m), k, n))
     for side, channels, filters in _CONVOLUTIONS:
         problem = Convolution((side, side), channels, filters, (3, 3), pads=(1, 1, 1, 1))
-        yield f"3x3 {channels}->{filters} of {side}x{side}", 1, problem
+        yield Shape(f"3x3 {channels}->{filters} of {side}x{side}", problem)
     for side, channels, filters, kernel, stride, times in _RESNET50:
         pads = (kernel // 2, kernel // 2, kernel // 2, kernel // 2)
         problem = Convolution((side, side), channels, filters, (kernel, kernel), (stride, stride), pads=pads)
-        name = f"resnet50 {kernel}x{kernel}/{stride} {channels}->{filters} of {side}x{side}"
-        yield name, times, problem
+        yield Shape(f"{RESNET50} {kernel}x{kernel}/{stride} {channels}->{filters} of {side}x{side}", problem, times)
+    for m, k, n, times, products in _BERT:
+        heads = f"{products} times " if products > 1 else ""
+        yield Shape(f"{BERT} {heads}{m}x{k}x{n}", Convolution((1, m), k, n), times, products)
 
 
-def measured(problem: Convolution, machine: SystolicMachine, name: str = "", times: int = 1) -> Row:
-    """The kernel of a problem, from its tiles to its program, on the timing model."""
-    windows = problem.windows(machine.rows)
+def measured(shape: Shape, machine: SystolicMachine) -> Row:
+    """The kernel of a shape, from its tiles to its program, on the timing model; kernels run one behind the other.
+
+    What has so few channels is a first layer, whose image the host may gather.
+    """
+    problem = shape.problem
+    windows = (entering(problem, machine) if problem.channels < 4 else problem).windows(machine.rows)
     kernel = contraction_kernel("kernel", windows, search(windows, machine), machine, 0, (0, -128, 127))
-    program = [*instructions_of(stream_of(kernel)), instruction("halt")]
-    cycles = simulate(program, machine).cycles
-    share = problem.products / (cycles * machine.rows * machine.cols)
-    return Row(name, times, cycles, share, scalesim(problem, machine))
+    once = instructions_of(stream_of(kernel))
+    moves = [instruction("ar", reg=register, set=1, delta=0) for register in range(1, 5)]
+    program = [*moves, *once]
+    for _ in range(shape.products - 1):
+        program += [instruction("bar"), *moves, *once]
+    cycles = simulate([*program, instruction("halt")], machine).cycles
+    peak = machine.rows * machine.cols
+    return Row(shape, cycles, shape.products * problem.products // peak, shape.products * scalesim(problem, machine))
+
+
+def report(machine: SystolicMachine) -> Iterator[str]:
+    """A line for each shape, and one for each network."""
+    rows: list[Row] = []
+    for shape in shapes():
+        row = measured(shape, machine)
+        rows.append(row)
+        yield _line(shape.name, row.cycles, row.ideal, row.scalesim)
+    for prefix, what in ((RESNET50, "convolutions"), (BERT, "products of the encoder")):
+        chosen = [row for row in rows if row.shape.name.startswith(prefix)]
+        sums = (sum(row.shape.times * n for row, n in zip(chosen, column, strict=True)) for column in _columns(chosen))
+        yield _line(f"{prefix}: {what}", *sums)
+        yield f"{prefix}: {sum(row.faster for row in chosen)} of {len(chosen)} kinds faster than SCALE-Sim's formula"
+
+
+def _columns(rows: list[Row]) -> tuple[list[int], list[int], list[int]]:
+    return [r.cycles for r in rows], [r.ideal for r in rows], [r.scalesim for r in rows]
+
+
+def _line(name: str, cycles: int, ideal: int, formula: int) -> str:
+    return f"{name:<36} {cycles:>10} cycles {100 * ideal / cycles:6.2f} %   SCALE-Sim {formula:>10}"
 
 
 def scalesim(problem: Convolution, machine: SystolicMachine) -> int:

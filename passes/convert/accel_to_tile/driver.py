@@ -130,13 +130,13 @@ class _Lowering:
     def _declare(self, name: str, dram: int) -> None:
         """What is left of the function: its type, and where its borders lie."""
         block = self.function.body.block
-        entered: dict[SSAValue, SSAValue] = {op.source: op.result for op in block.ops if isinstance(op, accel.EnterOp)}
+        entered = {op.source: op for op in block.ops if isinstance(op, accel.EnterOp)}
         left: dict[SSAValue, SSAValue] = {op.result: op.source for op in block.ops if isinstance(op, accel.LeaveOp)}
         last = block.last_op
         assert isinstance(last, ReturnOp)
         attributes = self.function.attributes
         attributes[PROGRAM], attributes[DRAM] = StringAttr(name), IntegerAttr(dram, i64)
-        attributes[INPUTS] = ArrayAttr([self._border(entered.get(arg)) for arg in block.args])
+        attributes[INPUTS] = ArrayAttr([self._entered(entered.get(arg)) for arg in block.args])
         attributes[OUTPUTS] = ArrayAttr([self._border(left[value]) for value in last.operands])
         attributes[CONSTANTS] = ArrayAttr([self._constant(value, start) for value, start, _ in self.constants])
         type_ = self.function.function_type
@@ -148,8 +148,11 @@ class _Lowering:
         self.function.detach()
         self.function.erase()
 
-    def _border(self, image: SSAValue | None) -> Attribute:
-        return integers([]) if image is None else integers([self.places[image].start, *shape_of(image)])
+    def _entered(self, op: accel.EnterOp | None) -> Attribute:
+        return integers([] if op is None else [self.places[op.result].start, *shape_of(op.result), *op.gathered])
+
+    def _border(self, image: SSAValue) -> Attribute:
+        return integers([self.places[image].start, *shape_of(image)])
 
     def _constant(self, value: SSAValue, start: int) -> Attribute:
         owner = value.owner

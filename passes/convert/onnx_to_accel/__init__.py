@@ -6,12 +6,13 @@
     %1 = accel.conv %0, %w, %t {kernel = ..., post = ...} : ... -> tensor<1x16x16x8xi8>
     %y = accel.leave %1 : tensor<1x16x16x8xi8> -> tensor<1x8x16x16xi8>
 
-Between layers images stay as they are; only at the borders of a part do channels change their place.
+Between layers images stay as they are; only at the borders of a part do channels change their place, and do the rows
+of a first layer's kernel come beside each other, where the array has less to do then.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from xdsl.context import Context
@@ -33,6 +34,7 @@ from ...systolic.geometry import Convolution
 from ...systolic.layers import Added, Limited, Pooled, Reader, Same, Summed, image_shape, sizes
 from ...systolic.names import MACHINE
 from ...systolic.packing import blocked, blocked_lanes, table_of
+from ...systolic.schedule import entering
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,8 @@ class _Converter:
 
     def _layer(self, op: OnnxOp) -> SSAValue:
         layer = self.reader.layer(op)
+        if isinstance(layer, Summed) and not layer.depthwise:
+            layer = self._entering(layer, op.operands[0])
         image = self._image(op.operands[0])
         match layer:
             case Summed():
@@ -109,6 +113,21 @@ class _Converter:
                 return image
             case None:
                 raise LaminaError("does not run on a systolic array", where=op)
+
+    def _entering(self, layer: Summed, value: SSAValue) -> Summed:
+        """A layer whose image nobody else reads, and comes from the host, which can gather its rows."""
+        if value not in self.entered or len(list(value.uses)) > 1 or len(sizes(value)) != 4:
+            return layer
+        geometry = entering(layer.geometry, self.machine)
+        if geometry == layer.geometry:
+            return layer
+        kh, kw, channels, filters = layer.weights.shape
+        shape = sizes(value)[0], *geometry.image, geometry.channels
+        entered = accel.EnterOp(self.entered[value], shape, (*layer.geometry.gather, layer.pad))
+        self.block.add_op(entered)
+        self.images[value] = entered.result
+        weights = layer.weights.transpose(1, 0, 2, 3).reshape(1, kw, kh * channels, filters)
+        return replace(layer, geometry=geometry, weights=weights)
 
     def _summed(self, layer: Summed, image: SSAValue, op: OnnxOp) -> SSAValue:
         machine, geometry = self.machine, layer.geometry

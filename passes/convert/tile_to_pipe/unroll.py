@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -33,10 +33,11 @@ def _type(value: SSAValue) -> MemRefType:
 
 @dataclass(eq=False)
 class _Piece:
-    """A value of the tile level: where it lies."""
+    """A value of the tile level: where it lies, and who wrote which part of sums last."""
 
     slot: Slot
     shape: tuple[int, ...]
+    parts: dict[int, Step] = field(default_factory=dict[int, Step])
 
 
 class Unroller:
@@ -215,6 +216,7 @@ class Unroller:
                 if begins:
                     wait(mm, (step for step in sums.slot.writers if step.kind != "mm"))
         assert mm is not None
+        sums.parts[self.number(op.part)] = mm
         sums.slot.writers = [*(s for s in sums.slot.writers if s.kind != "mm"), mm] if not op.accumulate else [mm]
 
     def _vector(
@@ -289,7 +291,11 @@ class Unroller:
             table = self.pieces[op.table[0]]
             configs["post"] = config("post", table=table.slot.base, zero=zero, lo=lo, hi=hi)
         step = self._emit("st", fields, configs)
-        piece.slot.read(step)
+        if (last := piece.parts.get(self.number(op.part))) is not None:
+            wait(step, [last])
+            piece.slot.readers["st"] = step
+        else:
+            piece.slot.read(step)
         if table is not None:
             table.slot.read(step)
 

@@ -11,6 +11,7 @@ from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.passes.systolic.contraction import contraction_kernel
 from lamina.passes.systolic.geometry import Convolution, Windows
 from lamina.passes.systolic.schedule import Schedule, search
+from lamina.tools.systolic.shapes import measured, shapes
 
 sys.path.insert(0, str(Path(__file__).parent))
 from machine_runs import operands, run_on_chip, run_on_tiles
@@ -61,6 +62,25 @@ def test_every_kind_of_schedule(images_first: bool) -> None:
     c = Convolution((7, 6), 18, 14, (3, 2), (1, 1), (1, 1), (1, 0, 1, 1))
     for planes, parts, slots in ((2, 3, (2, 2, 2, 2)), (5, 1, (1, 1, 1, 1)), (1, 2, (2, 3, 1, 4))):
         check(c, machine, rng, Schedule((2, 4), planes, parts, images_first, slots))
+
+
+def test_small_tiles_at_both_ends() -> None:
+    """Tiles that grow and shrink, along columns and along rows."""
+    machine, rng = SystolicMachine.preset("tiny4"), np.random.default_rng(6)
+    flat, high = Convolution((1, 41), 9, 6), Convolution((13, 6), 5, 6, (3, 3), pads=(1, 1, 1, 1))
+    for c, out, edge in ((flat, (1, 12), 3), (high, (4, 6), 1)):
+        for images_first in (True, False):
+            schedule = Schedule(out, 2, 1, images_first, (2, 2, 2, 2), edge)
+            assert len(schedule.tiles(c.windows(4))[c is flat]) > 4
+            check(c, machine, rng, schedule)
+
+
+@pytest.mark.parametrize("machine", ["gemmini16", "big32"])
+def test_faster_than_scalesim(machine: str) -> None:
+    """Where there is the least to gain: the first layer of ResNet-50, which the host gathers, and its shortest."""
+    hard = ("resnet50 7x7/2 3->64 of 224x224", "resnet50 1x1/1 64->64 of 56x56")
+    rows = [measured(shape, SystolicMachine.preset(machine)) for shape in shapes() if shape.name in hard]
+    assert len(rows) == 2 and all(row.faster for row in rows), rows
 
 
 def test_first_layers_take_rows_of_the_kernel() -> None:
