@@ -100,6 +100,7 @@ PASSES: dict[str, dict[str, str]] = {
     },
     "systolic: layers, tiles, tokens, instructions": {
         "systolic-partition": ".systolic.partition:Partition",
+        "systolic-fuse-adds": ".systolic.fuse_adds:FuseAdds",
         "convert-onnx-to-accel": ".convert.onnx_to_accel:ConvertOnnxToAccel",
         "convert-accel-to-tile": ".convert.accel_to_tile:ConvertAccelToTile",
         "convert-tile-to-pipe": ".convert.tile_to_pipe:ConvertTileToPipe",

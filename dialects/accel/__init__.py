@@ -7,8 +7,19 @@ tables hold for each filter a bias and the bits of an f32 scale. `accel.enter` a
 
 from xdsl.ir import Dialect
 
-from .ops import AddOp, ConvOp, DepthwiseOp, EnterOp, LayerOp, LeaveOp, MaxPoolOp, WindowedOp
+from .ops import AddOp, ConvAddOp, ConvOp, DepthwiseOp, EnterOp, LayerOp, LeaveOp, MaxPoolOp, WindowedOp
 
-ACCEL = Dialect("accel", [AddOp, ConvOp, DepthwiseOp, EnterOp, LeaveOp, MaxPoolOp])
+ACCEL = Dialect("accel", [AddOp, ConvAddOp, ConvOp, DepthwiseOp, EnterOp, LeaveOp, MaxPoolOp])
 
-__all__ = ["ACCEL", "AddOp", "ConvOp", "DepthwiseOp", "EnterOp", "LayerOp", "LeaveOp", "MaxPoolOp", "WindowedOp"]
+__all__ = [
+    "ACCEL",
+    "AddOp",
+    "ConvAddOp",
+    "ConvOp",
+    "DepthwiseOp",
+    "EnterOp",
+    "LayerOp",
+    "LeaveOp",
+    "MaxPoolOp",
+    "WindowedOp",
+]

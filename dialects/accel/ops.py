@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FloatAttr, IntegerAttr, TensorType, f32, i8, i64
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, FloatAttr, IntegerAttr, TensorType, UnitAttr, f32, i8, i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
@@ -205,6 +205,57 @@ class DepthwiseOp(WeightedOp):
     """
 
     name = "accel.depthwise"
+
+
+@irdl_op_definition
+class ConvAddOp(WindowedOp):
+    """A convolution whose bytes, made as those of `accel.conv`, are added to another image as by `accel.add`.
+
+    %y = accel.conv_add %x, %w, %t, %r {..., post = array<i64: 4, -128, 127>, factors = [0.5 : f32, 0.25 : f32,
+        3.0 : f32], total = array<i64: 0, -128, 127>} : ... -> tensor<1x8x8x7xi8>
+
+    `post` is of the convolution, `factors` and `total` (zero point, least, greatest) of the sum, of which the
+    convolution is the first addend; with `behind` the second.
+
+    C1 the result has as many windows as fit; C2 and is like the image that is added.
+    """
+
+    name = "accel.conv_add"
+    image = operand_def(TensorType)
+    weights = operand_def(TensorType)
+    table = operand_def(TensorType)
+    residual = operand_def(TensorType)
+    kernel = prop_def(DenseArrayBase.constr(i64))
+    strides = prop_def(DenseArrayBase.constr(i64))
+    dilations = prop_def(DenseArrayBase.constr(i64))
+    pads = prop_def(DenseArrayBase.constr(i64))
+    pad = prop_def(IntegerAttr.constr(i8))
+    post = prop_def(DenseArrayBase.constr(i64))
+    factors = prop_def(ArrayAttr[FloatAttr])
+    total = prop_def(DenseArrayBase.constr(i64))
+    behind = opt_prop_def(UnitAttr)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$image `,` $weights `,` $table `,` $residual attr-dict `:` "
+        "type($image) `,` type($weights) `,` type($table) `,` type($residual) `->` type($result)"
+    )
+
+    def __init__(self, conv: ConvOp, add: AddOp, residual: SSAValue):
+        properties = {**conv.properties, "factors": add.factors, "total": add.post}
+        if add.a == residual:
+            properties["behind"] = UnitAttr()
+        super().__init__(operands=[*conv.operands, residual], result_types=[add.result.type], properties=properties)
+
+    @property
+    def images(self) -> Sequence[SSAValue]:
+        return self.image, self.residual
+
+    def verify_(self) -> None:
+        self.check_size()
+        if self.residual.type != self.result.type:
+            raise VerifyException(f"C2: adds {self.residual.type} to {self.result.type}")
 
 
 @irdl_op_definition

@@ -86,6 +86,24 @@ def conv(image: Array, weights: Array, table: Array, *, call: Call, result: Spec
     return _post(total.astype(np.int64), table, op)
 
 
+@semantics("accel.conv_add")
+def conv_add(
+    image: Array,
+    weights: Array,
+    table: Array,
+    residual: Array,
+    *,
+    factors: list[float],
+    total: list[int],
+    call: Call,
+    result: Spec,
+) -> Array:
+    """One behind the other."""
+    addends = conv(image, weights, table, call=call, result=result), residual
+    first, second = reversed(addends) if "behind" in call.op.properties else addends
+    return add(first, second, factors=factors, post=total)
+
+
 @semantics("accel.depthwise")
 def depthwise(image: Array, weights: Array, table: Array, *, call: Call, result: Spec) -> Array:
     """Tap by tap."""

@@ -15,6 +15,7 @@ from .ops import (
     LoadOp,
     MaxOp,
     PatchOp,
+    RequantizeOp,
     Ring,
     StoreOp,
     SumsOp,
@@ -22,7 +23,7 @@ from .ops import (
     rings_of,
 )
 
-TILE = Dialect("tile", [AddOp, ContractOp, DepthwiseOp, LoadOp, MaxOp, PatchOp, StoreOp, SumsOp])
+TILE = Dialect("tile", [AddOp, ContractOp, DepthwiseOp, LoadOp, MaxOp, PatchOp, RequantizeOp, StoreOp, SumsOp])
 
 __all__ = [
     "RINGS",
@@ -33,6 +34,7 @@ __all__ = [
     "LoadOp",
     "MaxOp",
     "PatchOp",
+    "RequantizeOp",
     "Ring",
     "StoreOp",
     "SumsOp",

@@ -415,6 +415,55 @@ class AddOp(IRDLOperation):
 
 
 @irdl_op_definition
+class RequantizeOp(IRDLOperation):
+    """Sums as bytes in the scratchpad, the first `len` channels of each; the others are 0.
+
+    %b = tile.requantize %c[%j] by %t in "b" {len = 16 : i64, post = array<i64: 3, -128, 127>}
+        : memref<1x8x8x16xi32, "acc"> by memref<16x2xi32, "tab"> -> memref<1x8x8x16xi8, "spm">
+
+    The bytes are those that `tile.store` makes. C1 there are as many as sums of a part.
+    """
+
+    name = "tile.requantize"
+    source = operand_def(MemRefType)
+    part = operand_def(IndexType)
+    table = operand_def(MemRefType)
+    ring = prop_def(StringAttr)
+    len = prop_def(IntegerAttr.constr(i64))
+    post = prop_def(DenseArrayBase.constr(i64))
+    result = result_def(MemRefType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$source `[` $part `]` `by` $table `in` $ring attr-dict `:` type($source) `by` type($table) `->` type($result)"
+    )
+
+    def __init__(
+        self,
+        source: tuple[SSAValue, SSAValue],
+        table: SSAValue,
+        ring: str,
+        lanes: int,
+        length: int,
+        post: Sequence[int],
+    ):
+        type_ = source[0].type
+        assert isinstance(type_, MemRefType)
+        super().__init__(
+            operands=[*source, table],
+            result_types=[tile_type([1, *type_.get_shape()[1:3], lanes], i8, "spm")],
+            properties={"ring": StringAttr(ring), "len": IntegerAttr(length, i64), "post": _integers(post)},
+        )
+
+    def verify_(self) -> None:
+        source = _expect(self.source, "acc", "the sums", 4).get_shape()
+        result = _expect(self.result, "spm", "the result", 4).get_shape()
+        _expect(self.table, "tab", "the table", 2)
+        if result[:3] != (1, *source[1:3]) or not 0 < self.len.value.data <= min(source[3], result[3]):
+            raise VerifyException(f"C1: {self.source.type} do not give {self.result.type}")
+
+
+@irdl_op_definition
 class StoreOp(IRDLOperation):
     """A piece to DRAM, its first `len` channels: sums become bytes on the way, by a row of the table.
 

@@ -11,7 +11,7 @@ from ...compiler.semantics import Call, Spec, semantics
 from ...compiler.weights import Array
 from ..systolic.numerics import add as add_bytes
 from ..systolic.numerics import requantize
-from .ops import PatchOp, StoreOp
+from .ops import PatchOp, RequantizeOp, StoreOp
 
 
 @semantics("tile.patch")
@@ -90,6 +90,22 @@ def add(a: Array, b: Array, *, factors: list[float], post: list[int]) -> Array:
     return add_bytes(a, b, np.array(factors, np.float32), *post)
 
 
+@semantics("tile.requantize")
+def requantized(source: Array, part: Array, table: Array, *, result: Spec, call: Call) -> Array:
+    """As stores do it, with zeros behind."""
+    assert result.shape is not None
+    op = cast(RequantizeOp, call.op)
+    length = op.len.value.data
+    made = np.zeros(result.shape, np.int8)
+    made[0, :, :, :length] = _bytes(source[int(part)], table, op.post.get_values())[..., :length]
+    return made
+
+
+def _bytes(sums: Array, table: Array, post: Sequence[Any]) -> Array:
+    bias, scale = table[:, 0], np.ascontiguousarray(table[:, 1]).view(np.float32)
+    return requantize(sums, bias, scale, *(int(v) for v in post))
+
+
 @semantics("tile.store")
 def store(*operands: Array, call: Call) -> tuple[()]:
     """The first channels of each pixel."""
@@ -98,8 +114,7 @@ def store(*operands: Array, call: Call) -> tuple[()]:
     data = source[int(part)]
     length = op.len.value.data
     if op.post is not None:
-        bias, scale = table[0][:, 0], np.ascontiguousarray(table[0][:, 1]).view(np.float32)
-        data = requantize(data, bias, scale, *(int(v) for v in op.post.get_values()))
+        data = _bytes(data, table[0], op.post.get_values())
     h, w, n = int(row), int(column), int(channel)
     target[h : h + data.shape[0], w : w + data.shape[1], n : n + length] = data[..., :length]
     return ()

@@ -7,7 +7,7 @@ func.func private @k(%x: memref<1x8192xi8, "dram">, %w: memref<4x8x1x16x16xi8, "
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import ceil
@@ -35,8 +35,23 @@ class _Chunk:
     run: int
 
 
+@dataclass(frozen=True)
+class Plus:
+    """How the result is added to another image: with which factors, made what bytes, and as which addend."""
+
+    factors: Sequence[float]
+    post: Post
+    behind: bool
+
+
 def contraction_kernel(
-    name: str, windows: Windows, schedule: Schedule, machine: SystolicMachine, pad: int, post: Post
+    name: str,
+    windows: Windows,
+    schedule: Schedule,
+    machine: SystolicMachine,
+    pad: int,
+    post: Post,
+    plus: Plus | None = None,
 ) -> FuncOp:
     """The function; `pad` is what lies around the image."""
     planes, parts = ceil(windows.run / machine.rows), ceil(windows.filters / machine.cols)
@@ -44,24 +59,33 @@ def contraction_kernel(
         tile_type([windows.rows, windows.row_bytes], i8, "dram"),
         tile_type([parts, planes, windows.tap_count, machine.rows, machine.cols], i8, "dram"),
         tile_type([parts, machine.cols, 2], i32, "dram"),
+        *([tile_type([windows.out[0], windows.out[1] * windows.filters], i8, "dram")] if plus else []),
         tile_type([*windows.out, windows.filters], i8, "dram"),
     ]
     function = FuncOp(name, FunctionType.from_lists(types, []), visibility="private")
     function.attributes[MACHINE] = StringAttr(machine.name)
     function.attributes[tile.RINGS] = tile.rings_attribute(schedule.rings(windows, machine))
-    for argument, hint in zip(function.args, "xwty", strict=True):
+    for argument, hint in zip(function.args, "xwtry" if plus else "xwty", strict=True):
         argument.name_hint = hint
-    _Builder(function, windows, schedule, machine, pad, post).build()
+    _Builder(function, windows, schedule, machine, pad, post, plus).build()
     function.body.block.add_op(ReturnOp())
     return function
 
 
 class _Builder:
     def __init__(
-        self, function: FuncOp, windows: Windows, schedule: Schedule, machine: SystolicMachine, pad: int, post: Post
+        self,
+        function: FuncOp,
+        windows: Windows,
+        schedule: Schedule,
+        machine: SystolicMachine,
+        pad: int,
+        post: Post,
+        plus: Plus | None,
     ):
         self.nest = Nest(function.body.block)
-        self.x, self.w, self.t, self.y = function.args
+        self.x, self.w, self.t, *self.residual, self.y = function.args
+        self.plus = plus
         self.windows, self.schedule, self.machine = windows, schedule, machine
         self.pad, self.post = pad, post
 
@@ -104,7 +128,31 @@ class _Builder:
             table = nest.add(tile.LoadOp(self.t, [number], "t", tile_type([self.machine.cols, 2], i32, "tab")), "t")
             at = row, column, nest.affine([(block, self.machine.cols)], part * self.machine.cols)
             source = sums, nest.constant(part)
-            nest.add_op(tile.StoreOp(source, self.y, at, length, table=table, post=self.post))
+            if self.plus is None:
+                nest.add_op(tile.StoreOp(source, self.y, at, length, table=table, post=self.post))
+            else:
+                total = self._added(source, table, at, out, length, self.plus)
+                nest.add_op(tile.StoreOp((total, nest.constant(0)), self.y, at, length))
+
+    def _added(
+        self,
+        source: tuple[SSAValue, SSAValue],
+        table: SSAValue,
+        at: tuple[SSAValue, SSAValue, SSAValue],
+        out: tuple[int, int],
+        length: int,
+        plus: Plus,
+    ) -> SSAValue:
+        """The sum of the result and the same piece of the other image."""
+        nest, lanes, filters = self.nest, self.machine.lanes, self.windows.filters
+        place = at[0], nest.affine([(at[1], filters), (at[2], 1)], 0)
+        other = tile.PatchOp(
+            self.residual[0], place, "r", [1, *out, lanes], steps=(1, filters), block=lanes, run=length, pad=0
+        )
+        addend = nest.add(other, "r")
+        made = nest.add(tile.RequantizeOp(source, table, "b", lanes, length, self.post), "b")
+        first, second = (addend, made) if plus.behind else (made, addend)
+        return nest.add(tile.AddOp(first, second, "o", plus.factors, plus.post), "o")
 
     def _chunks(self) -> list[tuple[_Chunk, Segment, bool]]:
         """Chunks of planes as loops: the first, which begins the sums, alone."""

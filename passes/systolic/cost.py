@@ -26,6 +26,8 @@ class Cost:
         self.pixel = ceil(min(machine.rows, windows.run) / machine.read_bytes)  # cycles for each plane
         self.weight_tile = machine.rows * ceil(machine.cols / machine.read_bytes)
         self.result = ceil(machine.cols / machine.write_bytes)  # cycles for each block of filters
+        if windows.added:  # to the scratchpad, added, and to DRAM
+            self.result += 2
         self.cut: dict[tuple[tuple[int, int], int], tuple[int, int, list[tuple[int, int]]]] = {}
         self.ramps: dict[tuple[object, ...], int] = {}
 
@@ -57,6 +59,8 @@ class Cost:
         table *= 1 if s.slots[3] >= self.parts else images
         loads = rounds_a * prod(windows.patch(s.out)) * self.planes * self.pixel
         loads += rounds_w * self.weight_tiles * self.weight_tile + table
+        if windows.added:
+            loads += prod(windows.out) * self.parts * ceil(machine.cols / machine.read_bytes)
         products = self.weight_tiles * made
         stores = prod(windows.out) * self.parts * self.result + 6 * images * self.parts
         if s.slots[2] < 2:  # sums are stored before the next begin

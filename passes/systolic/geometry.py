@@ -90,7 +90,8 @@ class Windows:
     """What is loaded and summed: rows of bytes, runs of `run` bytes for each pixel of a patch, windows over patches.
 
     `steps` are rows and bytes from pixel to pixel of a patch, `strides` and `dilations` count such pixels, `advance`
-    are rows and bytes from output to output, `origin` is where the first window begins.
+    are rows and bytes from output to output, `origin` is where the first window begins. With `added` another image is
+    added to the result.
     """
 
     rows: int
@@ -105,6 +106,7 @@ class Windows:
     origin: tuple[int, int]
     filters: int
     packed: bool = False
+    added: bool = False
 
     @cached_property
     def tap_count(self) -> int:

@@ -78,7 +78,7 @@ def _with_slots(
     rows, columns = (sum(s.count for s in told) for told in bare.tiles(windows))
     images = rows * columns
     blocks = ceil(windows.filters / machine.cols) * chunks
-    room = machine.spm_rows
+    room = machine.spm_rows - (6 * out[0] * out[1] if windows.added else 0)
     for kept in dict.fromkeys((2, chunks + 1, 2 * chunks, images * chunks)):
         rest = room - kept * a
         if rest >= w and (kept <= _MOST_SLOTS or kept == images * chunks):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from xdsl.dialects.func import FuncOp
 
 from ....compiler.diagnostics import LaminaError
 from ....compiler.systolic_machine import SystolicMachine
 from ....dialects import accel
 from ....dialects.accel.ops import numbers_of, shape_of
-from ...systolic.contraction import contraction_kernel
+from ...systolic.contraction import Plus, contraction_kernel
 from ...systolic.geometry import Convolution, Windows
 from ...systolic.schedule import search
 from ...systolic.vector_kernels import add_kernel, depthwise_kernel, max_pool_kernel
@@ -34,6 +36,11 @@ class Kernels:
             case accel.ConvOp():
                 windows = geometry_of(op).windows(machine.rows)
                 return contraction_kernel(name, windows, search(windows, machine), machine, op.pad_value, post_of(op))
+            case accel.ConvAddOp():
+                windows = replace(geometry_of(op).windows(machine.rows), added=True)
+                plus = Plus([f.value.data for f in op.factors.data], post_of(op, "total"), op.behind is not None)
+                schedule = search(windows, machine)
+                return contraction_kernel(name, windows, schedule, machine, op.pad_value, post_of(op), plus)
             case accel.DepthwiseOp():
                 return depthwise_kernel(name, single_lanes(op), machine, op.pad_value, post_of(op))
             case accel.MaxPoolOp():
@@ -46,9 +53,9 @@ class Kernels:
                 raise LaminaError("is no layer that has a kernel", where=op)
 
 
-def post_of(op: accel.LayerOp) -> tuple[int, int, int]:
+def post_of(op: accel.LayerOp, name: str = "post") -> tuple[int, int, int]:
     """Zero point and limits of a layer's result."""
-    zero, low, high = numbers_of(op.properties["post"])
+    zero, low, high = numbers_of(op.properties[name])
     return zero, low, high
 
 

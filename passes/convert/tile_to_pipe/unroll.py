@@ -269,6 +269,37 @@ class Unroller:
         b.slot.read(step)
         slot.writers = [step]
 
+    def requantize(self, op: tile.RequantizeOp) -> None:
+        slot, over = self.rings.next(op.ring.data, None)
+        sums, table = self.pieces[op.source], self.pieces[op.table]
+        piece = self.pieces[op.result] = _Piece(slot, tuple(_type(op.result).get_shape()))
+        _, height, width, _ = piece.shape
+        zero, lo, hi = (int(v) for v in op.post.get_values())
+        fields: dict[str, Any] = {
+            "source": 1,
+            "src": sums.slot.base + self.number(op.part) * height * width,
+            "to": 1,
+            "dst": slot.base,
+            "n0": width,
+            "n1": height,
+            "len": op.len.value.data,
+        }
+        configs = {
+            "stride": config("stride", s0=1, s1=width, d1=width),
+            "post": config("post", table=table.slot.base, zero=zero, lo=lo, hi=hi),
+        }
+        step = self._emit("st", fields, configs, over)
+        self._read_sums(sums, self.number(op.part), step)
+        table.slot.read(step)
+        slot.writers = [step]
+
+    def _read_sums(self, sums: _Piece, part: int, step: Step) -> None:
+        if (last := sums.parts.get(part)) is not None:
+            wait(step, [last])
+            sums.slot.readers[step.kind] = step
+        else:
+            sums.slot.read(step)
+
     def store(self, op: tile.StoreOp) -> None:
         piece = self.pieces[op.source]
         _, height, width, _ = piece.shape
@@ -291,11 +322,7 @@ class Unroller:
             table = self.pieces[op.table[0]]
             configs["post"] = config("post", table=table.slot.base, zero=zero, lo=lo, hi=hi)
         step = self._emit("st", fields, configs)
-        if (last := piece.parts.get(self.number(op.part))) is not None:
-            wait(step, [last])
-            piece.slot.readers["st"] = step
-        else:
-            piece.slot.read(step)
+        self._read_sums(piece, self.number(op.part), step)
         if table is not None:
             table.slot.read(step)
 
@@ -310,5 +337,6 @@ _RUNS: dict[type[Operation], Callable[[Unroller, Any], None]] = {
     tile.DepthwiseOp: Unroller.depthwise,
     tile.MaxOp: Unroller.maximum,
     tile.AddOp: Unroller.add,
+    tile.RequantizeOp: Unroller.requantize,
     tile.StoreOp: Unroller.store,
 }

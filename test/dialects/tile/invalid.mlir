@@ -21,3 +21,11 @@ func.func @k(%c: memref<1x4x4x4xi32, "acc">, %y: memref<4x4x4xi8, "dram">, %i: i
   tile.store %c[%i] to %y[%i, %i, %i] {len = 4 : i64} : memref<1x4x4x4xi32, "acc"> to memref<4x4x4xi8, "dram">
   func.return
 }
+
+// -----
+
+func.func @k(%c: memref<1x4x4x4xi32, "acc">, %t: memref<4x2xi32, "tab">, %i: index) {
+  // expected-error @+1 {{C1: memref<1x4x4x4xi32, "acc"> do not give memref<1x4x5x4xi8, "spm">}}
+  %b = tile.requantize %c[%i] by %t in "b" {len = 4 : i64, post = array<i64: 0, -128, 127>} : memref<1x4x4x4xi32, "acc"> by memref<4x2xi32, "tab"> -> memref<1x4x5x4xi8, "spm">
+  func.return
+}

@@ -17,7 +17,7 @@ from lamina.dialects import accel
 from lamina.dialects.accel.ops import window_properties
 from lamina.passes.convert.accel_to_tile.kernels import Kernels, geometry_of
 from lamina.passes.systolic.geometry import Convolution
-from lamina.passes.systolic.packing import blocked_lanes, table_of
+from lamina.passes.systolic.packing import blocked, blocked_lanes, table_of
 
 sys.path.insert(0, str(Path(__file__).parent))
 from machine_runs import run_on_chip, run_on_tiles
@@ -84,6 +84,32 @@ def test_add(name: str) -> None:
     machine, rng = SystolicMachine.preset(name), np.random.default_rng(3)
     arrays = [images(rng, 13, 7, 21), images(rng, 13, 7, 21)]
     check(lambda a, b: accel.AddOp(a, b, (0.7, 0.31, -2.5), (1, -120, 110)), machine, arrays)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_sum_behind_a_convolution(name: str) -> None:
+    """As either addend, with tiles of several sizes and blocks that are not full."""
+    machine, rng = SystolicMachine.preset(name), np.random.default_rng(4)
+    for g, behind in (
+        (Convolution((7, 9), 6, 21, (3, 3), pads=(1, 1, 1, 1)), True),
+        (Convolution((1, 83), 33, 9), False),
+    ):
+        weights = rng.integers(-127, 128, (*g.kernel, g.channels, g.filters)).astype(np.int8)
+        bias = rng.integers(-99, 99, g.filters).astype(np.int32)
+        scale = rng.uniform(0.001, 0.01, g.filters).astype(np.float32)
+        arrays = [images(rng, *g.image, g.channels), blocked(weights, g.windows(machine.rows), machine)]
+        arrays += [table_of(bias, scale, machine), images(rng, *g.out, g.filters)]
+
+        def layer(x: Any, w: Any, t: Any, r: Any, g: Convolution = g, behind: bool = behind) -> Any:
+            conv = accel.ConvOp((x, w, t), (1, *g.out, g.filters), windows(g, 5), (-3, -100, 90))
+            addends = (r, conv.result) if behind else (conv.result, r)
+            add = accel.AddOp(*addends, (0.7, 0.31, -2.5), (1, -120, 110))
+            fused = accel.ConvAddOp(conv, add, r)
+            add.erase()
+            conv.erase()
+            return fused
+
+        check(layer, machine, arrays)
 
 
 def test_geometry_is_kept() -> None:
