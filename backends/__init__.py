@@ -54,7 +54,8 @@ class Options:
     `schedules` None means what the tuning database has, and where that has nothing, or with `cache` off, what the cost
     model says. `times` collects where compilation takes its time.
     `winograd` is the tile (4 or 2) of every convolution that can be Winograd's, 0 for none, None for what is fastest.
-    `precision` "bf16" rounds the operands of f32 contractions to bfloat16; sums stay f32.
+    `precision` "bf16" rounds the operands of f32 contractions to bfloat16, sums stay f32; "int8" computes in integers
+    what QDQ models of ONNX compute between bytes.
     `emulate` runs code of another machine in its emulator, where the target has one; `engine` says which, where there
     are several. `tell` is told what runs where, and what a run counted, line by line.
     """
@@ -77,7 +78,7 @@ class Target(Protocol):
     """What a backend offers. The constructor takes what stands behind the colon of `name:detail`.
 
     A target that computes something else than the program says, as one of quantised models may, has a method
-    `meaning(program)`, too: the program whose results are those of the target.
+    `meaning(program, options)`, too: the program whose results are those of the target.
     """
 
     def __init__(self, detail: str = "") -> None: ...
@@ -114,10 +115,10 @@ def target(name: str) -> Target:
     return getattr(import_module(module, __name__), cls)(detail)
 
 
-def meaning(name: str, program: Program) -> Program:
+def meaning(name: str, program: Program, options: Options) -> Program:
     """What to interpret as the reference of a target's results: `program`, or what the target makes of it first."""
     made = getattr(target(name), "meaning", None)
-    return program if made is None else made(program)
+    return program if made is None else made(program, options)
 
 
 def recall(name: str, source: Source, options: Options) -> Executable | None:

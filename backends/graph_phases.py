@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from ..compiler.descent import Phase
+from xdsl.dialects.builtin import StringAttr
+
+from ..compiler.descent import Phase, descend, level_of
+from ..compiler.diagnostics import LaminaError
+from ..compiler.program import LEVEL, Program
+from ..passes import all_passes
+
+INTEGERS = Phase(
+    "integers",
+    "what QDQ models compute between bytes is computed in integers",
+    ("onnx-infer-shapes", "onnx-fuse-qdq", "dce"),
+)
 
 GRAPH_PHASES = (
     Phase(
@@ -40,3 +51,17 @@ GRAPH_PHASES = (
         ),
     ),
 )
+
+
+def in_integers(program: Program) -> Program:
+    """A copy of an ONNX graph that computes in integers what is between bytes; it stays on its level.
+
+    Raises LaminaError for a program of another level.
+    """
+    if (here := level_of(program)) != "onnx":
+        raise LaminaError(f"integers are made of ONNX operators, got level '{here}'", hint="a quantised .onnx file")
+    copy = program.clone()
+    copy.record_signature()
+    descend(copy, [INTEGERS], all_passes())
+    copy.module.attributes[LEVEL] = StringAttr("onnx")
+    return copy

@@ -80,6 +80,17 @@ def main(args: argparse.Namespace) -> int:
     checks: Checks | None = None
     program: Any = None  # Program, Template, or None for an artefact
     start = time.perf_counter()
+    options = Options(
+        threads=args.threads,
+        cache=not args.no_cache,
+        on_level=None if args.quiet else log,
+        schedules=read_schedules(args),
+        winograd=0 if args.no_winograd else None,
+        precision=args.precision,
+        emulate=args.emulate,
+        engine=args.engine,
+        tell=None if args.quiet else lambda line: print(line, file=sys.stderr),
+    )
     if api.is_artefact(args.model):
         model = api.load(args.model, shapes=parse_shapes(args.shape), threads=args.threads)
     else:
@@ -91,18 +102,6 @@ def main(args: argparse.Namespace) -> int:
             from .verify_numerics import verify_numerics
 
             return verify_numerics(whole(program), args)
-        watch = None if args.quiet else log
-        options = Options(
-            threads=args.threads,
-            cache=not args.no_cache,
-            on_level=watch,
-            schedules=read_schedules(args),
-            winograd=0 if args.no_winograd else None,
-            precision=args.precision,
-            emulate=args.emulate,
-            engine=args.engine,
-            tell=None if args.quiet else lambda line: print(line, file=sys.stderr),
-        )
         if args.replicas != 1 or args.partitions != 1:
             model = replicated(args, whole(program))
         else:
@@ -140,11 +139,11 @@ def main(args: argparse.Namespace) -> int:
         if spec.name in expected:
             comparisons.append(compare(f"{spec.name} against --expect", array, expected[spec.name], args.tolerance))
     if args.check and program is not None and args.target != "interpret":
-        same = api.compile(meaning(args.target, program) if isinstance(program, Program) else program, "interpret")
+        right = meaning(args.target, program, options) if isinstance(program, Program) else program
         draw_from(args.seed)
-        reference = same(*inputs)
-        for spec, array, right in zip(model.signature.outputs, shown, reference, strict=False):
-            comparisons.append(compare(f"{spec.name} against the reference", array, right, args.tolerance))
+        reference = api.compile(right, "interpret")(*inputs)
+        for spec, array, wanted in zip(model.signature.outputs, shown, reference, strict=False):
+            comparisons.append(compare(f"{spec.name} against the reference", array, wanted, args.tolerance))
     for comparison in comparisons:
         print(("ok    " if comparison.good else "WRONG ") + str(comparison))
     for failure in failed:

@@ -19,6 +19,7 @@ from ...compiler.size_limits import check_sizes
 from ...passes import all_passes
 from .. import Options
 from ..buffers import constants_of
+from ..graph_phases import in_integers
 from ..kernel_cache import KernelCache
 from .build import BuiltModel, build, build_whole
 from .emit import feature_string
@@ -108,6 +109,10 @@ class CpuTarget:
         except Unlinkable:
             return b""
 
+    def meaning(self, program: Program, options: Options) -> Program:
+        """What code of this precision is equal to, but for rounding in floats: `program`, or its integers."""
+        return in_integers(program) if options.precision == "int8" else program
+
     def buffers(self, program: Program, options: Options) -> Program:
         """A copy of `program` on the level of buffers, or where it stands if that is lower."""
         lowered = self._copy(program, options)
@@ -188,11 +193,11 @@ class CpuTarget:
         return lowered
 
     def _copy(self, program: Program, options: Options) -> Program:
-        copy = program.clone()
+        copy = self.meaning(program, options).clone()
         copy.context = copy.context.clone()
         copy.context.machine = self._machine(options)
         copy.context.schedules = self.schedules(options)
-        copy.context.precision = options.precision
+        copy.context.precision = "f32" if options.precision == "int8" else options.precision
         check_sizes(copy.module)
         return copy
 

@@ -6,16 +6,13 @@ Each phase leaves a module that can be printed, read again and looked at; host a
 from __future__ import annotations
 
 from ...compiler.descent import Phase
+from ..graph_phases import INTEGERS
 
 
 def phases(machine: str) -> tuple[Phase, ...]:
     """The phases for the array called `machine`."""
     return (
-        Phase(
-            "integers",
-            "what QDQ models compute between bytes is computed in integers",
-            ("onnx-infer-shapes", "onnx-fuse-qdq", "dce"),
-        ),
+        INTEGERS,
         Phase(
             "accel",
             "the array's part and the host's are functions of their own; the array's is layers on bytes",

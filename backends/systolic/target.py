@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from xdsl.dialects.builtin import StringAttr
-
 from ...compiler.artefact import Artefact
 from ...compiler.descent import descend, level_of
 from ...compiler.diagnostics import LaminaError
-from ...compiler.program import LEVEL, Program
+from ...compiler.program import Program
 from ...compiler.size_limits import check_sizes
 from ...compiler.systolic_machine import SystolicMachine
 from ...passes import all_passes
 from .. import Options
 from .. import target as find_target
+from ..graph_phases import in_integers
 from .engine import ENGINES
 from .parts import PartedProgram, parts_of
 from .pipeline import CHECKED, phases
@@ -69,11 +68,9 @@ class SystolicTarget:
             )
         return copy
 
-    def meaning(self, program: Program) -> Program:
+    def meaning(self, program: Program, options: Options) -> Program:
         """What the array's results are equal to: the model with integer operators, to be interpreted."""
-        made = self.lower(program, "integers", Options())
-        made.module.attributes[LEVEL] = StringAttr("onnx")  # which it is still written in
-        return made
+        return in_integers(program)
 
     def load(self, artefact: Artefact, threads: int | None = None) -> PartedProgram:
         """Artefacts hold code of processors: always a LaminaError."""

@@ -256,6 +256,8 @@ def fft(operand: TensorType, fft_type: str, length: Sequence[int]) -> TensorType
         if shape[-1] != (length[-1] // 2 + 1 if length[-1] else 0):
             fail(f"the last dimension of operand must be {length[-1]} / 2 + 1, got {shape[-1]}", "C5")
         return with_shape(real_part(operand), [*shape[:-1], length[-1]])
+    if shape[-len(length) :] != tuple(length):  # the specification gives no meaning to other lengths
+        fail(f"operand must end in the dimensions {list(length)}, got {operand}", "C4")
     return operand
 
 

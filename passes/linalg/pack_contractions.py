@@ -105,7 +105,8 @@ class PackContractions(ModulePass):
         lanes = self.lanes or _given_lanes(op, schedules, constant)
         sum_bytes = max(4, cast("FixedBitwidthType", type_.element_type).bitwidth // 8)
         lanes = lanes or _lanes(machine, sum_bytes, ranges[n], group)
-        order = [*(d for d in c.batch if d in dims), *(d for d in c.n if d != n), n, *(d for d in dims if d in c.k)]
+        summed = sorted((d for d in dims if d in c.k), key=lambda d: d == along)  # a group's elements: innermost of all
+        order = [*(d for d in c.batch if d in dims), *(d for d in c.n if d != n), n, *summed]
         source = _without_constants(op, b, map_)
         tiles = {n: lanes, along: group} if group > 1 else {n: lanes}
         packed = _packed(op, source, dims, order, tiles)

@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 import lamina
-from lamina.backends import Options
+from lamina.backends import Options, meaning
 from lamina.backends.buffers import constants_of
 from lamina.backends.cpu.target import CpuTarget
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.machine import Machine
 from lamina.compiler.parsing import parse_module
 from lamina.compiler.program import Program
-from lamina.tools.sources import new_context
+from lamina.tools.sources import new_context, read_program, whole
+from lamina.tools.tiny_models import write
 
 
 def product(m: int, k: int, n: int) -> tuple[Program, np.ndarray]:
@@ -66,3 +67,23 @@ def test_the_cache_tells_precisions_apart(tmp_path: Path, monkeypatch: pytest.Mo
 def test_an_unknown_precision_is_an_error():
     with pytest.raises(LaminaError, match="unknown precision 'bf8'"):
         lamina.compile(product(1, 4, 4)[0], precision="bf8", cache=False)
+
+
+@pytest.mark.parametrize("name", ["autoencoder", pytest.param("resnet8", marks=pytest.mark.slow)])
+def test_integers_are_those_of_the_integer_model(tmp_path: Path, name: str):
+    path = write(name, tmp_path)
+    program = whole(read_program(path))
+    x = np.random.default_rng(3).standard_normal([int(n) for n in program.signature.inputs[0].shape]).astype(np.float32)
+    options = Options(precision="int8")
+    integers = meaning("cpu", program, options)
+    names = {op.name for op in integers.module.walk()}
+    assert not names & {"onnx.Conv", "onnx.Gemm", "onnx.MatMul"}
+    assert np.array_equal(lamina.compile(path, precision="int8")(x), lamina.compile(integers, "interpret")(x))
+    with pytest.raises(LaminaError, match="integers are made of ONNX operators, got level 'stablehlo'"):
+        meaning("cpu", product(2, 3, 4)[0], options)
+
+
+def test_layers_of_quantised_models_are_tiled(tmp_path: Path):
+    program = CpuTarget().lower(whole(read_program(write("resnet8", tmp_path))), "vector", Options(precision="int8"))
+    tiled = [op for op in program.module.ops if "lamina.schedule" in op.attributes]
+    assert len(tiled) >= 9 and not [op for op in program.module.ops if "lamina.not_tiled" in op.attributes]

@@ -30,7 +30,7 @@ def agrees(path: Path, machine: str, engine: str) -> Any:
     program = read_program(path)
     executable: Any = target(machine).compile(program, Options(engine=engine))
     x = np.random.default_rng(5).standard_normal(program.signature.inputs[0].shape).astype(np.float32)
-    [got], [right] = executable.run([x]), lamina.compile(meaning(machine, program), "interpret")(x)
+    [got], [right] = executable.run([x]), lamina.compile(meaning(machine, program, Options()), "interpret")(x)
     assert np.array_equal(got, right)
     for part in executable.parts:
         if isinstance(part, ArrayPart):

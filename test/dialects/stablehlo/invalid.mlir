@@ -217,6 +217,14 @@ func.func @fft(%a: tensor<4xf32>) {
 
 // -----
 
+func.func @fft_length(%a: tensor<4xcomplex<f32>>) {
+  // expected-error@+1 {{operand must end in the dimensions [1152921504606846980], got tensor<4xcomplex<f32>> (C4)}}
+  %0 = stablehlo.fft %a, type = FFT, length = [1152921504606846980] : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  func.return
+}
+
+// -----
+
 func.func @reduce_dimensions(%x: tensor<2x3xf32>, %c: tensor<f32>) {
   // expected-error@+1 {{dimensions = [2] must be in [0, 2) (C4)}}
   %0 = stablehlo.reduce(%x init: %c) applies stablehlo.add across dimensions = [2] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>

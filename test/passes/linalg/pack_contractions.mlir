@@ -113,6 +113,23 @@ func.func @pairs(%a: tensor<13x33xi16>, %b: tensor<33x20xi16>, %c: tensor<13x20x
   func.return %y : tensor<13x20xi32>
 }
 
+// Filters with the channels before the window: pairs of channels are the innermost all the same.
+// CHECK-LABEL: func.func @pairs_of_channels
+func.func @pairs_of_channels(%x: tensor<16x16x64xi16>, %f: tensor<32x64x3x3xi16>, %c: tensor<14x14x32xi32>) -> tensor<14x14x32xi32> {
+  // CHECK: linalg.pack %f outer_dims_perm = [0, 2, 3, 1] inner_dims_pos = [0, 1] inner_tiles = [16, 2] into {{.*}} : tensor<32x64x3x3xi16> -> tensor<2x3x3x32x16x2xi16>
+  %y = linalg.generic {indexing_maps = [affine_map<(h, w, o, i, j, c) -> (h + i, w + j, c)>, affine_map<(h, w, o, i, j, c) -> (o, c, i, j)>, affine_map<(h, w, o, i, j, c) -> (h, w, o)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %f : tensor<16x16x64xi16>, tensor<32x64x3x3xi16>) outs(%c : tensor<14x14x32xi32>) {
+  ^bb0(%l: i16, %r: i16, %o: i32):
+    %u = arith.extsi %l : i16 to i32
+    %v = arith.extsi %r : i16 to i32
+    %p = arith.muli %u, %v : i32
+    %s = arith.addi %o, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<14x14x32xi32>
+  func.return %y : tensor<14x14x32xi32>
+}
+
 // The left operand is not contiguous along k, and 32-bit products have no such instruction: both stay.
 // CHECK-LABEL: func.func @not_in_groups
 func.func @not_in_groups(%a: tensor<33x13xi16>, %b: tensor<33x20xi16>, %d: tensor<13x20xi32>, %c: tensor<13x20xi32>) -> tensor<13x20xi32> {

@@ -6,17 +6,17 @@ from math import ceil, prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import SSAValue
 
 from lamina.backends import Executable, Options
 from lamina.backends import target as find_target
+from lamina.backends.graph_phases import INTEGERS, in_integers
 from lamina.backends.systolic.parts import PartedProgram, parted
 from lamina.compiler.artefact import Artefact
 from lamina.compiler.descent import Phase, descend
 from lamina.compiler.diagnostics import LaminaError
-from lamina.compiler.program import LEVEL, Program
+from lamina.compiler.program import Program
 from lamina.compiler.weights import Array, WeightStore
 from lamina.dialects.accel.ops import numbers_of, shape_of
 from lamina.dialects.stablehlo.constants import constant_value
@@ -26,9 +26,6 @@ from lamina.passes.systolic.names import MACHINE
 from lamina_dots.dialect import ProductOp
 from lamina_dots.lower import LowerDots
 
-INTEGERS = Phase(
-    "integers", "what lies between bytes is computed in integers", ("onnx-infer-shapes", "onnx-fuse-qdq", "dce")
-)
 DOTS = Phase("dots", "products are instructions", (LowerDots.name,))
 _START = 8  # cycles before the first product of an instruction
 
@@ -94,11 +91,9 @@ class DotsTarget:
         descend(copy, phases, table, on_level=options.on_level)
         return copy
 
-    def meaning(self, program: Program) -> Program:
+    def meaning(self, program: Program, options: Options) -> Program:
         """What the results are equal to."""
-        made = self.lower(program, "integers", Options())
-        made.module.attributes[LEVEL] = StringAttr("onnx")
-        return made
+        return in_integers(program)
 
     def load(self, artefact: Artefact, threads: int | None = None) -> Executable:
         raise LaminaError("artefacts do not hold instructions of dots")
