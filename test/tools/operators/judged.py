@@ -5,37 +5,40 @@ Each operator is named with what is accepted of it, element by element; any othe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 Array = Any
+_LARGEST_PLACE = 2.0**31
 
 
-def _ours_is_nan(got: Array, want: Array) -> Array:
+def _ours_is_nan(inputs: Sequence[Array], got: Array, want: Array) -> Array:
     return np.isnan(got)
 
 
-def _theirs_is_nan(got: Array, want: Array) -> Array:
+def _theirs_is_nan(inputs: Sequence[Array], got: Array, want: Array) -> Array:
     return np.isnan(want)
 
 
-def _of_no_number(got: Array, want: Array) -> Array:
+def _of_no_number(inputs: Sequence[Array], got: Array, want: Array) -> Array:
     """What integer a NaN, an infinity or a number out of range becomes."""
     return np.full(np.shape(got), "int" in got.dtype.name)
 
 
-def _any(got: Array, want: Array) -> Array:
-    return np.full(np.shape(got), True)
+def _of_no_place(inputs: Sequence[Array], got: Array, want: Array) -> Array:
+    """The pixels of which a coordinate in the grid [N, ..., r] is NaN or larger than any integer."""
+    outside = ~(np.abs(inputs[1]) < _LARGEST_PLACE).all(-1)
+    return np.broadcast_to(outside[:, None], np.shape(got))
 
 
-def _nan_or_its_place(got: Array, want: Array) -> Array:
+def _nan_or_its_place(inputs: Sequence[Array], got: Array, want: Array) -> Array:
     return np.isnan(got) if np.issubdtype(got.dtype, np.floating) else np.full(np.shape(got), True)
 
 
-def _rest_of_sums(got: Array, want: Array) -> Array:
+def _rest_of_sums(inputs: Sequence[Array], got: Array, want: Array) -> Array:
     """Where an infinity took part, and what rounding leaves of the largest sums."""
     finite = np.isfinite(got) & np.isfinite(want)
     largest = np.max(np.abs(want), where=np.isfinite(want), initial=0.0)
@@ -45,15 +48,17 @@ def _rest_of_sums(got: Array, want: Array) -> Array:
 
 @dataclass(frozen=True)
 class Judged:
-    """Why another answer is right too, and at which elements of (ours, theirs)."""
+    """Why another answer is right too, and at which elements of (inputs, ours, theirs)."""
 
     reason: str
-    admits: Callable[[Array, Array], Array]
+    admits: Callable[[Sequence[Array], Array, Array], Array]
 
 
 _OPEN_CAST = Judged("ONNX leaves open which integer becomes of NaN and of what is out of range", _of_no_number)
 _SUMS = Judged("sums of products in another order: infinities meet, 1e30 - 1e30 leaves a rest", _rest_of_sums)
-_COORDINATES = Judged("pixels at NaN or beyond the integers are outside; the runtime's conversion is undefined", _any)
+_COORDINATES = Judged(
+    "pixels at NaN or beyond the integers are outside; the runtime's conversion is undefined", _of_no_place
+)
 
 JUDGED = {
     "Attention": Judged("a row with NaN is NaN; the reference writes 0 for every NaN of softmax", _ours_is_nan),

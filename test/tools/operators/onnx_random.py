@@ -161,7 +161,7 @@ def _differing(got: Array, want: Array) -> Array:
     return ~np.isclose(a, b, rtol, atol, equal_nan=True)
 
 
-def judged(model: ModelProto, got: Sequence[Any], want: Sequence[Any]) -> str:
+def judged(model: ModelProto, inputs: Sequence[Any], got: Sequence[Any], want: Sequence[Any]) -> str:
     """The reason for which answers that do not agree are both right; empty where there is none."""
     entry = JUDGED.get(model.graph.node[0].op_type) if len(model.graph.node) == 1 else None
     if entry is None or len(got) != len(want):
@@ -169,7 +169,7 @@ def judged(model: ModelProto, got: Sequence[Any], want: Sequence[Any]) -> str:
     for ours, theirs in zip(map(np.asarray, got), map(np.asarray, want), strict=True):
         if ours.shape != theirs.shape or ours.dtype != theirs.dtype or ours.dtype.kind in "OUS":
             return ""
-        if (_differing(ours, theirs) & ~entry.admits(ours, theirs)).any():
+        if (_differing(ours, theirs) & ~entry.admits(inputs, ours, theirs)).any():
             return ""
     return entry.reason
 
@@ -237,7 +237,7 @@ def outcome(case: Case, seed: int, target: str, rounds: int = 3) -> str:
             peers = [peer for peer in (wanted, other) if peer is not None]
             if any(agree(got, peer) for peer in peers):
                 continue
-            reasons = [judged(case.model, got, peer) for peer in peers] if special else []
+            reasons = [judged(case.model, inputs, got, peer) for peer in peers] if special else []
             if not peers:
                 said = "peerless"
             elif any(reasons):
