@@ -56,9 +56,7 @@ class Judged:
 
 _OPEN_CAST = Judged("ONNX leaves open which integer becomes of NaN and of what is out of range", _of_no_number)
 _SUMS = Judged("sums of products in another order: infinities meet, 1e30 - 1e30 leaves a rest", _rest_of_sums)
-_COORDINATES = Judged(
-    "pixels at NaN or beyond the integers are outside; the runtime's conversion is undefined", _of_no_place
-)
+_COORDINATES = Judged("pixels at NaN or beyond the integers are outside; the runtime leaves them open", _of_no_place)
 
 JUDGED = {
     "Attention": Judged("a row with NaN is NaN; the reference writes 0 for every NaN of softmax", _ours_is_nan),
