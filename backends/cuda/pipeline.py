@@ -46,11 +46,11 @@ GPU_PHASES = (
         "gpu",
         "kernels become launches of blocks of threads: of teams for rows, of one thread for each other point",
         (
-            "convert-cta-to-gpu",
             "convert-linalg-to-tiles",
             "gpu-distribute-tiles",
             "convert-linalg-to-affine{parallel=true}",
             "affine-scalrep",
+            "convert-cta-to-gpu",
             "gpu-widen-points",
             "convert-affine-to-gpu",
             "gpu-expand-reductions",

@@ -1,25 +1,26 @@
 """Compiles models for CUDA and tells what their kernels need: `python -m lamina.tools.cuda.compile_models [MODEL ...]`.
 
-Without names: the nine networks inside the onnx package, and what lies in $LAMINA_MODELS. Each distinct kernel goes
+Without names: every model that the tests run (`every_model`). Models are worked on in as many processes as there are
+cores, or $LAMINA_JOBS says; a kernel that several have, and any that the cache knows, is compiled once. Each goes
 through ptxas, where that is found; one that spills registers is an error, and the command's exit code 1.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 
 from ...backends import Options
 from ...backends.cuda.target import CudaTarget
 from ...compiler.diagnostics import LaminaError
 from ...compiler.program import Program
-from .. import light_models
-from ..sources import read_program
+from ...compiler.workers import parallel_map, usable_cores
+from .every_model import models_named
 
 TARGETS = ("sm_80", "sm_90a")
 HEAD = ("model", "target", "kernels", "launches", "most registers", "stack", "spilled", "seconds", "")
@@ -27,11 +28,11 @@ HEAD = ("model", "target", "kernels", "launches", "most registers", "stack", "sp
 
 @dataclass(frozen=True)
 class Row:
-    """One model on one target; `told` is the error, where there was one."""
+    """One model on one target: its distinct kernels by content; `told` is the error, where there was one."""
 
     model: str
     target: str
-    kernels: int = 0
+    kernels: Sequence[str] = ()
     launches: int = 0
     registers: int = 0
     stack_bytes: int = 0
@@ -42,24 +43,22 @@ class Row:
     @property
     def cells(self) -> tuple[str, ...]:
         """As a line of the table."""
-        numbers = (self.kernels, self.launches, self.registers, self.stack_bytes, self.spill_bytes)
+        numbers = (len(self.kernels), self.launches, self.registers, self.stack_bytes, self.spill_bytes)
         return (self.model, self.target, *map(str, numbers), f"{self.seconds:.0f}", self.told)
 
 
-def compile_model(name: str, source: str, target: str, precision: str) -> Row:
-    """A model through the whole pipeline, uncached."""
+def compile_model(name: str, load: Callable[[], Program], target: str, precision: str) -> Row:
+    """A model through the whole pipeline."""
     start = time.perf_counter()
     try:
-        program = read_program(source)
-        assert isinstance(program, Program)
-        _, built = CudaTarget(target).built(program, Options(cache=False, emulate=True, precision=precision))
+        _, built = CudaTarget(target).built(load(), Options(emulate=True, precision=precision))
     except LaminaError as error:
         return Row(name, target, seconds=time.perf_counter() - start, told=str(error))
     needs = [kernel.resources for kernel in built.kernels.values() if kernel.resources is not None]
     return Row(
         name,
         target,
-        len(built.kernels),
+        list(built.kernels),
         len(built.launches),
         max((each.registers for each in needs), default=0),
         sum(each.stack_bytes for each in needs),
@@ -69,19 +68,19 @@ def compile_model(name: str, source: str, target: str, precision: str) -> Row:
     )
 
 
-def all_models() -> dict[str, str]:
-    """The models that the tests run, by name."""
-    found = {name: str(light_models.path_of(name)) for name in light_models.NAMES}
-    folder = os.environ.get("LAMINA_MODELS")
-    for path in sorted(Path(folder).glob("*.onnx")) if folder else []:
-        found[path.stem] = str(path)
-    return found
-
-
 def line(cells: Sequence[str]) -> str:
     """Cells below each other."""
     widths = (24, 8, 8, 9, 15, 6, 8, 8, 0)
     return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """What all rows say together: a kernel that two models share is counted once."""
+    kernels = {kernel for row in rows for kernel in row.kernels}
+    failed = sum(bool(row.told) for row in rows)
+    spilled = sum(row.spill_bytes for row in rows)
+    models = len({row.model for row in rows})
+    return f"{models} models, {len(kernels)} distinct kernels, {spilled} bytes spilled, {failed} of {len(rows)} failed"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,17 +90,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--target", action="append", choices=TARGETS, help="an architecture (default: all)")
     parser.add_argument("--precision", choices=("f32", "bf16", "tf32"), default="f32")
     given = parser.parse_args(arguments)
-    known = all_models()
-    names: list[str] = given.models
-    wanted = {Path(name).stem: known.get(name, name) for name in names} or known
+    models = list(models_named(given.models).items())
+    jobs = usable_cores()
+
+    def compiled(number: int) -> bytes:
+        if jobs > 1:
+            os.environ["LAMINA_JOBS"] = "1"  # of a process of its own
+        name, load = models[number]
+        rows = (compile_model(name, load, target, given.precision) for target in given.target or TARGETS)
+        return json.dumps([asdict(row) for row in rows]).encode()
+
     print(line(HEAD))
-    good = True
-    for name, source in wanted.items():
-        for target in given.target or TARGETS:
-            row = compile_model(name, source, target, given.precision)
-            good &= not row.told
-            print(line(row.cells), flush=True)
-    return 0 if good else 1
+    rows: list[Row] = []
+    for _, data in parallel_map(compiled, len(models), jobs, [name for name, _ in models]):
+        for told in json.loads(data):
+            rows.append(Row(**told))
+            print(line(rows[-1].cells), flush=True)
+    print(summary(rows))
+    return 1 if any(row.told for row in rows) else 0
 
 
 if __name__ == "__main__":
