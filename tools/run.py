@@ -76,6 +76,8 @@ def main(args: argparse.Namespace) -> int:
     """Runs the command; 0 good, 1 when a comparison failed."""
     if args.emulate and args.target.partition(":")[0] != "cuda":
         raise LaminaError(f"target '{args.target}' has no emulator", hint="--target cuda has")
+    if args.engine is not None and args.target.partition(":")[0] in ("cpu", "cuda", "interpret"):
+        raise LaminaError(f"target '{args.target}' has no engines to choose from", hint="--target systolic has")
     log = DescentLog()
     checks: Checks | None = None
     program: Any = None  # Program, Template, or None for an artefact

@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--precision", choices=("f32", "bf16", "tf32"), default="f32")
     given = parser.parse_args(arguments)
     models = list(models_named(given.models).items())
-    jobs = usable_cores()
+    jobs = min(usable_cores(), len(models))
 
     def compiled(number: int) -> bytes:
         if jobs > 1:

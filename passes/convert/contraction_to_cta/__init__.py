@@ -23,7 +23,8 @@ After:
 
 Operands may lie in any order, batched, and a convolution is a product whose left matrix is a view of the image with
 windows for rows. What follows the product elementwise is part of the program. How large tiles are, and whether threads,
-warps or warpgroups multiply, is data: `schedule`. Kernels of other types stay as they are.
+warps or warpgroups multiply, is data: `schedule`, chosen here unless the kernel has an attribute `cta.schedule`.
+Kernels of other types stay as they are.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
@@ -39,7 +40,7 @@ from ....compiler.context import lamina_context
 from ....compiler.dtypes import dtype_of
 from .emit import emit
 from .problem import problem_of
-from .schedule import Schedule, choose, unit_for
+from .schedule import SCHEDULE, Schedule, choose, unit_for
 
 __all__ = ["ConvertContractionToCta", "Schedule"]
 
@@ -61,5 +62,9 @@ class ConvertContractionToCta(ModulePass):
                     continue
                 unit = self.unit or unit_for(problem.left, problem.right, ours.machine, ours.precision)
                 size = dtype_of(problem.left.buffer.type).itemsize
-                schedule = choose(problem.m, problem.n, problem.batch, unit, size)
-                emit(function, problem, schedule, "tf32" if unit == "mma" and size == 4 else "")
+                given = function.attributes.get(SCHEDULE)
+                if isinstance(given, DictionaryAttr):
+                    schedule = Schedule.of(given)
+                else:
+                    schedule = choose(problem.m, problem.n, problem.batch, unit, size)
+                emit(function, problem, schedule, "tf32" if schedule.unit == "mma" and size == 4 else "")

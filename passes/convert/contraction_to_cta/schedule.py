@@ -12,6 +12,7 @@ from ....compiler.machine import Machine
 from ....dialects.cta.ops import TF32
 from .problem import Matrix
 
+SCHEDULE = "cta.schedule"  # on a kernel: what is taken, where it is a product
 FMA, MMA, WGMMA = "fma", "mma", "wgmma"
 MOST_DIMENSIONS = 5  # of a tensor that the copy engine knows
 ROW_BYTES = 128  # of an operand's rows in shared memory: what the widest swizzle exchanges within

@@ -44,6 +44,8 @@ from .epilogue import Epilogue
 from .grid import Grid
 from .kernel import Kernel
 
+SUMS = 16  # of a thread, beside which it has registers for more than one step
+
 
 @dataclass(frozen=True)
 class ConvertCtaToGpu(ModulePass):
@@ -86,7 +88,7 @@ def convert(function: FuncOp, program: ProgramOp, processors: int) -> None:
     name = f"{function.sym_name.data}_0"
     device = FuncOp(name, FunctionType.from_lists(types, []), Region(body), "private")
     device.attributes[KERNEL] = UnitAttr()
-    if schedule.unit != FMA:
+    if schedule.unit != FMA or schedule.down * schedule.across > SUMS:
         device.attributes[ROLLED] = UnitAttr()  # registers are full: a second step in flight would spill them
     device.location = program.location
     for op in made_before:

@@ -59,7 +59,8 @@ def test_models_are_compiled_and_told(tmp_path: Path, capsys: pytest.CaptureFixt
     good.write_text(product(20, 24, 40, "bf16").text)
     bad.write_text("func.func public @main() {")
     assert compile_models.main([str(good), "--target", "sm_90a"]) == 0
-    _, told = capsys.readouterr().out.splitlines()
+    _, told, summary = capsys.readouterr().out.splitlines()
     assert told.split()[:4] == ["good", "sm_90a", "1", "1"]
+    assert summary == "1 models, 1 distinct kernels, 0 bytes spilled, 0 of 1 failed"
     assert compile_models.main([str(bad), "--target", "sm_80"]) == 1
     assert "error" in capsys.readouterr().out

@@ -70,3 +70,19 @@ func.func private @integers(%a: memref<8x16xi32>, %b: memref<16x9xi32>, %c: memr
   }
   func.return
 }
+
+// The schedule that a kernel has is taken.
+// CHECK-LABEL: func.func private @given
+// CHECK: tile = array<i64: 1, 64, 64>, schedule = {unit = "fma", rows = 64 : i64, columns = 64 : i64, depth = 16 : i64, down = 4 : i64, across = 4 : i64, stages = 1 : i64}
+func.func private @given(%a: memref<64x32xf32>, %b: memref<32x64xf32>, %c: memref<64x64xf32>) attributes {lamina.kernel = "contraction", cta.schedule = {unit = "fma", rows = 64 : i64, columns = 64 : i64, depth = 16 : i64, down = 4 : i64, across = 4 : i64, stages = 1 : i64}} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<64x64xf32>)
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%a, %b : memref<64x32xf32>, memref<32x64xf32>) outs(%c : memref<64x64xf32>) {
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}

@@ -29,3 +29,19 @@ func.func private @product(%a: memref<64x256xf32>, %b: memref<256x64xf32>, %c: m
   }
   func.return
 }
+
+// Where a thread's registers are full of sums, nobody is to unroll its loops.
+// CHECK-LABEL: func.func private @large_0
+// CHECK-SAME: attributes {gpu.kernel, gpu.rolled, gpu.known_block_size = array<i32: 256, 1, 1>}
+func.func private @large(%a: memref<64x256xf32>, %b: memref<256x64xf32>, %c: memref<64x64xf32>) attributes {lamina.kernel = "contraction", cta.schedule = {unit = "fma", rows = 128 : i64, columns = 128 : i64, depth = 16 : i64, down = 8 : i64, across = 8 : i64, stages = 1 : i64}} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<64x64xf32>)
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%a, %b : memref<64x256xf32>, memref<256x64xf32>) outs(%c : memref<64x64xf32>) {
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}

@@ -1,0 +1,112 @@
+# ruff: noqa: E501
+"""Kernels at smaller extents, which are what they were otherwise; their runs in the emulator, and what is told."""
+
+from math import prod
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.func import FuncOp
+
+from lamina.compiler.parsing import parse_module
+from lamina.compiler.verifier import verify
+from lamina.passes.convert.contraction_to_cta.schedule import LARGE, SMALL, Schedule
+from lamina.tools.cuda import check_kernels
+from lamina.tools.cuda.every_model import every_model
+from lamina.tools.cuda.smaller import smaller
+from lamina.tools.sources import new_context
+
+CONVOLUTION = """
+func.func private @kernel(%x: tensor<1x114x114x64xf32>, %w: tensor<3x3x64x256xf32>, %bias: tensor<256xf32>, %to: tensor<1x56x56x256xf32>) -> tensor<1x56x56x256xf32> attributes {lamina.kernel = "contraction"} {
+  %zero = arith.constant 0.0 : f32
+  %a = linalg.fill ins(%zero : f32) outs(%to : tensor<1x56x56x256xf32>) -> tensor<1x56x56x256xf32>
+  %c = linalg.generic {indexing_maps = [affine_map<(b, h, w, o, i, j, c) -> (b, h * 2 + i, w * 2 + j, c)>, affine_map<(b, h, w, o, i, j, c) -> (i, j, c, o)>, affine_map<(b, h, w, o, i, j, c) -> (b, h, w, o)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+    ins(%x, %w : tensor<1x114x114x64xf32>, tensor<3x3x64x256xf32>) outs(%a : tensor<1x56x56x256xf32>) {
+  ^bb0(%l: f32, %r: f32, %acc: f32):
+    %p = arith.mulf %l, %r : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<1x56x56x256xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(b, h, w, o) -> (o)>, affine_map<(b, h, w, o) -> (b, h, w, o)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%bias : tensor<256xf32>) outs(%c : tensor<1x56x56x256xf32>) {
+  ^bb0(%l: f32, %r: f32):
+    %s = arith.addf %r, %l : f32
+    linalg.yield %s : f32
+  } -> tensor<1x56x56x256xf32>
+  func.return %y : tensor<1x56x56x256xf32>
+}
+"""
+OTHERS = """
+func.func private @kernel(%x: tensor<200x60xf32>, %y: tensor<200x3x62xf32>, %to: tensor<200x4x62xf32>) -> tensor<200x4x62xf32> attributes {lamina.kernel = "copy"} {
+  %e = tensor.empty() : tensor<200x1x60xf32>
+  %x2 = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, c)>, affine_map<(a, b, c) -> (a, b, c)>], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%x : tensor<200x60xf32>) outs(%e : tensor<200x1x60xf32>) {
+  ^bb0(%l: f32, %r: f32):
+    linalg.yield %l : f32
+  } -> tensor<200x1x60xf32>
+  %zero = arith.constant 0.0 : f32
+  %p = tensor.pad %x2 low[0, 0, 1] high[0, 0, 1] {
+  ^bb0(%i: index, %j: index, %k: index):
+    tensor.yield %zero : f32
+  } : tensor<200x1x60xf32> to tensor<200x1x62xf32>
+  %c = tensor.concat dim(1) %y, %p : (tensor<200x3x62xf32>, tensor<200x1x62xf32>) -> tensor<200x4x62xf32>
+  func.return %c : tensor<200x4x62xf32>
+}
+"""
+PROGRAM = """
+func.func public @main(%x: tensor<33x90xf32>, %w: tensor<90x48xf32>) -> (tensor<33x48xf32>, tensor<90x33xf32>) {
+  %d = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<33x90xf32>, tensor<90x48xf32>) -> tensor<33x48xf32>
+  %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<33x90xf32>) -> tensor<90x33xf32>
+  %u = stablehlo.tanh %t : tensor<90x33xf32>
+  return %d, %u : tensor<33x48xf32>, tensor<90x33xf32>
+}
+"""
+
+
+def shapes(text: str, schedule: Schedule | None) -> list[tuple[int, ...]]:
+    """Of the arguments of a kernel that was cut, and that is valid."""
+    module = parse_module(text, "kernel.mlir", new_context())
+    kernel = module.body.block.first_op
+    assert isinstance(kernel, FuncOp)
+    found = smaller(kernel, schedule)
+    verify(found)
+    return [type_.get_shape() for type_ in found.function_type.inputs.data]  # pyright: ignore
+
+
+@pytest.mark.parametrize("schedule", [SMALL, LARGE], ids=["small", "large"])
+def test_products_keep_what_they_are_modulo_tiles(schedule: Schedule) -> None:
+    x, w, bias, y = shapes(CONVOLUTION, schedule)
+    rows, columns = prod(y[:3]), y[3]
+    assert rows % schedule.rows == 56 * 56 % schedule.rows and schedule.rows < rows <= 3 * schedule.rows
+    assert columns % schedule.columns == 0 and columns == 2 * schedule.columns
+    assert w[:2] == (3, 3) and bias == (columns,) == w[3:]
+    steps = prod(w[:3])
+    assert steps % schedule.depth == 0 and 2 * schedule.depth < steps < 9 * 64
+    assert x == (1, 2 * y[1] + 2, 2 * y[2] + 2, w[2])  # a row and a column that no window has are there, too
+
+
+def test_extents_that_follow_from_others() -> None:
+    x, y, to = shapes(OTHERS, None)
+    assert x == (64 + 200 % 64, 60) and y == (x[0], 3, 62) and to == (x[0], 4, 62)
+
+
+def test_kernels_are_run_and_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "both.mlir"
+    path.write_text(PROGRAM)
+    assert check_kernels.main([str(path), "--seeds", "1"]) == 0
+    _, *lines, last = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 and last.startswith("2 kernels, 2 when cut, 0 of them wrong or not run")
+    assert sum("fma 32x32" in line for line in lines) == 1 and all(" 0" in line for line in lines)
+    right = check_kernels.interpret
+    monkeypatch.setattr(check_kernels, "interpret", lambda *args: [1.01 * a for a in right(*args)])  # pyright: ignore
+    assert check_kernels.main([str(path), "--seeds", "0"]) == 1
+    assert capsys.readouterr().out.count("WRONG: result 0: largest error") == 2
+
+
+def test_every_model_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "mine.onnx").write_bytes(b"")
+    monkeypatch.setenv("LAMINA_MODELS", str(tmp_path))
+    found = every_model()
+    assert {"densenet121", "mine", "ds_cnn float", "ds_cnn int8", "transformer", "attention.lam"} <= set(found)
+    assert found["gpt_block.lam"]().signature.inputs[0].shape == (8, 8, 8)

@@ -1,0 +1,264 @@
+"""Runs the kernels of models in the emulator: `python -m lamina.tools.cuda.check_kernels [MODEL ...]`.
+
+Each distinct kernel of the level `linalg` is cut to smaller extents (`smaller`), compiled, and run on random inputs
+against the interpreter of that level: once with everything at once, then, with warps interrupted and what is
+asynchronous late, once for each seed. Kernels that are the same when they are cut are run once. Without names: those of
+every model that the tests run. A line for each; exit code 1 where one is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.rewriter import InsertPoint
+
+from ...backends import Options
+from ...backends.cuda.emulated import EmulatedProgram
+from ...backends.cuda.target import CudaTarget
+from ...compiler.diagnostics import LaminaError
+from ...compiler.parsing import parse_module
+from ...compiler.pass_manager import PassFault
+from ...compiler.program import LEVEL, Program
+from ...compiler.signature import Array, dtype_named
+from ...compiler.workers import parallel_map, usable_cores
+from ...dialects.cta import ProgramOp
+from ...dialects.tensor import EmptyOp
+from ...passes.convert.contraction_to_cta.schedule import SCHEDULE, Schedule
+from ..api import interpret
+from ..compare import Comparison, compare
+from ..sources import new_context
+from .compile_models import TARGETS
+from .every_model import models_named
+from .smaller import points, smaller
+
+KERNEL = "lamina.kernel"
+LIMITS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}  # of results: they may be rounded the other way
+LIMIT = 1e-4  # of other floats, relative to the larger of a value and a hundredth of the largest
+MOST = 1 << 22  # points of a kernel that is run at all
+SEEDS = 5
+HEAD = ("kernel", "as", "unit", "points", "eager", "late", "traffic", "conflicts", "")
+WIDTHS = (36, 6, 16, 9, 9, 9, 8, 9, 0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel at smaller extents, as a program of its own; `stands_for` names those that it is."""
+
+    target: str
+    text: str
+    unit: str
+    points: int
+    stands_for: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How far a kernel is from the reference at once and late, bytes moved for each that must be, bank conflicts."""
+
+    eager: float = 0
+    late: float = 0
+    traffic: float = 0
+    conflicts: int = 0
+    told: str = ""
+
+
+def cases_of(name: str, program: Program, target: str, precision: str) -> list[Case]:
+    """The distinct kernels of a model."""
+    cuda, options = CudaTarget(target), Options(cache=False, precision=precision)
+    lowered = cuda.lower(program, "linalg", options)
+    schedules = _schedules(cuda.lower(lowered, "tiles", options))
+    found: list[Case] = []
+    for kernel in lowered.module.ops:
+        if isinstance(kernel, FuncOp) and KERNEL in kernel.attributes:
+            schedule = schedules.get(kernel.sym_name.data)
+            cut = smaller(kernel, schedule)
+            if schedule is not None:
+                cut.attributes[SCHEDULE] = schedule.attribute
+            unit = f"{schedule.unit} {schedule.rows}x{schedule.columns}" if schedule else _kind(kernel)
+            label = f"{name} @{kernel.sym_name.data}"
+            found.append(Case(target, _text(Program(_alone(cut), program.context)), unit, points(cut), [label]))
+    return merged(found)
+
+
+def _kind(kernel: FuncOp) -> str:
+    kind = kernel.attributes[KERNEL]
+    return kind.data if isinstance(kind, StringAttr) else ""
+
+
+def merged(cases: Sequence[Case]) -> list[Case]:
+    """Cases of the same program as one."""
+    found: dict[tuple[str, str], Case] = {}
+    for case in cases:
+        key = (case.target, case.text)
+        before = found.get(key)
+        found[key] = replace(case, stands_for=[*before.stands_for, *case.stands_for]) if before else case
+    return list(found.values())
+
+
+def _schedules(tiled: Program) -> dict[str, Schedule]:
+    """How kernels that are products are cut into tiles, by name."""
+    found: dict[str, Schedule] = {}
+    for function in tiled.module.ops:
+        if isinstance(function, FuncOp) and function.body.blocks:
+            for op in function.body.block.ops:
+                if isinstance(op, ProgramOp):
+                    found[function.sym_name.data] = Schedule.of(op.schedule)
+    return found
+
+
+def _alone(kernel: FuncOp) -> ModuleOp:
+    """A program that does nothing but call a kernel, whose last arguments are places for its results."""
+    kernel.properties["sym_name"] = StringAttr("kernel")
+    inputs, outputs = kernel.function_type.inputs.data, kernel.function_type.outputs.data
+    given = inputs[: len(inputs) - len(outputs)]
+    block = Block(arg_types=given)
+    b = Builder(InsertPoint.at_end(block))
+    places: list[SSAValue] = []
+    for type_ in outputs:
+        assert isinstance(type_, TensorType)
+        places.append(b.insert(EmptyOp([], type_)).tensor)
+    call = b.insert(CallOp("kernel", [*block.args, *places], outputs))
+    b.insert(ReturnOp(*call.results))
+    main = FuncOp("main", FunctionType.from_lists(given, outputs), Region(block), "public")
+    module = ModuleOp([main, kernel])
+    module.attributes[LEVEL] = StringAttr("linalg")
+    return module
+
+
+def _text(program: Program) -> str:
+    for op in program.module.walk():
+        for value in (*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)):
+            value.name_hint = None
+    return str(program)
+
+
+def check(case: Case, seeds: int = SEEDS) -> Outcome:
+    """Runs one case."""
+    if case.points > MOST:
+        return Outcome(told=f"not run: {case.points} points at the smallest extents that were found")
+    try:
+        context = new_context()
+        program = Program(parse_module(case.text, "kernel", context), context)
+        inputs = _inputs(program)
+        expected = interpret(program, inputs)
+        model = CudaTarget(case.target).compile(program, Options(cache=False, emulate=True))
+        assert isinstance(model, EmulatedProgram)
+        eager = _worst(model.run(inputs), expected)
+        counted = list(model.counters)
+        model.late = True
+        late: list[Comparison] = []
+        for model.seed in range(seeds):
+            late.append(_worst(model.run(inputs), expected))
+    except (LaminaError, PassFault) as error:
+        return Outcome(told=str(error))
+    worst = max([eager, *late], key=lambda each: (not each.good, each.error))
+    moved = sum(32 * (each.global_read_sectors + each.global_written_sectors) for each in counted)
+    needed = sum(array.nbytes for array in (*inputs, *expected))
+    return Outcome(
+        eager.error,
+        max((each.error for each in late), default=0),
+        moved / needed,
+        sum(each.bank_conflicts for each in counted),
+        "" if worst.good else f"WRONG: {worst}",
+    )
+
+
+def _inputs(program: Program) -> list[Array]:
+    """Normal numbers, any bytes, and zeros and ones for wider integers, which may be indices."""
+    rng = np.random.default_rng(0)
+    found: list[Array] = []
+    for spec in program.signature.inputs:
+        dtype, shape = dtype_named(spec.dtype), tuple(int(n) for n in spec.shape)
+        if dtype.kind in "iu" and dtype.itemsize == 1:
+            drawn = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape)
+        else:
+            drawn = rng.integers(0, 2, shape) if dtype.kind in "biu" else rng.standard_normal(shape)
+        found.append(np.asarray(drawn).astype(dtype))
+    return found
+
+
+def _worst(found: Sequence[Array], expected: Sequence[Array]) -> Comparison:
+    every = [
+        compare(f"result {i}", got, right, LIMITS.get(right.dtype.name, LIMIT))
+        for i, (got, right) in enumerate(zip(found, expected, strict=True))
+    ]
+    return max(every, key=lambda each: (not each.good, each.error))
+
+
+def line(cells: Sequence[str]) -> str:
+    """Cells below each other."""
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, WIDTHS, strict=True)).rstrip()
+
+
+def told(case: Case, outcome: Outcome) -> str:
+    """One line."""
+    label = case.stands_for[0] + (f" and {len(case.stands_for) - 1} more" if len(case.stands_for) > 1 else "")
+    numbers = (f"{outcome.eager:.0e}", f"{outcome.late:.0e}", f"{outcome.traffic:.2f}", str(outcome.conflicts))
+    return line((label, case.target, case.unit, str(case.points), *numbers, outcome.told))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m lamina.tools.cuda.check_kernels", description=__doc__)
+    parser.add_argument("models", nargs="*", help="names of models, or files")
+    parser.add_argument("--target", choices=TARGETS, default=TARGETS[0], help=f"an architecture (default {TARGETS[0]})")
+    parser.add_argument("--precision", choices=("f32", "bf16"), default="f32")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help=f"late runs of each kernel (default {SEEDS})")
+    parser.add_argument("--show", action="store_true", help="print the kernels as they are run, and run nothing")
+    given = parser.parse_args(arguments)
+    models = list(models_named(given.models).items())
+    jobs = usable_cores()
+
+    def cut(number: int) -> bytes:
+        name, load = models[number]
+        try:
+            found = cases_of(name, load(), given.target, given.precision)
+        except LaminaError as error:
+            return json.dumps(f"{name}: {error}").encode()
+        return json.dumps([asdict(case) for case in found]).encode()
+
+    cases: list[Case] = []
+    good = True
+    for _, data in parallel_map(cut, len(models), jobs, [name for name, _ in models]):
+        read = json.loads(data)
+        if isinstance(read, str):
+            print(read, flush=True)
+            good = False
+        else:
+            cases += [Case(**each) for each in read]
+    kernels = len(cases)
+    cases = merged(cases)
+    if given.show:
+        print(*(f"// {case.stands_for}, {case.unit}\n{case.text}" for case in cases), sep="\n")
+        return 0
+
+    together = min(jobs, len(cases))
+
+    def checked(number: int) -> bytes:
+        if together > 1:
+            os.environ["LAMINA_JOBS"] = "1"  # of a process of its own
+        return json.dumps(asdict(check(cases[number], given.seeds))).encode()
+
+    print(line(HEAD))
+    outcomes: list[Outcome] = []
+    for number, data in parallel_map(checked, len(cases), together, [case.stands_for[0] for case in cases]):
+        outcomes.append(Outcome(**json.loads(data)))
+        print(told(cases[number], outcomes[-1]), flush=True)
+    wrong = sum(bool(outcome.told) for outcome in outcomes)
+    worst = max((max(o.eager, o.late) for o in outcomes), default=0)
+    print(f"{kernels} kernels, {len(cases)} when cut, {wrong} of them wrong or not run, largest error {worst:.1e}")
+    return 0 if good and not wrong else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

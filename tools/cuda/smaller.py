@@ -1,0 +1,116 @@
+"""A kernel at extents at which the emulator runs it in a moment, with the edges and alignments that it has.
+
+Of a product, rows, columns and steps of the sum stay what they are modulo the tile that its schedule takes, and are
+more than one tile, or more steps than there are stages. Of other kernels each extent stays what it is modulo the
+largest power of two for which few enough points are left; what is reduced over stays as it is, since that says how many
+threads do it, unless points are too many even then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from math import prod
+
+from xdsl.dialects.func import FuncOp
+
+from ...dialects.linalg import GenericOp
+from ...dialects.linalg.contraction import match_contraction
+from ...passes.convert.contraction_to_cta.schedule import Schedule
+from .extents import Extent, Extents, with_extents
+
+POINTS = 1 << 15  # of the loops of an op in a kernel that is no product
+MODULI = (128, 64, 32, 16, 8, 4, 2)
+ALIGNED = 8  # elements of 16 bits in an access of 16 bytes: extents of products stay what they are modulo that
+SHORT = 16  # extents of products that stay
+CHOICES = 40  # of an extent that are looked through, beside what it is
+
+
+def smaller(kernel: FuncOp, schedule: Schedule | None) -> FuncOp:
+    """The kernel at smaller extents; `schedule` says how it is cut into tiles if it is a product."""
+    extents = Extents(kernel)
+    sizes = _of_product(extents, schedule) if schedule is not None else _of_others(extents)
+    return with_extents(kernel, sizes) if sizes is not None else kernel.clone()
+
+
+def points(kernel: FuncOp) -> int:
+    """How often the body of that op runs whose body runs most often."""
+    extents = Extents(kernel)
+    return _points(extents, extents.sizes)
+
+
+def _points(extents: Extents, sizes: Mapping[Extent, int]) -> int:
+    values = extents.kernel.body.block.args
+    largest = max((prod(n for (of, _), n in sizes.items() if of is value) for value in values), default=0)
+    ops = [op for op in extents.kernel.body.block.ops if isinstance(op, GenericOp)]
+    return max([largest, *(prod(sizes[op, d] for d in range(len(op.iterators))) for op in ops)])
+
+
+def _of_product(extents: Extents, schedule: Schedule) -> Mapping[Extent, int] | None:
+    op = next(op for op in extents.kernel.body.block.ops if isinstance(op, GenericOp))
+    loops = match_contraction(op)
+    if loops is None:
+        return None
+    chosen: dict[Extent, int] = {}
+    free = extents.free()
+    roles = (
+        (loops.batch, 1, 2),
+        (loops.m, schedule.rows, schedule.rows + 1),
+        (loops.n, schedule.columns, schedule.columns + 1),
+        (loops.k, schedule.depth, (schedule.stages + 1) * schedule.depth + 1),
+    )
+    for dims, tile, least in roles:
+        own = [extents.first((op, d))[0] for d in dims]
+        open = [extent for extent in dict.fromkeys(own) if extent in free and extent not in chosen]
+        chosen.update(_fewest(extents, [(op, d) for d in dims], {e: free[e] for e in open}, chosen, tile, least))
+    return extents.solved({**free, **chosen})
+
+
+def _fewest(
+    extents: Extents,
+    loops: Sequence[Extent],
+    open: Mapping[Extent, int],
+    chosen: Mapping[Extent, int],
+    tile: int,
+    least: int,
+) -> Mapping[Extent, int]:
+    """What the extents that are `open` become, so that `loops` run as seldom as may be."""
+
+    def runs(sizes: Mapping[Extent, int]) -> int:
+        firsts = [(extents.sizes[loop], *extents.first(loop)) for loop in loops]
+        return prod(sizes[first] + more if first in sizes else n for n, first, more in firsts)
+
+    total = runs({**chosen, **open})
+    ranges = [
+        [n] if n <= SHORT else [*range(n % ALIGNED or ALIGNED, n, ALIGNED)][:CHOICES] + [n] for n in open.values()
+    ]
+    found: Mapping[Extent, int] = dict(open)
+    for sizes in product(*ranges):
+        these = dict(zip(open, sizes, strict=True))
+        count = runs({**chosen, **these})
+        if count % tile == total % tile and min(total, least) <= count < runs({**chosen, **found}):
+            found = these
+    return found
+
+
+def _of_others(extents: Extents) -> Mapping[Extent, int] | None:
+    ops = [op for op in extents.kernel.body.block.ops if isinstance(op, GenericOp)]
+    free = extents.free()
+    reduced = {extents.first((op, d))[0] for op in ops for d, kind in enumerate(op.iterators) if kind == "reduction"}
+    found: Mapping[Extent, int] | None = None
+    for kept in (reduced, set[Extent]()):
+        for modulus in MODULI:
+            sizes = extents.solved({e: n if e in kept else _cut(n, modulus) for e, n in free.items()})
+            found = sizes or found
+            if sizes is not None and _points(extents, sizes) <= POINTS:
+                return sizes
+    return found
+
+
+def _cut(size: int, modulus: int) -> int:
+    """More than `modulus`, and the same modulo that.
+
+    >>> _cut(300, 128), _cut(256, 128), _cut(56, 16), _cut(7, 4)
+    (172, 256, 24, 7)
+    """
+    return size if size <= 2 * modulus else modulus + (size % modulus or modulus)
