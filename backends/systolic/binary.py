@@ -18,7 +18,7 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.systolic_machine import SystolicMachine
 from ...dialects.systolic.control import check_structure
 from ...dialects.systolic.encoding import WORD_BYTES, Instruction, decode_all, encode_all
-from ...dialects.systolic.limits import check_limits
+from ...dialects.systolic.limits import check_all_limits
 
 MAGIC = b"LAMSYS\x00\x01"
 KINDS = ("input", "output", "scratch")
@@ -59,8 +59,7 @@ class Binary:
         if not 0 <= self.dram_bytes <= DRAM_MOST:
             raise LaminaError(f"needs {self.dram_bytes} bytes of DRAM", where=where, hint=f"{DRAM_MOST} is the most")
         check_structure(self.instructions)
-        for at, instruction in enumerate(self.instructions):
-            check_limits(instruction, self.machine, f"{where}, instruction {at}")
+        check_all_limits(self.instructions, self.machine, f"{where}, ")
         spans = [(b.name, b.address, b.size) for b in self.buffers]
         spans += [(c.name, c.address, len(c.data)) for c in self.constants]
         for name, address, size in spans:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...compiler.artefact import Artefact
+from ...compiler.collector import collector_paused
 from ...compiler.descent import descend, level_of
 from ...compiler.diagnostics import LaminaError
 from ...compiler.program import Program
@@ -40,7 +41,8 @@ class SystolicTarget:
         lowered = self.lower(program, "pipe", options)
         host = find_target("cpu")
         inner = replace(options, on_level=None, source=None, tell=None)
-        return parts_of(lowered, lambda part: host.compile(part, inner), engine, options.tell)
+        with collector_paused():
+            return parts_of(lowered, lambda part: host.compile(part, inner), engine, options.tell)
 
     def lower(self, program: Program, to: str, options: Options) -> Program:
         """A copy of `program` at level `to`. Raises LaminaError for a level above or unknown."""

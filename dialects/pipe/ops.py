@@ -51,8 +51,7 @@ _TOKEN = TokenType()
 
 def packed(instruction: Instruction) -> DenseArrayBase:
     """The fields of an instruction as an attribute."""
-    values = instruction.values()
-    return DenseArrayBase(i64, BytesAttr(struct.pack(f"<{len(values)}q", *values)))
+    return DenseArrayBase(i64, BytesAttr(struct.pack(f"<{len(instruction)}q", *instruction)))
 
 
 class StepOp(IRDLOperation):
@@ -79,13 +78,16 @@ class StepOp(IRDLOperation):
     @property
     def instruction(self) -> Instruction:
         """The instruction as a record, without semaphores."""
-        return RECORDS[self.row().name](self.values.get_values())
+        data = cast(DenseArrayBase, self.properties["values"]).data.data
+        return RECORDS[self.row().name](struct.unpack(f"<{len(data) // 8}q", data))
 
     def verify_(self) -> None:
         try:
+            if len(self.values) != len(self.row().fields):
+                raise VerifyException(f"has {len(self.row().fields)} fields, got {len(self.values)}")
             instruction = self.instruction
             check(instruction)
-        except (LaminaError, ValueError) as error:
+        except LaminaError as error:
             raise VerifyException(str(error)) from None
         if instruction.wait0 != NONE or instruction.signal0 != NONE:
             raise VerifyException("tokens order here; semaphores come later")

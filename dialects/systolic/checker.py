@@ -21,7 +21,7 @@ from .control import Issued, dispatch
 from .encoding import Instruction
 from .fields import NONE
 from .instructions import UNITS
-from .limits import check_limits, memory_rows
+from .limits import check_all_limits, memory_rows
 from .places import Place, places
 from .timing import Span, time_of
 
@@ -34,8 +34,7 @@ _Orders = npt.NDArray[np.int32]
 
 def check_program(program: Sequence[Instruction], machine: SystolicMachine, dram_bytes: int) -> None:
     """Raises LaminaError for a program that hangs, races or traps, naming the instructions."""
-    for at, instruction in enumerate(program):
-        check_limits(instruction, machine, f"instruction {at}")
+    check_all_limits(program, machine)
     issued = list(dispatch(program))
     spans = time_of(issued, machine).spans
     checker = _Checker(machine, dram_bytes, [span.issued for span in spans])

@@ -124,7 +124,7 @@ def moved(value: int, ar: Instruction) -> int:
 
 
 _ADDRESSES = {
-    name: tuple((f.name, f.name + "_r", (1 << f.bits) - 1) for f in cls.spec.payload if f.name + "_r" in cls.__slots__)
+    name: tuple((f.name, f.name + "_r", (1 << f.bits) - 1) for f in cls.spec.payload if f.name + "_r" in cls.names)
     for name, cls in RECORDS.items()
 }
 _CONFIGS = {name: tuple((f.name, f.layout) for f in cls.spec.payload if f.layout) for name, cls in RECORDS.items()}

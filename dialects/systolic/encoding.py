@@ -4,52 +4,68 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from operator import itemgetter, le
 from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from ...compiler.diagnostics import LaminaError
 from .fields import NONE, Field
 from .instructions import BY_OPCODE, LAYOUT_NAMES, LAYOUTS, OPCODE_BITS, SPECS, WORD_BITS, Spec
 
 WORD_BYTES = WORD_BITS // 8
+_HALF = (1 << 64) - 1
 
 
-class Instruction:
-    """One instruction; its fields are attributes. Treat it as immutable.
+class Instruction(tuple[int, ...]):
+    """One instruction: the values of its fields in their order, which are attributes as well.
 
     >>> instruction("wl", src=64, rows=4, wait0=2)
     systolic.wl src=0x40 rows=4 wait(2)
     """
 
-    __slots__: ClassVar[tuple[str, ...]] = ()
+    __slots__ = ()
     spec: ClassVar[Spec]
+    names: ClassVar[tuple[str, ...]]
 
     if TYPE_CHECKING:
+        count: int  # pyright: ignore[reportIncompatibleMethodOverride]
 
         def __getattr__(self, name: str) -> int: ...
-        def __setattr__(self, name: str, value: int) -> None: ...
-
-    def __init__(self, values: Iterable[int]):
-        for name, value in zip(self.__slots__, values, strict=True):
-            object.__setattr__(self, name, value)
 
     def values(self) -> tuple[int, ...]:
         """The values of the fields, in their order."""
-        return tuple(getattr(self, name) for name in self.__slots__)
+        return tuple(self)
+
+    def changed(self, **values: int) -> Instruction:
+        """The instruction with other values of some fields."""
+        told = list(self)
+        for name, value in values.items():
+            told[self.names.index(name)] = value
+        return type(self)(told)
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.values() == cast("Instruction", other).values()
+        return type(self) is type(other) and tuple.__eq__(self, cast("Instruction", other))
 
-    def __hash__(self) -> int:
-        return hash((self.spec.name, self.values()))
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = tuple[int, ...].__hash__  # of its own kind alone, which costs half
 
     def __repr__(self) -> str:
         return f"systolic.{self.spec.name}{text_of(self)}"
 
 
-RECORDS: dict[str, type[Instruction]] = {
-    name: type(name.capitalize(), (Instruction,), {"__slots__": tuple(f.name for f in spec.fields), "spec": spec})
-    for name, spec in SPECS.items()
-}
+def _record(spec: Spec) -> type[Instruction]:
+    fields: dict[str, Any] = {field.name: property(itemgetter(at)) for at, field in enumerate(spec.fields)}
+    names = tuple(field.name for field in spec.fields)
+    return type(spec.name.capitalize(), (Instruction,), {"__slots__": (), "spec": spec, "names": names, **fields})
+
+
+RECORDS: dict[str, type[Instruction]] = {name: _record(spec) for name, spec in SPECS.items()}
+_LOW = {name: tuple(field.low for field in spec.fields) for name, spec in SPECS.items()}
+_HIGH = {name: tuple(field.high for field in spec.fields) for name, spec in SPECS.items()}
 
 
 def instruction(kind: str, /, **values: int | str | float) -> Instruction:
@@ -91,14 +107,16 @@ def _filled(fields: Sequence[Field], values: dict[str, Any], what: str) -> list[
 def check(instruction: Instruction, where: str | None = None) -> None:
     """Raises LaminaError if a value is one that the field cannot hold, or the instruction makes no sense by itself."""
     spec = instruction.spec
-    for field in spec.fields:
-        _check_range(field, getattr(instruction, field.name), spec.name, where)
+    if not (all(map(le, _LOW[spec.name], instruction)) and all(map(le, instruction, _HIGH[spec.name]))):
+        for field, value in zip(spec.fields, instruction, strict=True):
+            _check_range(field, value, spec.name, where)
     if spec.has_semaphores:
-        for first, second in (("wait0", "wait1"), ("signal0", "signal1")):
-            a, b = getattr(instruction, first), getattr(instruction, second)
+        for first, second in ((0, 1), (2, 3)):
+            a, b = instruction[first], instruction[second]
             if b != NONE and (a == NONE or a >= b):
+                names = instruction.names
                 raise LaminaError(
-                    f"{second} of {spec.name} is {b}, {first} {a}",
+                    f"{names[second]} of {spec.name} is {b}, {names[first]} {a}",
                     where=where,
                     hint="two semaphores are told in rising order; one alone is the first",
                 )
@@ -142,9 +160,36 @@ def decode(word: int, where: str | None = None) -> Instruction:
     return result
 
 
-def encode_all(program: Iterable[Instruction]) -> bytes:
-    """The words of instructions, little-endian, one after the other."""
-    return b"".join(encode(instruction).to_bytes(WORD_BYTES, "little") for instruction in program)
+def encode_all(program: Sequence[Instruction]) -> bytes:
+    """The words of instructions, little-endian, one after the other: all of a kind at once."""
+    words = np.zeros((len(program), 2), np.uint64)
+    places: dict[str, list[int]] = {}
+    for at, instruction in enumerate(program):
+        places.setdefault(instruction.spec.name, []).append(at)
+    for name, ats in places.items():
+        spec = SPECS[name]
+        wide = any(field.bits == WORD_BITS // 2 for field in spec.fields)  # these alone are unsigned throughout
+        rows = np.array([program[at] for at in ats], np.uint64 if wide else np.int64).view(np.uint64)
+        words[ats] = _packed(spec, rows.reshape(len(ats), -1))
+    return words.astype("<u8").tobytes()
+
+
+def _packed(spec: Spec, rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The words of instructions of one kind, whose fields are columns, as two halves."""
+    halves = np.zeros((len(rows), 2), np.uint64)
+    halves[:, 0] = spec.opcode
+    for column, field in enumerate(spec.fields):
+        offset, values = spec.offsets[field.name], rows[:, column]
+        if field.kind == "optional":
+            values = np.where(values == np.uint64(NONE & _HALF), 0, values | np.uint64(1 << (field.bits - 1)))
+        values = values & np.uint64((1 << field.bits) - 1)
+        if offset < 64:
+            halves[:, 0] |= values << np.uint64(offset)
+            if offset + field.bits > 64:
+                halves[:, 1] |= values >> np.uint64(64 - offset)
+        else:
+            halves[:, 1] |= values << np.uint64(offset - 64)
+    return halves
 
 
 def decode_all(data: bytes, where: str = "program") -> list[Instruction]:
@@ -218,7 +263,7 @@ def text_of(instruction: Instruction) -> str:
 def _field_text(field: Field, value: int, of: Instruction) -> str:
     if field.kind == "register":
         return ""
-    register = getattr(of, f"{field.name}_r") if f"{field.name}_r" in of.__slots__ else 0
+    register = getattr(of, f"{field.name}_r") if f"{field.name}_r" in of.names else 0
     if value == field.default and not register:
         return ""
     if field.kind == "flag":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ...compiler.diagnostics import LaminaError
 from ...compiler.systolic_machine import SystolicMachine
 from .encoding import Instruction
@@ -11,6 +13,15 @@ def memory_rows(machine: SystolicMachine, memory: str) -> int:
     """How many rows a memory on the chip has."""
     rows = {"spm": machine.spm_rows, "acc": machine.acc_rows, "tab": machine.table_rows, "lut": machine.lut_rows}
     return rows[memory]
+
+
+def check_all_limits(program: Iterable[Instruction], machine: SystolicMachine, where: str = "") -> None:
+    """`check_limits` for every instruction of a program, equal ones once; `where` names what they are counted in."""
+    seen: set[Instruction] = set()
+    for at, i in enumerate(program):
+        if i not in seen:
+            seen.add(i)
+            check_limits(i, machine, f"{where}instruction {at}")
 
 
 def check_limits(i: Instruction, machine: SystolicMachine, where: str | None = None) -> None:

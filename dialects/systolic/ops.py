@@ -18,7 +18,7 @@ from ...compiler.systolic_machine import SystolicMachine
 from .control import check_structure
 from .encoding import RECORDS, Instruction, check, text_of
 from .instructions import SPECS, Spec
-from .limits import check_limits
+from .limits import check_all_limits
 from .syntax import parse_values
 
 
@@ -142,8 +142,7 @@ class ProgramOp(ForMachine):
         try:
             machine = SystolicMachine.preset(self.machine.data)
             check_structure(self.instructions)
-            for at, instruction in enumerate(self.instructions):
-                check_limits(instruction, machine, f"instruction {at}")
+            check_all_limits(self.instructions, machine)
         except LaminaError as error:
             raise VerifyException(str(error)) from None
 

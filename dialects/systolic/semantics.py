@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ...compiler.systolic_machine import SystolicMachine
 from .control import Issued, dispatch
 from .encoding import Instruction
-from .limits import check_limits
+from .limits import check_all_limits
 from .numerics import add, requantize, usable
 from .places import Place, places, trap
 
@@ -37,8 +37,7 @@ class Chip:
 
     def run(self, program: Sequence[Instruction]) -> None:
         """Executes a program. Raises LaminaError, naming the instruction, where the machine traps."""
-        for instruction in program:
-            check_limits(instruction, self.machine)
+        check_all_limits(program, self.machine)
         for issued in dispatch(program):
             self.execute(issued)
 

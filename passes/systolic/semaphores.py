@@ -7,16 +7,15 @@ one counter for each pair of units. Each is 0 again at the end.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from xdsl.ir import Operation, OpResult
+from xdsl.ir import Operation, SSAValue
 
 from ...compiler.diagnostics import LaminaError
 from ...dialects.pipe import StepOp, StreamOp
-from ...dialects.systolic.encoding import RECORDS, Instruction, instruction
+from ...dialects.systolic.encoding import Instruction, instruction
 from ...dialects.systolic.fields import NONE
-from ...dialects.systolic.instructions import SEMAPHORES
+from ...dialects.systolic.instructions import SEMAPHORES, SPECS
 from ...dialects.systolic.ops import InstructionOp
 
 # who signals and who waits, in the same place for every kernel
@@ -36,6 +35,7 @@ _PAIRS = (
     ("mm", "ve"),
     ("ve", "mm"),
 )
+_UNITS = {f"pipe.{name}": spec.unit for name, spec in SPECS.items()}
 SEMAPHORE_OF = {pair: number for number, pair in enumerate(_PAIRS)}
 assert len(_PAIRS) <= SEMAPHORES
 
@@ -43,58 +43,64 @@ assert len(_PAIRS) <= SEMAPHORES
 def instructions_of(stream: StreamOp) -> list[Instruction]:
     """The instructions of a stream with their semaphores, without a `halt`."""
     ops = list(stream.body.block.ops)
-    waits: dict[Operation, list[int]] = defaultdict(list)
-    signals: dict[Operation, list[int]] = defaultdict(list)
-    places: dict[Operation, int] = {}
-    counts: dict[str, int] = defaultdict(int)
-    reached: dict[tuple[str, str], int] = defaultdict(lambda: -1)
-    for op in ops:
+    orders = _orders(ops)
+    known: dict[int, Instruction] = {}  # by attribute, which many steps have in common
+    made: list[Instruction] = []
+    for at, op in enumerate(ops):
+        assert isinstance(op, StepOp | InstructionOp)
+        values = op.properties["values"]
+        told = known.get(id(values))
+        if told is None:
+            told = known[id(values)] = op.instruction
+        if at in orders:
+            made += _with_semaphores(told, *orders[at])
+        else:
+            made.append(told)
+    return made
+
+
+def _orders(ops: Sequence[Operation]) -> dict[int, tuple[list[int], list[int]]]:
+    """The semaphores that ops wait for and signal, by their places in the stream."""
+    found: dict[int, tuple[list[int], list[int]]] = {}
+    steps: dict[SSAValue, int] = {}  # by token
+    units: list[str] = []
+    reached: dict[tuple[str, str], int] = {}  # for each pair the latest step that was waited for
+    for at, op in enumerate(ops):
         if not isinstance(op, StepOp):
+            units.append("")
             continue
-        unit = op.row().unit
-        for other, before in _latest(op, places):
+        unit = _UNITS[op.name]
+        latest: dict[str, int] = {}
+        for token in op.operands:
+            other = steps.get(token)
+            if other is None:
+                raise LaminaError("waits for what is not dispatched before", where=op)
+            before = units[other]
+            if before != unit and other > latest.get(before, -1):
+                latest[before] = other
+        for before, other in latest.items():
             pair = (before, unit)
-            if places[other] <= reached[pair]:
+            if other <= reached.get(pair, -1):
                 continue
             if pair not in SEMAPHORE_OF:
                 raise LaminaError(f"'{unit}' waits for '{before}', which no semaphore is for", where=op)
-            reached[pair] = places[other]
-            waits[op].append(SEMAPHORE_OF[pair])
-            signals[other].append(SEMAPHORE_OF[pair])
-        places[op] = counts[unit]
-        counts[unit] += 1
-    return [i for op in ops for i in _with_semaphores(op, sorted(waits[op]), sorted(signals[op]))]
+            reached[pair] = other
+            found.setdefault(at, ([], []))[0].append(SEMAPHORE_OF[pair])
+            found.setdefault(other, ([], []))[1].append(SEMAPHORE_OF[pair])
+        steps[op.results[0]] = at
+        units.append(unit)
+    return found
 
 
-def _latest(op: StepOp, places: dict[Operation, int]) -> Iterator[tuple[StepOp, str]]:
-    """Of the steps that one waits for, the last of each other unit."""
-    found: dict[str, StepOp] = {}
-    for token in op.after:
-        other = token.owner if isinstance(token, OpResult) else None
-        if not isinstance(other, StepOp) or other not in places:
-            raise LaminaError("waits for what is not dispatched before", where=op)
-        unit = other.row().unit
-        if unit != op.row().unit and (unit not in found or places[other] > places[found[unit]]):
-            found[unit] = other
-    for unit, other in found.items():
-        yield other, unit
-
-
-def _with_semaphores(op: Operation, waits: Sequence[int], signals: Sequence[int]) -> Iterator[Instruction]:
+def _with_semaphores(told: Instruction, waits: list[int], signals: list[int]) -> Iterator[Instruction]:
     """An instruction and, for more than two waits or signals, `sync` before or behind it."""
-    assert isinstance(op, StepOp | InstructionOp)
-    told = op.instruction
-    if not isinstance(op, StepOp):
-        yield told
-        return
-    unit = op.row().unit
+    unit = told.spec.unit
+    waits, signals = sorted(waits), sorted(signals)
     while len(waits) > 2:
         yield instruction("sync", unit=unit, wait0=waits[0], wait1=waits[1])
         waits = waits[2:]
-    values = dict(zip(told.__slots__, told.values(), strict=True))
-    values |= dict(zip(("wait0", "wait1"), (*waits, NONE, NONE), strict=False))
-    values |= dict(zip(("signal0", "signal1"), (*signals[:2], NONE, NONE), strict=False))
-    yield RECORDS[told.spec.name](values.values())
+    first = (*waits, NONE, NONE)[:2]
+    yield type(told)((*first, *(*signals, NONE, NONE)[:2], *told[4:]))
     for i in range(2, len(signals), 2):
         more = dict(zip(("signal0", "signal1"), signals[i : i + 2], strict=False))
         yield instruction("sync", unit=unit, **more)

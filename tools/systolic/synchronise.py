@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ...compiler.systolic_machine import SystolicMachine
 from ...dialects.systolic.control import Registers
-from ...dialects.systolic.encoding import RECORDS, Instruction, instruction
+from ...dialects.systolic.encoding import Instruction, instruction
 from ...dialects.systolic.fields import NONE
 from ...dialects.systolic.instructions import SEMAPHORES, UNITS
 from ...dialects.systolic.limits import memory_rows
@@ -34,11 +34,11 @@ class _Step:
         """The instruction with its semaphores."""
         if self.unit < 0:
             return self.made
-        values = dict(zip(self.made.__slots__, self.made.values(), strict=True))
+        values: dict[str, int] = {}
         for verb, told in (("wait", self.waits), ("signal", self.signals)):
             padded = [*sorted(told), NONE, NONE]
             values |= {f"{verb}0": padded[0], f"{verb}1": padded[1]}
-        return RECORDS[self.made.spec.name](values.values())
+        return self.made.changed(**values)
 
 
 def synchronise(program: Sequence[Instruction], machine: SystolicMachine, dram_bytes: int) -> list[Instruction]:

@@ -15,13 +15,16 @@ from xdsl.passes import ModulePass
 from ....compiler.diagnostics import LaminaError
 from ....compiler.systolic_machine import SystolicMachine
 from ....dialects import pipe, tile
-from ....dialects.systolic.encoding import configure, instruction
+from ....dialects.systolic.encoding import RECORDS, check, configure
 from ....dialects.systolic.instructions import CONFIGS, LAYOUTS
 from ....dialects.systolic.ops import OPS
 from ...systolic.names import MACHINE
+from . import computations, moves
 from .order import ordered
-from .steps import Config, Step
+from .steps import Config, Step, Values
 from .unroll import Unroller
+
+READERS = (computations, moves)  # what they read they register
 
 _CFG = OPS["cfg"]
 
@@ -86,24 +89,29 @@ def _check_rings(function: FuncOp, machine: SystolicMachine) -> None:
 def _ops(steps: Sequence[Step]) -> list[Operation]:
     """The steps as ops, with configuration registers written when what they hold is another."""
     held: OrderedDict[Config, int] = OrderedDict()
-    known: dict[tuple[object, ...], DenseArrayBase] = {}
+    known: dict[tuple[str, Values], DenseArrayBase] = {}
     tokens: dict[Step, SSAValue] = {}
     made: list[Operation] = []
     for step in steps:
-        fields = dict(step.fields)
-        for field, value in step.configs.items():
-            if value in held:
-                held.move_to_end(value)
-            else:
-                register = len(held) if len(held) < CONFIGS else held.popitem(last=False)[1]
-                held[value] = register
-                made.append(_CFG(configure(register, value[0], **_typed(value))))
-            fields[field] = held[value]
-        key = (step.kind, *fields.items())
-        if key not in known:
-            known[key] = pipe.packed(instruction(step.kind, **fields))
-        op = pipe.OPS[step.kind].of(known[key], [tokens[other] for other in step.after])
-        tokens[step] = op.token
+        values = step.values
+        if step.configs:
+            told = list(values)
+            for at, value in step.configs:
+                if value in held:
+                    held.move_to_end(value)
+                else:
+                    register = len(held) if len(held) < CONFIGS else held.popitem(last=False)[1]
+                    held[value] = register
+                    made.append(_CFG(configure(register, value[0], **_typed(value))))
+                told[at] = held[value]
+            values = tuple(told)
+        packed = known.get((step.kind, values))
+        if packed is None:
+            instruction = RECORDS[step.kind](values)
+            check(instruction)
+            packed = known[step.kind, values] = pipe.packed(instruction)
+        op = pipe.OPS[step.kind].of(packed, [tokens[other] for other in step.after])
+        tokens[step] = op.results[0]
         made.append(op)
     return made
 

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from ....dialects.systolic.instructions import SPECS
 from ....dialects.tile import Ring
 
 Config = tuple[str, tuple[tuple[str, float], ...]]  # a layout and its fields
+Values = tuple[int, ...]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Step:
-    """An instruction to be: its fields, the configurations that fields name, and the steps it comes after."""
+    """An instruction to be: the values of its fields, the configurations that fields name, what it comes after."""
 
     kind: str
-    fields: dict[str, Any]
-    configs: dict[str, Config]
+    values: Values
+    configs: Sequence[tuple[int, Config]] = ()  # with the number of the field
     after: list[Step] = field(default_factory=list["Step"])
     place: int = -1  # among those that compute
 
@@ -27,26 +28,70 @@ def config(layout: str, **fields: float) -> Config:
     return layout, tuple(sorted(fields.items()))
 
 
-@dataclass(eq=False)
+class Form:
+    """An instruction of which all is known but some fields, that are told later: kernels have tens of thousands alike.
+
+    >>> Form("wl", ("src",), rows=4)(64)
+    (-1, -1, -1, -1, 64, 0, 4)
+    """
+
+    def __init__(self, kind: str, told: Sequence[str], /, **known: int | str):
+        fields = SPECS[kind].fields
+        self.names = [f.name for f in fields]
+        self.values = [f.default or 0 for f in fields]
+        for name, value in known.items():
+            at = self.names.index(name)
+            self.values[at] = fields[at].choices.index(value) if isinstance(value, str) else value
+        self.open = [self.names.index(name) for name in told]
+
+    def __call__(self, *told: int) -> Values:
+        """The values of all fields, given those of the open ones."""
+        values = self.values.copy()
+        for at, value in zip(self.open, told, strict=True):
+            values[at] = value
+        return tuple(values)
+
+    def configs(self, **named: Config) -> tuple[tuple[int, Config], ...]:
+        """Configurations by the numbers of the fields that name them."""
+        return tuple((self.names.index(name), value) for name, value in named.items())
+
+
+@dataclass(eq=False, slots=True)
 class Slot:
-    """One slot of a ring: who lies there, who put it there (plane by plane), who read it last on each unit."""
+    """One slot of a ring: who lies there, who put it there (plane by plane), who read it last on each unit.
+
+    Of sums `parts` has who wrote which part last.
+    """
 
     base: int
     key: object = None
     writers: list[Step] = field(default_factory=list[Step])
     readers: dict[str, Step] = field(default_factory=dict[str, Step])
+    parts: dict[int, Step] = field(default_factory=dict[int, Step])
 
     def take(self, key: object) -> list[Step]:
         """Gives the slot to another piece; returns what must be over before it is written."""
         over = [*self.readers.values(), *self.writers[-1:]]
-        self.key, self.writers, self.readers = key, [], {}
+        self.key, self.writers, self.readers, self.parts = key, [], {}, {}
         return over
 
-    def read(self, step: Step, plane: int | None = None) -> None:
+    def read(self, step: Step, plane: int = -1) -> None:
         """`step` reads the piece, or one plane of it."""
-        writers = self.writers[-1:] if plane is None or plane >= len(self.writers) else [self.writers[plane]]
-        wait(step, writers)
+        writers = self.writers
+        if writers:
+            writer = writers[plane if plane < len(writers) else -1]
+            if writer.kind != step.kind and writer not in step.after:
+                step.after.append(writer)
         self.readers[step.kind] = step
+
+    def read_part(self, step: Step, part: int) -> None:
+        """`step` reads one part of sums, or a piece that has no parts."""
+        last = self.parts.get(part)
+        if last is None:
+            self.read(step)
+        else:
+            wait(step, [last])
+            self.readers[step.kind] = step
 
 
 def wait(step: Step, others: Iterable[Step]) -> None:
@@ -74,7 +119,8 @@ class Rings:
         slots = self.slots[ring]
         slot = slots[self.turn[ring]]
         self.turn[ring] = (self.turn[ring] + 1) % len(slots)
-        self.found.pop((ring, slot.key), None)
+        if slot.key is not None:
+            self.found.pop((ring, slot.key), None)
         over = slot.take(key)
         if key is not None:
             self.found[ring, key] = slot

@@ -7,7 +7,7 @@ import pytest
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.dialects.systolic.checker import check_program
-from lamina.dialects.systolic.encoding import RECORDS, Instruction, configure, instruction
+from lamina.dialects.systolic.encoding import Instruction, configure, instruction
 from lamina.dialects.systolic.fields import NONE
 from lamina.tools.systolic.random_programs import DRAM_BYTES, random_program
 
@@ -21,8 +21,7 @@ def without_one(program: list[Instruction]) -> Iterator[list[Instruction]]:
             told = [v for n in "01" if (v := getattr(i, verb + n)) != NONE]
             for gone in told:
                 left = [*(v for v in told if v != gone), NONE, NONE]
-                values = dict(zip(i.__slots__, i.values(), strict=True)) | {f"{verb}0": left[0], f"{verb}1": left[1]}
-                yield [*program[:at], RECORDS[i.spec.name](values.values()), *program[at + 1 :]]
+                yield [*program[:at], i.changed(**{f"{verb}0": left[0], f"{verb}1": left[1]}), *program[at + 1 :]]
 
 
 def detected(seeds: range) -> None:
