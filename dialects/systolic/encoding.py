@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from operator import itemgetter, le
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -169,8 +170,9 @@ def encode_all(program: Sequence[Instruction]) -> bytes:
     for name, ats in places.items():
         spec = SPECS[name]
         wide = any(field.bits == WORD_BITS // 2 for field in spec.fields)  # these alone are unsigned throughout
-        rows = np.array([program[at] for at in ats], np.uint64 if wide else np.int64).view(np.uint64)
-        words[ats] = _packed(spec, rows.reshape(len(ats), -1))
+        values = chain.from_iterable([program[at] for at in ats])
+        rows = np.fromiter(values, np.uint64 if wide else np.int64, len(ats) * len(spec.fields)).view(np.uint64)
+        words[ats] = _packed(spec, rows.reshape(len(ats), len(spec.fields)))
     return words.astype("<u8").tobytes()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 
 from ...compiler.diagnostics import LaminaError
 from ...dialects.pipe import StepOp, StreamOp
@@ -62,7 +62,7 @@ def instructions_of(stream: StreamOp) -> list[Instruction]:
 def _orders(ops: Sequence[Operation]) -> dict[int, tuple[list[int], list[int]]]:
     """The semaphores that ops wait for and signal, by their places in the stream."""
     found: dict[int, tuple[list[int], list[int]]] = {}
-    steps: dict[SSAValue, int] = {}  # by token
+    steps: dict[int, int] = {}  # by the identity of the token, which is quicker than its hash
     units: list[str] = []
     reached: dict[tuple[str, str], int] = {}  # for each pair the latest step that was waited for
     for at, op in enumerate(ops):
@@ -72,7 +72,7 @@ def _orders(ops: Sequence[Operation]) -> dict[int, tuple[list[int], list[int]]]:
         unit = _UNITS[op.name]
         latest: dict[str, int] = {}
         for token in op.operands:
-            other = steps.get(token)
+            other = steps.get(id(token))
             if other is None:
                 raise LaminaError("waits for what is not dispatched before", where=op)
             before = units[other]
@@ -87,7 +87,7 @@ def _orders(ops: Sequence[Operation]) -> dict[int, tuple[list[int], list[int]]]:
             reached[pair] = other
             found.setdefault(at, ([], []))[0].append(SEMAPHORE_OF[pair])
             found.setdefault(other, ([], []))[1].append(SEMAPHORE_OF[pair])
-        steps[op.results[0]] = at
+        steps[id(op.results[0])] = at
         units.append(unit)
     return found
 

@@ -27,6 +27,7 @@ from ..inputs import read_named
 from .check_hardware import compare
 from .gates import count_gates
 from .page import page
+from .random_shapes import try_shapes
 from .shapes import report
 
 FUZZED = ("tiny4", "edge8", "gemmini16", "8x16", "16x8")
@@ -62,6 +63,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fuzz.add_argument("machine", nargs="*", help=f"presets or .toml files (default: {' '.join(FUZZED)})")
     fuzz.add_argument("--programs", type=int, default=1000, help="how many for each machine (default 1000)")
     fuzz.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first program")
+    random = add("random-shapes", "compile products and convolutions of random shapes and hold them against NumPy")
+    random.add_argument("--count", type=int, default=10000, help="how many (default 10000)")
+    random.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first")
     spec = add("spec", "print the page of the instructions, made from their table")
     spec.add_argument("-o", "--output", type=Path, help="the file (default: standard output)")
 
@@ -163,6 +167,18 @@ def _shapes(args: argparse.Namespace) -> int:
     return 0
 
 
+def _random_shapes(args: argparse.Namespace) -> int:
+    start = time.perf_counter()
+    tally = try_shapes(range(args.first, args.first + args.count), lambda line: print(line, flush=True))
+    for fault in tally.faults[:20]:
+        print(f"  {fault}")
+    print(
+        f"{tally.shapes} shapes, {tally.instructions} instructions, {len(tally.faults)} wrong, "
+        f"{time.perf_counter() - start:.0f} s"
+    )
+    return int(bool(tally.faults))
+
+
 def _spec(args: argparse.Namespace) -> int:
     _written(page(), args.output)
     return 0
@@ -184,5 +200,6 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
     "gates": _gates,
     "fuzz": _fuzz,
     "shapes": _shapes,
+    "random-shapes": _random_shapes,
     "spec": _spec,
 }

@@ -35,7 +35,7 @@ class _PlaneLoad:
 def patch(u: Unroller, op: tile.PatchOp) -> Run:
     """A load for each plane, or one for all where rows follow each other inside of the image."""
     height, width = shape_of(op.source)
-    shape = planes, rows, columns, _ = shape_of(op.result)
+    shape = _, rows, columns, _ = shape_of(op.result)
     row_step, byte_step = op.step
     run_bytes, pad = op.run.value.data, op.pad.value.data
     at_row, at_byte, at, ring = u.number(op.row), u.number(op.byte), u.piece(op.result), op.ring.data

@@ -73,6 +73,12 @@ def test_the_hardware_is_free_of_warnings(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.skipif(shutil.which("yosys") is None, reason="Yosys is not installed")
+def test_semaphores_are_counters_of_8_bits() -> None:
+    found = count_gates(TINY, "systolic_semaphores")
+    assert found["flip-flops"] == 16 * 8 and found["gates"] > 16 * 8 and found["memories"] == 0
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("yosys") is None, reason="Yosys is not installed")
 def test_the_smallest_is_synthesised() -> None:

@@ -11,34 +11,20 @@ from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.passes.systolic.contraction import contraction_kernel
 from lamina.passes.systolic.geometry import Convolution, Windows
 from lamina.passes.systolic.schedule import Schedule, search
+from lamina.tools.systolic.random_shapes import MACHINES, PAD, POST, operands, random_problem, try_shapes
 from lamina.tools.systolic.shapes import measured, shapes
 
 sys.path.insert(0, str(Path(__file__).parent))
-from machine_runs import operands, run_on_chip, run_on_tiles
-
-MACHINES = ["tiny4", "edge8", "8x16", "16x8", "gemmini16", "vta16"]
+from machine_runs import run_on_chip, run_on_tiles
 
 
 def check(c: Convolution, machine: SystolicMachine, rng: np.random.Generator, schedule: Schedule | None = None) -> None:
     windows = c.windows(machine.rows)
-    function = contraction_kernel("k", windows, schedule or search(windows, machine), machine, -3, (4, -128, 127))
+    function = contraction_kernel("k", windows, schedule or search(windows, machine), machine, PAD, POST)
     function.verify()
     arrays, right = operands(c, machine, rng)
     assert np.array_equal(run_on_tiles(function, arrays), right), (c, machine.name)
     assert np.array_equal(run_on_chip(function, machine, arrays), right), (c, machine.name)
-
-
-def random_problem(rng: np.random.Generator) -> Convolution:
-    if rng.random() < 0.5:
-        m, k, n = (int(v) for v in rng.integers(1, 60, 3))
-        return Convolution((1, m), k, n)
-    numbers = [int(v) for v in rng.integers(1, 4, 6)]
-    pads = [int(v) for v in rng.integers(0, 2, 4)]
-    image = int(rng.integers(7, 13)), int(rng.integers(7, 13))
-    channels, filters = int(rng.integers(1, 40)), int(rng.integers(1, 40))
-    kernel, strides = (numbers[0], numbers[1]), (numbers[2], numbers[3])
-    dilations = min(numbers[4], 2), min(numbers[5], 2)
-    return Convolution(image, channels, filters, kernel, strides, dilations, (pads[0], pads[1], pads[2], pads[3]))
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -48,11 +34,14 @@ def test_random_problems(name: str) -> None:
         check(random_problem(rng), SystolicMachine.preset(name), rng)
 
 
+def test_random_shapes_by_number() -> None:
+    tally = try_shapes(range(3))
+    assert tally.shapes == 3 and tally.instructions > 0 and not tally.faults
+
+
 @pytest.mark.slow
 def test_many_random_problems() -> None:
-    rng = np.random.default_rng(99)
-    for _ in range(2000):
-        check(random_problem(rng), SystolicMachine.preset(str(rng.choice(MACHINES))), rng)
+    assert not try_shapes(range(2000)).faults
 
 
 @pytest.mark.parametrize("images_first", [True, False])
