@@ -1,12 +1,13 @@
 """Runs programs: `run` takes a binary and inputs to outputs and counters, on one of the engines.
 
 functional   the interpreter: outputs alone, fast
-timing       the same, with the exact cycles of the machine and where they went
+timing       the same, with the exact cycles of the machine and where they went, and what each layer moved
 rtl          the generated hardware, simulated cycle by cycle; its cycles must be those of the timing engine
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +19,8 @@ from ...compiler.diagnostics import LaminaError
 from ...dialects.systolic.semantics import Chip
 from ...dialects.systolic.timing import simulate
 from .binary import Binary
-from .verilator import run_all
+from .traffic import Ledger
+from .verilator import run_all, simulator
 
 Memory = npt.NDArray[np.uint8]
 
@@ -38,20 +40,23 @@ def _functional(binary: Binary, dram: Memory) -> Mapping[str, Any]:
 
 
 def _timing(binary: Binary, dram: Memory) -> Mapping[str, Any]:
-    timing = simulate(binary.instructions, binary.machine)
-    Chip(binary.machine, dram).run(binary.instructions)
-    return timing.counters
+    timing, ledger = simulate(binary.instructions, binary.machine), Ledger(dram.size)
+    Chip(binary.machine, dram).run(binary.instructions, ledger.watch)
+    return timing.counters | {"layers": ledger.counters(timing.bars)}
 
 
 def _rtl(binary: Binary, dram: Memory) -> Mapping[str, Any]:
     """Runs the hardware for at most as many cycles as the model says, so that a hang is noticed."""
     timing = simulate(binary.instructions, binary.machine)
+    simulator(binary.machine)  # built before the clock starts
+    start = time.perf_counter()
     outcome = run_all(binary.machine, [(binary.instructions, dram, timing.cycles + 1)])[0]
+    speed = outcome.cycles / (time.perf_counter() - start)
     outcome.check()
     if outcome.cycles != timing.cycles:
         raise LaminaError(f"the hardware took {outcome.cycles} cycles, the model says {timing.cycles}")
     dram[:] = outcome.dram
-    return timing.counters
+    return timing.counters | {"rtl_cycles": outcome.cycles, "rtl_cycles_per_second": round(speed)}
 
 
 ENGINES: dict[str, Callable[[Binary, Memory], Mapping[str, Any]]] = {

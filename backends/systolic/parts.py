@@ -16,6 +16,7 @@ from xdsl.ir import SSAValue
 from ...compiler.artefact import Artefact
 from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dtype_of
+from ...compiler.places import describe_location
 from ...compiler.program import Program, main_function
 from ...compiler.signature import Array, Signature
 from ...compiler.systolic_machine import SystolicMachine
@@ -27,10 +28,11 @@ from ...dialects.onnx.ops import OPSETS
 from ...dialects.pipe import RunOp
 from ...dialects.systolic.encoding import Instruction
 from ...passes.systolic.link import linked, streams_of
-from ...passes.systolic.names import CONSTANTS, DRAM, INPUTS, MACHINE, OUTPUTS, PROGRAM
+from ...passes.systolic.names import CONSTANTS, DRAM, INPUTS, LAYER, MACHINE, OUTPUTS, PROGRAM
 from .. import Executable
 from .binary import Binary, Buffer, Constant
 from .engine import run
+from .traffic import Layer, layer_lines
 
 Tell = Callable[[str], None]
 
@@ -58,6 +60,7 @@ class ArrayPart:
     inputs: Sequence[tuple[int, ...]]  # shapes of images, and behind them how they are gathered
     outputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]]  # shapes and types of tensors
     told: str
+    layers: Sequence[Layer] = ()  # one behind the other, with a `bar` between them
 
     def run(self, arrays: Sequence[Array], engine: str) -> tuple[list[Array], Mapping[str, Any]]:
         """The tensors that leave, and what the engine counted."""
@@ -71,6 +74,16 @@ class ArrayPart:
             image = data.reshape(shape[0], *shape[2:], shape[1]) if len(shape) == 4 else data
             left.append(from_image(image, shape, dtype))
         return left, outcome.counters
+
+    def report(self, counted: Mapping[str, Any]) -> list[str]:
+        """What each layer took and moved, and how the hardware did."""
+        lines: list[str] = []
+        if "rtl_cycles" in counted:
+            speed = counted["rtl_cycles_per_second"]
+            lines.append(f"{self.name}: {counted['rtl_cycles']:,} cycles of the hardware, too; {speed:,} a second")
+        if len(self.layers) == len(counted.get("layers", ())) > 0:
+            lines += layer_lines(self.layers, counted["layers"], self.binary.machine)
+        return lines
 
 
 @dataclass(frozen=True)
@@ -122,14 +135,20 @@ class PartedProgram:
             results, counted = call.part.run([values[v] for v in call.arguments], self.engine)
             if not isinstance(call.part, HostPart):
                 counters.append((call.part.name, counted))
+                if self.tell is not None:
+                    _tell_counters(call.part, counted, self.tell)
             values |= dict(zip(call.results, results, strict=True))
         self.counters = counters
-        for name, counted in counters:
-            if self.tell is not None and "cycles" in counted:
-                self.tell(f"{name}: {counted['cycles']:,} cycles")
         last = block.last_op
         assert isinstance(last, ReturnOp)
         return [values[v] for v in last.operands]
+
+
+def _tell_counters(part: Part, counted: Mapping[str, Any], tell: Tell) -> None:
+    if "cycles" in counted:
+        tell(f"{part.name}: {counted['cycles']:,} cycles")
+    for line in part.report(counted) if isinstance(part, ArrayPart) else ():
+        tell(line)
 
 
 def parts_of(
@@ -212,10 +231,18 @@ def _array_part(
     )
     results = declared.function_type.outputs.data
     outputs = [(tuple(t.get_shape()), dtype_of(t)) for t in results]  # pyright: ignore
-    called = Counter(
-        op.kernel.root_reference.data.rpartition("_")[0] for op in body.body.block.ops if isinstance(op, RunOp)
-    )
-    return ArrayPart(declared.sym_name.data, binary, shapes, outputs, _told(called))
+    runs = [op for op in body.body.block.ops if isinstance(op, RunOp)]
+    called = Counter(op.kernel.root_reference.data.rpartition("_")[0] for op in runs)
+    return ArrayPart(declared.sym_name.data, binary, shapes, outputs, _told(called), [_layer(op) for op in runs])
+
+
+def _layer(run: RunOp) -> Layer:
+    """What is told of the layer of a kernel's run."""
+    kernel, place = run.kernel.root_reference.data, describe_location(run.location)
+    name = f"{kernel} of {place}" if place else kernel
+    numbers = numbers_of(run.attributes[LAYER]) if LAYER in run.attributes else (0, 1, 1)
+    products, windows, step = numbers
+    return Layer(name, products, max(1.0, windows / step))
 
 
 def _host_part(function: FuncOp, program: Program, compile_host: Callable[[Program], Executable]) -> HostPart:

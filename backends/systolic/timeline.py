@@ -1,10 +1,12 @@
-"""The timeline of a program for chrome://tracing or Perfetto: a row per unit, a cycle shown as a microsecond."""
+"""The timeline of a program: for chrome://tracing or Perfetto, a cycle shown as a microsecond, and as a plot."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from ...dialects.systolic.instructions import UNITS
 from ...dialects.systolic.timing import Span, Timing
@@ -28,3 +30,40 @@ def _events(span: Span) -> Iterator[dict[str, Any]]:
         yield {**row, "name": f"wait: {span.why}", "ts": start, "dur": span.stalled, "cname": "grey"}
     told = {"instruction": repr(span.issued.instruction), "at": span.issued.at, "completes": span.done}
     yield {**row, "name": span.issued.name, "ts": span.start, "dur": span.end - span.start, "args": told}
+
+
+_COLUMNS, _ROW, _LEFT, _TOP = 600, 60, 40, 40  # of the plot: pixels, each a share of the cycles
+_COLOURS = dict(zip(UNITS, ("#2a6f97", "#8d6a9f", "#2a7f62", "#b5843a", "#b5483a"), strict=True))
+
+
+def plot(timing: Timing) -> str:
+    """An SVG: how busy each unit is, from the first cycle to the last; a row that is full is all the time."""
+    height = _TOP + len(UNITS) * _ROW + 24
+    title = f"{timing.machine.name}: {timing.cycles:,} cycles, array {100 * timing.utilisation:.1f} % busy"
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + _COLUMNS + 20}" height="{height}" '
+        'font-family="sans-serif" font-size="11">',
+        '<rect width="100%" height="100%" fill="white"/>',
+        f'<text x="10" y="20" font-size="14">{title}</text>',
+    ]
+    for row, (unit, shares) in enumerate(busy_shares(timing, _COLUMNS).items()):
+        base = _TOP + (row + 1) * _ROW - 8
+        points = " ".join(f"{_LEFT + x},{base - (_ROW - 12) * share:.1f}" for x, share in enumerate(shares))
+        lines.append(f'<text x="{_LEFT - 6}" y="{base}" text-anchor="end">{unit}</text>')
+        outline = f"{_LEFT},{base} {points} {_LEFT + _COLUMNS - 1},{base}"
+        lines.append(f'<polygon points="{outline}" fill="{_COLOURS[unit]}"/>')
+    return "\n".join([*lines, "</svg>", ""])
+
+
+def busy_shares(timing: Timing, columns: int) -> dict[str, list[float]]:
+    """For each unit the share of time in which it makes steps, in each of `columns` equal parts of the run."""
+    edges = np.linspace(0, timing.cycles, columns + 1)
+    found: dict[str, list[float]] = {}
+    for unit in UNITS:
+        spans = sorted((s.start, s.end) for s in timing.spans if s.issued.unit == unit and s.end > s.start)
+        times, steps = [0.0], [0.0]
+        for start, end in spans:
+            times += [start, end]
+            steps += [steps[-1], steps[-1] + end - start]
+        found[unit] = list(np.diff(np.interp(edges, times, steps)) / (timing.cycles / columns))
+    return found

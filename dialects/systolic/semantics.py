@@ -19,6 +19,7 @@ from .places import Place, places, trap
 
 _RUNS: dict[str, Callable[[Chip, Issued, dict[str, Place]], None]] = {}
 _Run = Callable[["Chip", Issued, dict[str, Place]], None]
+_Watch = Callable[[Issued, dict[str, Place]], None]
 
 
 class Chip:
@@ -35,17 +36,23 @@ class Chip:
         self.shadow: list[npt.NDArray[np.float32]] = []
         self.weights = np.zeros((machine.rows, machine.cols), np.float32)
 
-    def run(self, program: Sequence[Instruction]) -> None:
-        """Executes a program. Raises LaminaError, naming the instruction, where the machine traps."""
+    def run(self, program: Sequence[Instruction], watch: _Watch = lambda issued, at: None) -> None:
+        """Executes a program; `watch` is told of each instruction, and what it reads and writes.
+
+        Raises LaminaError, naming the instruction, where the machine traps.
+        """
         check_all_limits(program, self.machine)
         for issued in dispatch(program):
-            self.execute(issued)
+            watch(issued, self.execute(issued))
 
-    def execute(self, issued: Issued) -> None:
-        """Executes one instruction."""
+    def execute(self, issued: Issued) -> dict[str, Place]:
+        """Executes one instruction; comes back with what it reads and writes."""
         run = _RUNS.get(issued.name)
-        if run is not None:
-            run(self, issued, places(issued, self.machine, self.dram.size))
+        if run is None:
+            return {}
+        at = places(issued, self.machine, self.dram.size)
+        run(self, issued, at)
+        return at
 
 
 def _does(name: str) -> Callable[[_Run], _Run]:

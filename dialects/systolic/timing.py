@@ -41,6 +41,7 @@ class Timing:
     machine: SystolicMachine
     spans: tuple[Span, ...] = field(repr=False)
     marks: tuple[tuple[int, int], ...] = ()  # (tag, cycle) of `sync mark`, in the order of units
+    bars: tuple[int, ...] = ()  # the cycles at which `bar` and `halt` were passed
 
     @property
     def busy(self) -> dict[str, int]:
@@ -115,7 +116,7 @@ def time_of(issued: list[Issued], machine: SystolicMachine) -> Timing:
     cycles = recurrence.solve()
     recurrence.check_semaphores()
     recurrence.spans.sort(key=lambda span: span.start)
-    return Timing(cycles, machine, tuple(recurrence.spans), tuple(recurrence.marks))
+    return Timing(cycles, machine, tuple(recurrence.spans), tuple(recurrence.marks), tuple(recurrence.bars))
 
 
 class _Recurrence:
@@ -136,6 +137,7 @@ class _Recurrence:
         self.swaps: list[int] = []  # pops of mm swap
         self.spans: list[Span] = []
         self.marks: list[tuple[int, int]] = []
+        self.bars: list[int] = []
         self.last = -1  # the last completion
 
     def solve(self) -> int:
@@ -148,6 +150,7 @@ class _Recurrence:
                 self._run()
                 self._expect_idle(issued)
                 clock = max(clock, self.last) + 1
+                self.bars.append(clock)
             else:
                 clock += 1
             if issued.name == "trap":

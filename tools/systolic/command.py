@@ -14,7 +14,7 @@ import numpy as np
 from ...backends.systolic.binary import MAGIC, Binary, machine_of
 from ...backends.systolic.engine import ENGINES, run
 from ...backends.systolic.rtl.generate import generate
-from ...backends.systolic.timeline import chrome_trace
+from ...backends.systolic.timeline import chrome_trace, plot
 from ...backends.systolic.verilator import missing
 from ...compiler.context import LaminaContext
 from ...compiler.diagnostics import LaminaError
@@ -51,7 +51,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     asm.add_argument("-o", "--output", type=Path, required=True, help="the binary")
     start.add_argument("--engine", choices=list(ENGINES), default="timing", help="who runs it (default: timing)")
     start.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="the bytes of an input")
-    start.add_argument("--trace", type=Path, help="a timeline to be written, for chrome://tracing or Perfetto")
+    start.add_argument(
+        "--trace",
+        type=Path,
+        help="a timeline for chrome://tracing or Perfetto, and beside it a plot (.svg)",
+    )
     rtl = add("rtl", "write the SystemVerilog of a machine")
     gates = add("gates", "count the gates of a machine, with Yosys")
     fuzz = add("fuzz", "hold the hardware against the models on random programs")
@@ -127,7 +131,9 @@ def _run(args: argparse.Namespace) -> int:
     if outcome.counters:
         print(json.dumps(outcome.counters, indent=2))
     if args.trace is not None:
-        args.trace.write_text(chrome_trace(simulate(binary.instructions, binary.machine)))
+        timing = simulate(binary.instructions, binary.machine)
+        args.trace.write_text(chrome_trace(timing))
+        args.trace.with_suffix(".svg").write_text(plot(timing))
     return 0
 
 

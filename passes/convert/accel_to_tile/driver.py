@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.arith import ConstantOp
@@ -33,8 +34,8 @@ from ....dialects.accel.ops import integers, shape_of
 from ....dialects.stablehlo.constants import constant_value
 from ....dialects.tile.ops import tile_type
 from ...systolic.dram import Place, aligned, arrange
-from ...systolic.names import CONSTANTS, DRAM, INPUTS, MACHINE, OUTPUTS, PROGRAM
-from .kernels import Kernels
+from ...systolic.names import CONSTANTS, DRAM, INPUTS, LAYER, MACHINE, OUTPUTS, PROGRAM
+from .kernels import Kernels, geometry_of
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,10 @@ class _Lowering:
         types = list(kernel.function_type.inputs)
         images = set(op.images)
         values = [*op.operands, op.result]
+        told: dict[str, Attribute] = {}
+        if isinstance(op, accel.ConvOp):
+            g = geometry_of(op)
+            told[LAYER] = integers([g.products, prod(g.kernel), prod(g.strides)])
         for image in range(shape_of(op.result)[0]):
             arguments: list[SSAValue] = []
             for value, type_ in zip(values, types, strict=True):
@@ -125,6 +130,7 @@ class _Lowering:
                 arguments.append(self._view(self.places[value].start + shift, type_, program))
             call = CallOp(kernel.sym_name.data, arguments, [])
             call.location = op.location
+            call.attributes |= told
             program.body.block.add_op(call)
 
     def _declare(self, name: str, dram: int) -> None:

@@ -54,6 +54,7 @@ def _run_kernels(function: FuncOp) -> None:
         if isinstance(call, CallOp):
             run = pipe.RunOp(call.callee.root_reference.data, call.arguments)
             run.location = call.location
+            run.attributes |= call.attributes
             function.body.block.insert_op_before(run, call)
             call.detach()
             call.erase()

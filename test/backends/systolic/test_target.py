@@ -10,10 +10,13 @@ import pytest
 import lamina
 from lamina.backends import Options, meaning, target
 from lamina.backends.systolic.binary import Binary
+from lamina.backends.systolic.engine import run
 from lamina.backends.systolic.parts import ArrayPart
+from lamina.backends.systolic.traffic import Layer, layer_lines
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.dialects.systolic.checker import check_program
+from lamina.dialects.systolic.encoding import configure, instruction
 from lamina.tools.main import main
 from lamina.tools.sources import read_program
 from lamina.tools.tiny_models import MODELS, write
@@ -63,6 +66,23 @@ def test_command(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     told = capsys.readouterr()
     assert "largest error 0.00e+00" in told.out
     assert "systolic_1: conv x7, conv_add x3, depthwise" in told.err and "cycles" in told.err
+    assert "times the least (compulsory" in told.err and "  all" in told.err
+
+
+def test_layers_are_told_beside_their_bounds() -> None:
+    """What is loaded twice is moved twice, and compulsory once."""
+    machine = SystolicMachine.preset("tiny4")
+    program = [configure(1, "stride", s0=4, d1=0)]
+    for place in (0, 4):
+        program.append(instruction("ld", to="spm", dst=place, src=0, n0=4, len=4, stride=1))
+    program += [instruction("bar"), instruction("st", source="spm", src=0, to="dram", dst=16, n0=2, len=4, stride=1)]
+    counters = run(Binary(machine, [*program, instruction("halt")], 64), {}, "timing").counters
+    first, second = counters["layers"]
+    assert (first["dram_bytes"], first["compulsory_bytes"]) == (32, 16)
+    assert (second["dram_bytes"], second["compulsory_bytes"]) == (8, 8)
+    assert first["cycles"] + second["cycles"] == counters["cycles"] - 1
+    lines = layer_lines([Layer("a"), Layer("b", 1 << 40)], counters["layers"], machine)
+    assert "2.00 times the least" in lines[0] and "0.00 times the least" in lines[1] and lines[2].endswith("all")
 
 
 def test_binary(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

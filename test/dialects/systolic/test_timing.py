@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lamina.backends.systolic.timeline import chrome_trace
+from lamina.backends.systolic.timeline import busy_shares, chrome_trace, plot
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.dialects.systolic.encoding import Instruction, configure, instruction
@@ -52,6 +52,9 @@ def test_waiting_is_told_by_its_reason() -> None:
     events = json.loads(chrome_trace(timing))["traceEvents"]
     shown = [(e["name"], e["ts"], e["dur"]) for e in events if e["ph"] == "X"]
     assert ("mm", 19, 4) in shown and ("wait: weights", 0, 19) in shown
+    shares = busy_shares(timing, timing.cycles)["mm"]  # one column for each cycle
+    assert [round(share) for share in shares] == [int(19 <= cycle < 23) for cycle in range(timing.cycles)]
+    assert plot(timing).count("<polygon") == 5 and timing.bars == (timing.cycles - 1,)
 
 
 def test_bytes_of_dram_are_counted_without_padding() -> None:
