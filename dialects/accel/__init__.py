@@ -7,9 +7,9 @@ tables hold for each filter a bias and the bits of an f32 scale. `accel.enter` a
 
 from xdsl.ir import Dialect
 
-from .ops import AddOp, ConvAddOp, ConvOp, DepthwiseOp, EnterOp, LayerOp, LeaveOp, MaxPoolOp, WindowedOp
+from .ops import AddOp, ConvAddOp, ConvOp, DepthwiseOp, EnterOp, GroupedConvOp, LayerOp, LeaveOp, MaxPoolOp, WindowedOp
 
-ACCEL = Dialect("accel", [AddOp, ConvAddOp, ConvOp, DepthwiseOp, EnterOp, LeaveOp, MaxPoolOp])
+ACCEL = Dialect("accel", [AddOp, ConvAddOp, ConvOp, DepthwiseOp, EnterOp, GroupedConvOp, LeaveOp, MaxPoolOp])
 
 __all__ = [
     "ACCEL",
@@ -18,6 +18,7 @@ __all__ = [
     "ConvOp",
     "DepthwiseOp",
     "EnterOp",
+    "GroupedConvOp",
     "LayerOp",
     "LeaveOp",
     "MaxPoolOp",

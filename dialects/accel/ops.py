@@ -121,6 +121,11 @@ class WindowedOp(LayerOp, ABC):
         return numbers_of(self.properties[name])
 
     @property
+    def groups(self) -> int:
+        """In how many groups of channels it works, each by itself and all alike."""
+        return 1
+
+    @property
     def pad_value(self) -> int:
         """What lies around the image."""
         attr = self.properties["pad"]
@@ -193,6 +198,29 @@ class ConvOp(WeightedOp):
     """
 
     name = "accel.conv"
+
+
+@irdl_op_definition
+class GroupedConvOp(WeightedOp):
+    """Convolutions side by side, of groups of channels one behind the other; weights and tables are those of each.
+
+    %y = accel.grouped_conv %x, %w, %t {...}
+        : tensor<1x8x8x64xi8>, tensor<4x1x1x9x16x16xi8>, tensor<4x1x16x2xi32> -> tensor<1x8x8x64xi8>
+
+    C1 the result has as many windows as fit; C2 channels and filters are as many in each group.
+    """
+
+    name = "accel.grouped_conv"
+
+    @property
+    def groups(self) -> int:
+        return shape_of(self.weights)[0]
+
+    def verify_(self) -> None:
+        super().verify_()
+        counts = shape_of(self.image)[3], shape_of(self.result)[3]
+        if any(count % self.groups for count in counts) or shape_of(self.table)[0] != self.groups:
+            raise VerifyException(f"C2: {self.groups} groups of {counts[0]} channels and {counts[1]} filters")
 
 
 @irdl_op_definition

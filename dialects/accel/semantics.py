@@ -74,16 +74,32 @@ def conv(image: Array, weights: Array, table: Array, *, call: Call, result: Spec
     """Tap by tap, with whole numbers."""
     op = cast(WindowedOp, call.op)
     assert result.shape is not None
+    return _post(_sums(image, weights, op, result.shape), table, op)
+
+
+def _sums(image: Array, weights: Array, op: WindowedOp, shape: Sequence[int]) -> Array:
     kh, kw = op.numbers("kernel")
     flat = weights.transpose(2, 1, 3, 0, 4)  # taps, channels, filters
-    flat = flat.reshape(flat.shape[0], flat.shape[1] * flat.shape[2], -1)[..., : result.shape[3]]
+    flat = flat.reshape(flat.shape[0], flat.shape[1] * flat.shape[2], -1)[..., : shape[3]]
     channels = image.shape[3]
     if flat.shape[0] != kh * kw:  # rows of the kernel are blocks of channels
         flat = flat[:, : kw * channels].reshape(kh * kw, channels, -1)
-    total = np.zeros(result.shape, np.float64)  # exact: sums stay below 2^53
+    total = np.zeros(shape, np.float64)  # exact: sums stay below 2^53
     for tap, window in enumerate(_windows(image, op)):
         total += window.astype(np.float64) @ flat[tap, :channels].astype(np.float64)
-    return _post(total.astype(np.int64), table, op)
+    return total.astype(np.int64)
+
+
+@semantics("accel.grouped_conv")
+def grouped_conv(image: Array, weights: Array, table: Array, *, call: Call, result: Spec) -> Array:
+    """Group by group."""
+    op = cast(WindowedOp, call.op)
+    assert result.shape is not None
+    groups = weights.shape[0]
+    shape = *result.shape[:3], result.shape[3] // groups
+    parts = np.split(image, groups, axis=3)
+    made = [_post(_sums(parts[g], weights[g], op, shape), table[g], op) for g in range(groups)]
+    return np.concatenate(made, axis=3)
 
 
 @semantics("accel.conv_add")

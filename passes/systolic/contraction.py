@@ -60,7 +60,7 @@ def contraction_kernel(
         tile_type([parts, planes, windows.tap_count, machine.rows, machine.cols], i8, "dram"),
         tile_type([parts, machine.cols, 2], i32, "dram"),
         *([tile_type([windows.out[0], windows.out[1] * windows.filters], i8, "dram")] if plus else []),
-        tile_type([*windows.out, windows.filters], i8, "dram"),
+        tile_type([*windows.out, windows.pitch], i8, "dram"),
     ]
     function = FuncOp(name, FunctionType.from_lists(types, []), visibility="private")
     function.attributes[MACHINE] = StringAttr(machine.name)

@@ -14,7 +14,11 @@ from math import ceil
 
 @dataclass(frozen=True)
 class Convolution:
-    """A convolution as a model tells it; `pads` are top, left, bottom, right. All sizes are height before width."""
+    """A convolution as a model tells it; `pads` are top, left, bottom, right. All sizes are height before width.
+
+    One of a group reads `channels` of the `pitch[0]` channels of the image, and makes `filters` of the `pitch[1]`
+    channels of the result, each from one that its caller tells; (0, 0) is all.
+    """
 
     image: tuple[int, int]
     channels: int
@@ -23,6 +27,7 @@ class Convolution:
     strides: tuple[int, int] = (1, 1)
     dilations: tuple[int, int] = (1, 1)
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+    pitch: tuple[int, int] = (0, 0)
 
     @property
     def out(self) -> tuple[int, int]:
@@ -66,21 +71,24 @@ class Convolution:
         image = self.image
         if kh == kw == sh == sw == 1 and not any(self.pads):  # rows follow each other without a gap
             image, height, width = (1, image[0] * image[1]), 1, height * width
-        packed = dw == 1 and 4 * ceil(self.channels * kw / rows) <= 3 * ceil(self.channels / rows) * kw
+        pixel = self.pitch[0] or self.channels
+        fewer = 4 * ceil(self.channels * kw / rows) <= 3 * ceil(self.channels / rows) * kw
+        packed = dw == 1 and pixel == self.channels and fewer
         run = self.channels * (kw if packed else 1)
         narrow = packed or kw == 1
         return Windows(
             rows=image[0],
-            row_bytes=image[1] * self.channels,
+            row_bytes=image[1] * pixel,
             out=(height, width),
             run=run,
             taps=(kh, 1 if packed else kw),
-            steps=(sh if kh == 1 else 1, self.channels * (sw if narrow else 1)),
+            steps=(sh if kh == 1 else 1, pixel * (sw if narrow else 1)),
             strides=(1 if kh == 1 else sh, 1 if narrow else sw),
             dilations=(dh, 1 if narrow else dw),
-            advance=(sh, sw * self.channels),
-            origin=(-top, -left * self.channels),
+            advance=(sh, sw * pixel),
+            origin=(-top, -left * pixel),
             filters=self.filters,
+            pitch=self.pitch[1] or self.filters,
             packed=packed,
         )
 
@@ -90,8 +98,8 @@ class Windows:
     """What is loaded and summed: rows of bytes, runs of `run` bytes for each pixel of a patch, windows over patches.
 
     `steps` are rows and bytes from pixel to pixel of a patch, `strides` and `dilations` count such pixels, `advance`
-    are rows and bytes from output to output, `origin` is where the first window begins. With `added` another image is
-    added to the result.
+    are rows and bytes from output to output, `origin` is where the first window begins. A pixel of the result has
+    `pitch` channels, of which `filters` are made. With `added` another image is added to the result.
     """
 
     rows: int
@@ -105,6 +113,7 @@ class Windows:
     advance: tuple[int, int]
     origin: tuple[int, int]
     filters: int
+    pitch: int
     packed: bool = False
     added: bool = False
 

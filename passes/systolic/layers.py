@@ -29,7 +29,10 @@ Post = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Summed:
-    """A convolution (`depthwise` or not) or product; weights are [kh, kw, channels, filters] or [kh, kw, channels]."""
+    """A convolution (`depthwise` or not) or product; weights are [kh, kw, channels, filters] or [kh, kw, channels].
+
+    Where there are `groups` the geometry is that of all, and the weights' channels are those of one.
+    """
 
     geometry: Convolution
     weights: Array
@@ -38,6 +41,7 @@ class Summed:
     pad: int
     post: Post
     depthwise: bool = False
+    groups: int = 1
 
 
 @dataclass(frozen=True)
@@ -191,7 +195,7 @@ def _convolution(r: Reader, op: OnnxOp) -> Layer | None:
     channels, filters, kernel = shape[1], w.shape[0], w.shape[2:]
     depthwise = group == channels == filters and group > 1
     geometry = _windows(told, (shape[2], shape[3]), channels, filters, kernel)
-    if geometry is None or (group != 1 and not depthwise):
+    if geometry is None:
         return None
     if depthwise and max(*kernel) > MOST_WINDOW:
         return None
@@ -201,7 +205,7 @@ def _convolution(r: Reader, op: OnnxOp) -> Layer | None:
     made = r.summed(geometry, moved, bias[0] if bias else None, factor, zeros, scale.reshape(-1)[0])
     if made is None:
         return None
-    return replace(made, weights=moved[:, :, 0], depthwise=True) if depthwise else made
+    return replace(made, weights=moved[:, :, 0], depthwise=True) if depthwise else replace(made, groups=group)
 
 
 def _gemm(r: Reader, op: OnnxOp) -> Layer | None:

@@ -202,6 +202,7 @@ def add_kernel(
         advance=(1, channels),
         origin=(0, 0),
         filters=channels,
+        pitch=channels,
     )
     out = _tile(windows, min(256, machine.spm_rows // 6), machine.spm_rows // 6)
     rows = out[1]

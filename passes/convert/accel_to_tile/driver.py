@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
 from xdsl.context import Context
@@ -17,6 +18,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     StringAttr,
+    TensorType,
     i8,
     i64,
 )
@@ -27,6 +29,7 @@ from xdsl.passes import ModulePass
 
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
+from ....compiler.dtypes import dtype_of
 from ....compiler.systolic_machine import SystolicMachine
 from ....compiler.weights import WeightStore
 from ....dialects import accel
@@ -100,7 +103,9 @@ class _Lowering:
                 case _:
                     raise LaminaError("is no layer of an accelerator", where=op)
         images = [place for place in self.places.values() if place.start < 0]
-        return max(aligned(1), arrange(images, at))
+        grouped = [op for op in ops if isinstance(op, accel.GroupedConvOp)]  # views of a group begin and end later
+        beyond = max((shape_of(value)[3] for op in grouped for value in (op.image, op.result)), default=0)
+        return max(aligned(1), arrange(images, at) + aligned(beyond))
 
     def _view(self, offset: int, type_: Attribute, program: FuncOp) -> SSAValue:
         assert isinstance(type_, MemRefType)
@@ -114,19 +119,24 @@ class _Lowering:
         return view.results[0]
 
     def _calls(self, op: accel.LayerOp, program: FuncOp) -> None:
-        """One call of the kernel for each image."""
+        """One call of the kernel for each image and each group."""
         kernel = self.kernels.kernel(op, self.machine)
         types = list(kernel.function_type.inputs)
-        images = set(op.images)
+        images = {*op.images, op.result}
         values = [*op.operands, op.result]
         told: dict[str, Attribute] = {}
-        if isinstance(op, accel.ConvOp):
+        if isinstance(op, accel.ConvOp | accel.ConvAddOp | accel.GroupedConvOp):
             g = geometry_of(op)
             told[LAYER] = integers([g.products, prod(g.kernel), prod(g.strides)])
-        for image in range(shape_of(op.result)[0]):
+        groups = op.groups if isinstance(op, accel.WindowedOp) else 1
+        for image, group in product(range(shape_of(op.result)[0]), range(groups)):
             arguments: list[SSAValue] = []
             for value, type_ in zip(values, types, strict=True):
-                shift = image * _bytes(value) // shape_of(value)[0] if value in images or value is op.result else 0
+                if value in images:
+                    shape = shape_of(value)
+                    shift = image * _bytes(value) // shape[0] + group * shape[3] // groups
+                else:
+                    shift = group * _bytes(value) // groups
                 arguments.append(self._view(self.places[value].start + shift, type_, program))
             call = CallOp(kernel.sym_name.data, arguments, [])
             call.location = op.location
@@ -174,7 +184,6 @@ class _Lowering:
 
 
 def _bytes(value: SSAValue) -> int:
-    total = 1
-    for size in shape_of(value):
-        total *= size
-    return total
+    type_ = value.type
+    assert isinstance(type_, TensorType)
+    return prod(type_.get_shape()) * dtype_of(type_).itemsize

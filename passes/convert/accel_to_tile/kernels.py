@@ -33,7 +33,7 @@ class Kernels:
 
     def _make(self, op: accel.LayerOp, machine: SystolicMachine, name: str) -> FuncOp:
         match op:
-            case accel.ConvOp():
+            case accel.ConvOp() | accel.GroupedConvOp():
                 windows = geometry_of(op).windows(machine.rows)
                 return contraction_kernel(name, windows, search(windows, machine), machine, op.pad_value, post_of(op))
             case accel.ConvAddOp():
@@ -64,8 +64,10 @@ def geometry_of(op: accel.WindowedOp) -> Convolution:
     _, height, width, channels = shape_of(op.operands[0])
     (kh, kw), (sh, sw), (dh, dw) = (op.numbers(name) for name in ("kernel", "strides", "dilations"))
     top, left, bottom, right = op.numbers("pads")
-    filters = shape_of(op.result)[3]
-    return Convolution((height, width), channels, filters, (kh, kw), (sh, sw), (dh, dw), (top, left, bottom, right))
+    filters, groups = shape_of(op.result)[3], op.groups
+    pitch = (0, 0) if groups == 1 else (channels, filters)
+    told = (kh, kw), (sh, sw), (dh, dw), (top, left, bottom, right), pitch
+    return Convolution((height, width), channels // groups, filters // groups, *told)
 
 
 def single_lanes(op: accel.WindowedOp) -> Windows:
@@ -84,4 +86,5 @@ def single_lanes(op: accel.WindowedOp) -> Windows:
         advance=(g.strides[0], g.strides[1] * channels),
         origin=(-g.pads[0], -g.pads[1] * channels),
         filters=channels,
+        pitch=channels,
     )

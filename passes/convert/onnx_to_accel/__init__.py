@@ -31,6 +31,7 @@ from ....dialects.accel.ops import integers, numbers_of, shape_of, window_proper
 from ....dialects.onnx import NoValueOp, OnnxOp
 from ....dialects.stablehlo.constants import constant_attr
 from ...systolic.geometry import Convolution
+from ...systolic.groups import diagonal, group_of, merged_groups
 from ...systolic.layers import Added, Limited, Pooled, Reader, Same, Summed, image_shape, sizes
 from ...systolic.names import MACHINE
 from ...systolic.packing import blocked, blocked_lanes, table_of
@@ -91,7 +92,7 @@ class _Converter:
 
     def _layer(self, op: OnnxOp) -> SSAValue:
         layer = self.reader.layer(op)
-        if isinstance(layer, Summed) and not layer.depthwise:
+        if isinstance(layer, Summed) and not layer.depthwise and layer.groups == 1:
             layer = self._entering(layer, op.operands[0])
         image = self._image(op.operands[0])
         match layer:
@@ -132,12 +133,19 @@ class _Converter:
     def _summed(self, layer: Summed, image: SSAValue, op: OnnxOp) -> SSAValue:
         machine, geometry = self.machine, layer.geometry
         if layer.depthwise:
-            weights = blocked_lanes(layer.weights, machine)
+            made, weights = accel.DepthwiseOp, blocked_lanes(layer.weights, machine)
+            table = table_of(layer.bias, layer.scale, machine)
         else:
-            weights = blocked(layer.weights, geometry.windows(machine.rows), machine)
-        table = table_of(layer.bias, layer.scale, machine)
+            groups = merged_groups(geometry, layer.groups, machine)
+            made = accel.ConvOp if groups == 1 else accel.GroupedConvOp
+            parts = diagonal(layer.weights, layer.groups, groups)
+            windows = group_of(geometry, groups).windows(machine.rows)
+            weights = np.stack([blocked(part, windows, machine) for part in parts])
+            biases, scales = np.split(layer.bias, groups), np.split(layer.scale, groups)
+            table = np.stack([table_of(b, s, machine) for b, s in zip(biases, scales, strict=True)])
+            if groups == 1:
+                weights, table = weights[0], table[0]
         operands = image, self._constant(weights, "weights", op), self._constant(table, "table", op)
-        made = accel.DepthwiseOp if layer.depthwise else accel.ConvOp
         shape = shape_of(image)[0], *geometry.out, geometry.filters
         return self._add(made(operands, shape, _window(geometry, layer.pad), layer.post), op)
 

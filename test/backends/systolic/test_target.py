@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import lamina
 from lamina.backends import Options, meaning, target
@@ -59,6 +60,23 @@ def test_tiny_networks(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", list(MODELS))
 def test_tiny_networks_on_hardware(tmp_path: Path, name: str) -> None:
     agrees(write(name, tmp_path), "systolic:gemmini16", "rtl")
+
+
+def test_groups(tmp_path: Path) -> None:
+    """Two groups of four are computed together."""
+    rng = np.random.default_rng(8)
+    net = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], group=4, pads=[1, 1, 1, 1], kernel_shape=[3, 3])],
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 8, 6, 5])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 12, 6, 5])],
+        [numpy_helper.from_array(rng.standard_normal((12, 2, 3, 3)).astype(np.float32), "w")],
+    )
+    source, path = tmp_path / "groups.onnx", tmp_path / "groups.int8.onnx"
+    onnx.save(helper.make_model(net, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), source)
+    assert main(["quantize", str(source), "-o", str(path)]) == 0
+    executable = agrees(path, "systolic:tiny4", "functional")
+    assert any(part.told == "grouped_conv x4" for part in executable.parts)
 
 
 def test_command(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

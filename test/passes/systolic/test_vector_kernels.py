@@ -15,8 +15,10 @@ from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.compiler.weights import WeightStore
 from lamina.dialects import accel
 from lamina.dialects.accel.ops import window_properties
+from lamina.dialects.systolic.numerics import requantize
 from lamina.passes.convert.accel_to_tile.kernels import Kernels, geometry_of
 from lamina.passes.systolic.geometry import Convolution
+from lamina.passes.systolic.groups import diagonal, group_of
 from lamina.passes.systolic.packing import blocked, blocked_lanes, table_of
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -70,6 +72,42 @@ def test_depthwise(name: str) -> None:
             return accel.DepthwiseOp((x, w, t), shape, windows(g, 5), (-3, -100, 90))
 
         check(layer, machine, arrays)
+
+
+@pytest.mark.parametrize("groups", [2, 3])
+def test_groups(groups: int) -> None:
+    """Groups that are computed together as one are zero across; each group reads and writes its channels only."""
+    machine, rng = SystolicMachine.preset("tiny4"), np.random.default_rng(5)
+    whole = Convolution((6, 7), 12, 18, (3, 2), (1, 2), pads=(1, 1, 1, 0))
+    weights = rng.integers(-127, 128, (3, 2, 12 // 6, 18)).astype(np.int8)  # six groups
+    one = group_of(whole, groups).windows(machine.rows)
+    blocks = np.stack([blocked(part, one, machine) for part in diagonal(weights, 6, groups)])
+    bias, scale = rng.integers(-99, 99, 18).astype(np.int32), np.full(18, 0.004, np.float32)
+    halves = zip(np.split(bias, groups), np.split(scale, groups), strict=True)
+    tables = np.stack([table_of(b, s, machine) for b, s in halves])
+    x = images(rng, 6, 7, 12)
+    parts = [(x[..., 2 * g : 2 * g + 2], weights[..., 3 * g : 3 * g + 3]) for g in range(6)]
+    right = [sums_of(part, w, whole) for part, w in parts]
+    expected = requantize(np.concatenate(right, axis=3).astype(np.int32), bias, scale, -3, -100, 90)
+    kinds = [TensorType(i32 if a.dtype == np.int32 else i8, a.shape) for a in (x, blocks, tables)]
+    function = FuncOp("f", FunctionType.from_lists(kinds, []))
+    op = accel.GroupedConvOp(tuple(function.args), (1, *whole.out, 18), windows(whole, 5), (-3, -100, 90))
+    function.body.block.add_ops([op, ReturnOp(op.result)])
+    function.function_type = FunctionType.from_lists(kinds, [op.result.type])
+    function.verify()
+    [meant] = Interpreter(WeightStore()).run(function, [x, blocks, tables])
+    assert np.array_equal(meant, expected)
+
+
+def sums_of(x: Any, weights: Any, g: Convolution) -> Any:
+    top, left, bottom, right = g.pads
+    around = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=5).astype(np.int64)
+    (height, width), (sh, sw) = g.out, g.strides
+    total = np.zeros((1, height, width, weights.shape[3]), np.int64)
+    for r, q in np.ndindex(g.kernel):
+        window = around[:, r : r + (height - 1) * sh + 1 : sh, q : q + (width - 1) * sw + 1 : sw]
+        total += window @ weights[r, q].astype(np.int64)
+    return total
 
 
 @pytest.mark.parametrize("name", MACHINES)
