@@ -24,6 +24,7 @@ from ...dialects.systolic import ProgramOp
 from ...dialects.systolic.checker import check_program
 from ...dialects.systolic.timing import simulate
 from ..inputs import read_named
+from .against_onnxruntime import EXACT, agreements
 from .check_hardware import compare
 from .gates import count_gates
 from .page import page
@@ -70,6 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     random = add("random-shapes", "compile products and convolutions of random shapes and hold them against NumPy")
     random.add_argument("--count", type=int, default=10000, help="how many (default 10000)")
     random.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first")
+    beside = add("against-onnxruntime", "tell which outputs of a quantised model are ONNX Runtime's, bit by bit")
+    beside.add_argument("model", nargs="+", type=Path, help="a quantised .onnx file")
+    beside.add_argument("--machine", default="gemmini16", help="the array (default: gemmini16)")
+    beside.add_argument("--samples", type=int, default=4, help="how many random inputs (default 4)")
     spec = add("spec", "print the page of the instructions, made from their table")
     spec.add_argument("-o", "--output", type=Path, help="the file (default: standard output)")
 
@@ -185,6 +190,16 @@ def _random_shapes(args: argparse.Namespace) -> int:
     return int(bool(tally.faults))
 
 
+def _against_onnxruntime(args: argparse.Namespace) -> int:
+    """1 where even sums that are not saturated differ."""
+    good = True
+    for model in args.model:
+        for found in agreements(model, args.machine, range(args.samples)):
+            print(f"{model}: {found}", flush=True)
+            good &= found.way != EXACT or found.equal == found.elements
+    return int(not good)
+
+
 def _spec(args: argparse.Namespace) -> int:
     _written(page(), args.output)
     return 0
@@ -207,5 +222,6 @@ _ACTIONS: dict[str, Callable[[argparse.Namespace], int]] = {
     "fuzz": _fuzz,
     "shapes": _shapes,
     "random-shapes": _random_shapes,
+    "against-onnxruntime": _against_onnxruntime,
     "spec": _spec,
 }

@@ -20,6 +20,7 @@ from lamina.dialects.systolic.checker import check_program
 from lamina.dialects.systolic.encoding import configure, instruction
 from lamina.tools.main import main
 from lamina.tools.sources import read_program
+from lamina.tools.systolic.against_onnxruntime import EXACT, agreements
 from lamina.tools.tiny_models import MODELS, write
 
 
@@ -85,6 +86,20 @@ def test_command(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "largest error 0.00e+00" in told.out
     assert "systolic_1: conv x7, conv_add x3, depthwise" in told.err and "cycles" in told.err
     assert "times the least (compulsory" in told.err and "  all" in told.err
+
+
+def test_sums_that_do_not_saturate_are_those_of_onnxruntime(tiny: Path) -> None:
+    pytest.importorskip("onnxruntime")
+    found = {agreement.way: agreement for agreement in agreements(tiny, "gemmini16", range(2))}
+    assert found[EXACT].equal == found[EXACT].elements == 20 and len(found) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "resnet8"])
+def test_all_tiny_networks_are_those_of_onnxruntime(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("onnxruntime")
+    exact = [a for a in agreements(write(name, tmp_path), "gemmini16", range(4)) if a.way == EXACT]
+    assert exact and all(a.equal == a.elements for a in exact)
 
 
 def test_layers_are_told_beside_their_bounds() -> None:
