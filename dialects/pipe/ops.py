@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
     BytesAttr,
     DenseArrayBase,
     FlatSymbolRefAttr,
@@ -68,7 +69,11 @@ class StepOp(IRDLOperation):
     @classmethod
     def of(cls, values: DenseArrayBase, after: Sequence[SSAValue]) -> StepOp:
         """A step of values that are known to be right: kernels have tens of thousands."""
-        return cls.create(operands=after, result_types=[_TOKEN], properties={"values": values})
+        properties = {"values": values}
+        return cls.create(operands=after, result_types=[_TOKEN], properties=properties, location=UNKNOWN_LOC)
+
+    def __post_init__(self) -> None:
+        """Nothing: xDSL looks for defaults here, of which there are none."""
 
     @classmethod
     def row(cls) -> Spec:
