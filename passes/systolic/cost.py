@@ -42,6 +42,11 @@ class Cost:
             self.cut[key] = count, made, along
         return self.cut[key]
 
+    def least(self, out: tuple[int, int], edge: int) -> int:
+        """What no schedule whose tiles have these sizes goes below: the products, and their dispatch."""
+        images, made, _ = self._tiles(Schedule(out, 1, 1, True, (1, 1, 1, 1), edge))
+        return self.weight_tiles * (made + _INSTRUCTION * images)
+
     def cycles(self, s: Schedule) -> int:
         """The estimate."""
         windows, machine = self.windows, self.machine

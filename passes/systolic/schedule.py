@@ -21,12 +21,21 @@ _EDGE = 2  # times as many pixels as the array has rows: what the smallest tile 
 def search(windows: Windows, machine: SystolicMachine) -> Schedule:
     """The best schedule. Raises LaminaError for a problem of which not even the smallest tile fits."""
     cost = Cost(windows, machine)
-    best = min(_candidates(windows, machine), key=lambda s: (cost.cycles(s), s.out, s.planes), default=None)
+    outs = list(_tiles(windows, machine))
+    least = [min(cost.least(out, edge) for edge in (0, _edge(windows, machine, out))) for out in outs]
+    best: tuple[tuple[int, tuple[int, int], int], Schedule] | None = None
+    for bound, out in sorted(zip(least, outs, strict=True)):
+        if best is not None and bound > best[0][0]:
+            break  # nothing that follows is better
+        for s in _candidates(windows, machine, out):
+            key = cost.cycles(s), s.out, s.planes
+            if best is None or key < best[0]:
+                best = key, s
     if best is None:
         raise LaminaError(
             f"no tile of {windows} fits on machine '{machine.name}'", hint="a larger scratchpad, or another target"
         )
-    return best
+    return best[1]
 
 
 def entering(problem: Convolution, machine: SystolicMachine) -> Convolution:
@@ -46,20 +55,20 @@ def _estimate(windows: Windows, machine: SystolicMachine) -> int:
     return Cost(windows, machine).cycles(search(windows, machine))
 
 
-def _candidates(windows: Windows, machine: SystolicMachine) -> Iterator[Schedule]:
+def _candidates(windows: Windows, machine: SystolicMachine, out: tuple[int, int]) -> Iterator[Schedule]:
+    """Schedules whose tiles have `out` outputs."""
     planes_all, parts_all = ceil(windows.run / machine.rows), ceil(windows.filters / machine.cols)
     table = min(parts_all, machine.table_rows)
-    for out in _tiles(windows, machine):
-        for planes in _parts_of(planes_all):
-            a, w, c = rows_on_chip(windows, machine, out, planes)
-            if planes * windows.tap_count > _MOST_N1:
+    for planes in _parts_of(planes_all):
+        a, w, c = rows_on_chip(windows, machine, out, planes)
+        if planes * windows.tap_count > _MOST_N1:
+            continue
+        chunks = ceil(planes_all / planes)
+        for parts in _parts_of(parts_all) if chunks > 1 else (1,):
+            sums = min(machine.acc_rows // (c * parts), 4)
+            if sums < 1:
                 continue
-            chunks = ceil(planes_all / planes)
-            for parts in _parts_of(parts_all) if chunks > 1 else (1,):
-                sums = min(machine.acc_rows // (c * parts), 4)
-                if sums < 1:
-                    continue
-                yield from _with_slots(windows, machine, out, planes, parts, (a, w, sums, table))
+            yield from _with_slots(windows, machine, out, planes, parts, (a, w, sums, table))
 
 
 def _with_slots(
