@@ -80,7 +80,9 @@ class ArrayPart:
         lines: list[str] = []
         if "rtl_cycles" in counted:
             speed = counted["rtl_cycles_per_second"]
-            lines.append(f"{self.name}: {counted['rtl_cycles']:,} cycles of the hardware, too; {speed:,} a second")
+            lines.append(
+                f"{self.name}: {counted['rtl_cycles']:,} cycles of the hardware, too; {speed:,} a second of CPU time"
+            )
         if len(self.layers) == len(counted.get("layers", ())) > 0:
             lines += layer_lines(self.layers, counted["layers"], self.binary.machine)
         return lines
