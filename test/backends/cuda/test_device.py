@@ -242,6 +242,34 @@ def test_sm_90a_runs_on_nothing_newer(tmp_path: Path, monkeypatch: pytest.Monkey
         CudaTarget("sm_90a").compile(read_program(str(path)), Options(cache=False))  # pyright: ignore
 
 
+@pytest.mark.parametrize(
+    ("fails", "told"),
+    [
+        ({"cuInit": 100}, "there is a driver for CUDA, but no GPU"),
+        ({"cuMemAlloc_v2": 2}, "too little memory on the GPU"),
+        ({"cuLaunchKernel": 700}, "launching kernel kernel_"),
+        ({"cuStreamSynchronize": 700}, "ILLEGAL_ADDRESS"),
+    ],
+    ids=["no GPU", "memory", "launch", "kernel"],
+)
+def test_the_command_tells_errors(
+    fails: dict[str, int],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    library = FakeLibrary(**fails)  # pyright: ignore[reportArgumentType]
+    monkeypatch.setattr(target, "driver", lambda: Driver(library))
+    monkeypatch.setattr(build, "assemble", lambda ptx, name: assembler.Assembled(b""))
+    monkeypatch.setenv("LAMINA_CACHE", str(tmp_path))
+    path = tmp_path / "m.mlir"
+    path.write_text(MODEL)
+    assert main(["run", str(path), "--target", "cuda:sm_80", "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert told in error and "Traceback" not in error
+
+
 def test_no_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(driver, "LIBRARY", "libnothing.so.1")
     driver.driver.cache_clear()

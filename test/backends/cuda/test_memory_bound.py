@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -82,6 +84,55 @@ func.func public @main(%x: tensor<ROWSxCOLUMNSxf32>, %y: tensor<COLUMNSxROWSxf32
 }
 """
 
+LAYER_NORM = """
+func.func public @main(%x: tensor<8x4x128xf32>, %g: tensor<128xf32>, %b: tensor<128xf32>) -> tensor<8x4x128xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %sq = stablehlo.multiply %x, %x : tensor<8x4x128xf32>
+  %ss = stablehlo.reduce(%sq init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<8x4x128xf32>, tensor<f32>) -> tensor<8x4xf32>
+  %r = stablehlo.rsqrt %ss : tensor<8x4xf32>
+  %rb = stablehlo.broadcast_in_dim %r, dims = [0, 1] : (tensor<8x4xf32>) -> tensor<8x4x128xf32>
+  %n = stablehlo.multiply %x, %rb : tensor<8x4x128xf32>
+  %gb = stablehlo.broadcast_in_dim %g, dims = [2] : (tensor<128xf32>) -> tensor<8x4x128xf32>
+  %s = stablehlo.multiply %n, %gb : tensor<8x4x128xf32>
+  %bb = stablehlo.broadcast_in_dim %b, dims = [2] : (tensor<128xf32>) -> tensor<8x4x128xf32>
+  %y = stablehlo.add %s, %bb : tensor<8x4x128xf32>
+  return %y : tensor<8x4x128xf32>
+}
+"""
+POOLING = """
+func.func public @main(%x: tensor<1x16x16x32xf32>) -> tensor<1x8x8x32xf32> {
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %r = "stablehlo.reduce_window"(%x, %low) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %m = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %m : tensor<f32>
+  }) {window_dimensions = array<i64: 1, 2, 2, 1>, window_strides = array<i64: 1, 2, 2, 1>} : (tensor<1x16x16x32xf32>, tensor<f32>) -> tensor<1x8x8x32xf32>
+  return %r : tensor<1x8x8x32xf32>
+}
+"""
+GATHER = """
+func.func public @main(%t: tensor<64x128xf32>, %i: tensor<24xi64>) -> tensor<24x128xf32> {
+  %g = "stablehlo.gather"(%t, %i) {dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 128>} : (tensor<64x128xf32>, tensor<24xi64>) -> tensor<24x128xf32>
+  return %g : tensor<24x128xf32>
+}
+"""
+
+
+def outputs_of(shape: Sequence[int], lines: Sequence[tuple[str, Sequence[int]]]) -> str:
+    """A program of one input `%x` of f32 and as many outputs as there are lines, each an op and its shape."""
+    given = type_of(shape)
+    body = "".join(f"  %r{i} = {op} : {{}} -> {type_of(made)}\n" for i, (op, made) in enumerate(lines))
+    signature = f"({given})" if "transpose" in body else f"({given}, tensor<f32>)"
+    types = ", ".join(type_of(made) for _, made in lines)
+    return f"""func.func public @main(%x: {given}) -> ({types}) {{
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+{body.replace("{}", signature)}  return {", ".join(f"%r{i}" for i in range(len(lines)))} : {types}
+}}"""
+
+
+def type_of(shape: Sequence[int]) -> str:
+    return f"tensor<{''.join(f'{n}x' for n in shape)}f32>"
+
 
 def softmax(rows: int, columns: int) -> str:
     return SOFTMAX.replace("ROWS", str(rows)).replace("COLUMNS", str(columns))
@@ -109,8 +160,16 @@ def emulated(text: str, folder: Path, *, late: bool = False) -> tuple[EmulatedPr
 
 @pytest.mark.parametrize(
     ("text", "again"),
-    [(CHAIN, 23 * 128 * 4), (HALVES, 0), (softmax(8, 256), 0), (softmax(5, 384), 0), (softmax(3, 2048), 0), (NORM, 0)],
-    ids=["chain", "halves", "softmax of warps", "softmax of part of a block", "softmax of blocks", "norm"],
+    [
+        (CHAIN, 23 * 128 * 4),
+        (HALVES, 0),
+        (softmax(8, 256), 0),
+        (softmax(5, 384), 0),
+        (softmax(3, 2048), 0),
+        (NORM, 0),
+        (LAYER_NORM, 31 * 2 * 512),
+    ],
+    ids=["chain", "halves", "softmax of warps", "part of a block", "softmax of blocks", "norm", "scaled norm"],
 )
 def test_bytes_are_those_of_the_roofline(text: str, again: int, tmp_path: Path) -> None:
     """Each input once, each output once; `again`: the bytes of a row for all that further rows ask for."""
@@ -138,6 +197,46 @@ def test_transposes_move_each_byte_once(tmp_path: Path) -> None:
     for counted in model.counters:
         assert counted.global_read_bytes == counted.global_written_bytes
         assert counted.full_sectors and counted.bank_conflicts == 0
+
+
+def test_transposes_of_every_order(tmp_path: Path) -> None:
+    shape = (32, 64, 32)
+    orders = [order for order in permutations(range(3)) if order != (0, 1, 2)]
+    lines = [(f"stablehlo.transpose %x, dims = {list(order)}", [shape[d] for d in order]) for order in orders]
+    model, _ = emulated(outputs_of(shape, lines), tmp_path)
+    assert len(model.counters) == len(orders)
+    for counted in model.counters:
+        assert counted.global_read_bytes == counted.global_written_bytes == 4 * 32 * 64 * 32
+        assert counted.full_sectors and counted.bank_conflicts == 0
+
+
+def test_reductions_along_every_dimension(tmp_path: Path) -> None:
+    """What is along the innermost dimension is written by one thread of a team: a sector is not whole then."""
+    shape = (8, 32, 64)
+    over = ([0], [1], [0, 1], [2])
+    made = [[n for d, n in enumerate(shape) if d not in dims] for dims in over]
+    how = "stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions ="
+    text = outputs_of(shape, [(f"{how} {dims}", left) for dims, left in zip(over, made, strict=True)])
+    model, _ = emulated(text, tmp_path)
+    assert len(model.counters) == len(over)
+    for counted, left, dims in zip(model.counters, made, over, strict=True):
+        assert counted.global_read_bytes == 4 * 8 * 32 * 64 and counted.global_read_sectors == 8 * 32 * 64 // 8
+        assert counted.global_written_bytes == 4 * np.prod(left) and counted.bank_conflicts == 0
+        assert counted.full_sectors or 2 in dims
+
+
+def test_pooling_reads_each_window_once(tmp_path: Path) -> None:
+    model, nbytes = emulated(POOLING, tmp_path)
+    [counted] = model.counters
+    assert counted.global_read_bytes + counted.global_written_bytes == nbytes and counted.full_sectors
+
+
+def test_gathers_read_the_rows_that_are_asked_for(tmp_path: Path) -> None:
+    model, _ = emulated(GATHER, tmp_path)
+    [counted] = model.counters
+    row = 128 * 4
+    assert counted.global_written_bytes == 24 * row and counted.global_written_sectors == 24 * row // 32
+    assert 24 * row <= counted.global_read_bytes <= 24 * (row + 4 * 32)  # each warp reads the row's number
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(9, 8), (33, 40), (64, 32)])
