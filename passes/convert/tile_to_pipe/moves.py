@@ -39,7 +39,7 @@ def patch(u: Unroller, op: tile.PatchOp) -> Run:
     row_step, byte_step = op.step
     run_bytes, pad = op.run.value.data, op.pad.value.data
     at_row, at_byte, at, ring = u.number(op.row), u.number(op.byte), u.piece(op.result), op.ring.data
-    same = (u.registers[op.source], shape, op.step)
+    same = (u.registers[op.source], shape, op.step, op.block.value.data, run_bytes)
     loads = cache(lambda inside: _plane_loads(op, u.registers[op.source], inside))
 
     def run() -> None:

@@ -53,6 +53,13 @@ def test_every_kind_of_schedule(images_first: bool) -> None:
         check(c, machine, rng, Schedule((2, 4), planes, parts, images_first, slots))
 
 
+def test_patches_that_begin_alike() -> None:
+    """The second part of one window's bytes begins where the first part of another does, and is shorter."""
+    c = Convolution((7, 8), 4, 5, (2, 3), (1, 1), (2, 1), (1, 0, 0, 1))
+    schedule = Schedule((6, 2), 1, 1, True, (8, 2, 4, 1))
+    check(c, SystolicMachine.preset("8x16"), np.random.default_rng(7), schedule)
+
+
 def test_small_tiles_at_both_ends() -> None:
     """Tiles that grow and shrink, along columns and along rows."""
     machine, rng = SystolicMachine.preset("tiny4"), np.random.default_rng(6)
