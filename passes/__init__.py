@@ -87,6 +87,7 @@ PASSES: dict[str, dict[str, str]] = {
         "math-expand": ".math.expand:ExpandMath",
     },
     "tiles: programs of blocks": {
+        "convert-attention-to-cta": ".convert.attention_to_cta:ConvertAttentionToCta",
         "convert-contraction-to-cta": ".convert.contraction_to_cta:ConvertContractionToCta",
         "cta-pipeline": ".cta.pipeline:Pipeline",
     },

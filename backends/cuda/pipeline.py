@@ -21,7 +21,8 @@ MODULE_PHASES = (
             "canonicalize",
             "cse",
             "linalg-fuse-elementwise",
-            "linalg-simplify-softmax",
+            "linalg-fuse-attention{queries=16 deepest=128}",
+            "linalg-simplify-softmax",  # of those that attention left
             "linalg-hoist-constants",
             "linalg-fold-constants",
             "linalg-outline-kernels",
@@ -39,8 +40,8 @@ MODULE_PHASES = (
 GPU_PHASES = (
     Phase(
         "tiles",
-        "products become programs of blocks on tiles, which go through shared memory in stages",
-        ("convert-contraction-to-cta", "cta-pipeline"),
+        "products and attention become programs of blocks on tiles, which go through shared memory in stages",
+        ("convert-contraction-to-cta", "convert-attention-to-cta", "cta-pipeline"),
     ),
     Phase(
         "gpu",

@@ -8,11 +8,37 @@ layout each tile lies there.
 from xdsl.ir import Dialect
 
 from .attributes import LayoutAttr, SharedAttr, ViewType
-from .ops import DotOp, LoadOp, MapOp, PipelineOp, ProgramOp, StageOp, StoreOp, ViewOp, YieldOp
+from .ops import (
+    DotOp,
+    LoadOp,
+    MapOp,
+    NumbersOp,
+    PipelineOp,
+    ProgramOp,
+    ReduceOp,
+    ShareOp,
+    StageOp,
+    StoreOp,
+    ViewOp,
+    YieldOp,
+)
 
 CTA = Dialect(
     "cta",
-    [DotOp, LoadOp, MapOp, PipelineOp, ProgramOp, StageOp, StoreOp, ViewOp, YieldOp],
+    [
+        DotOp,
+        LoadOp,
+        MapOp,
+        NumbersOp,
+        PipelineOp,
+        ProgramOp,
+        ReduceOp,
+        ShareOp,
+        StageOp,
+        StoreOp,
+        ViewOp,
+        YieldOp,
+    ],
     [LayoutAttr, SharedAttr, ViewType],
 )
 
@@ -22,8 +48,11 @@ __all__ = [
     "LayoutAttr",
     "LoadOp",
     "MapOp",
+    "NumbersOp",
     "PipelineOp",
     "ProgramOp",
+    "ReduceOp",
+    "ShareOp",
     "SharedAttr",
     "StageOp",
     "StoreOp",

@@ -16,17 +16,20 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StringAttr,
     TensorType,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
+    AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
     VarConstraint,
     base,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     region_def,
@@ -41,6 +44,7 @@ from xdsl.utils.exceptions import VerifyException
 from .attributes import DIMENSIONS, SharedAttr, ViewType
 
 TF32 = "tf32"
+KINDS = ("add", "maximumf")
 _TILE = base(TensorType)
 
 
@@ -48,6 +52,14 @@ def tile_type(value: SSAValue) -> TensorType[Attribute]:
     """The type of a tile."""
     assert isinstance(value.type, TensorType)
     return cast("TensorType[Attribute]", value.type)
+
+
+def _verify_shared(type_: TensorType[Attribute]) -> None:
+    if not isinstance(type_.encoding, SharedAttr):
+        raise VerifyException(f"{type_} does not say how it lies in shared memory")
+    shape = tuple(mode.size for mode in type_.encoding.layout.data.modes)
+    if shape != type_.get_shape():
+        raise VerifyException(f"a layout of {list(shape)} for a tile of {list(type_.get_shape())}")
 
 
 @irdl_op_definition
@@ -203,7 +215,7 @@ class DotOp(IRDLOperation):
 
 @irdl_op_definition
 class MapOp(IRDLOperation):
-    """The same computation for each place of tiles of one shape.
+    """The same computation for each place of tiles; one with a single row, or column, has the same in all of them.
 
     %r = cta.map %x, %y : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32> do {
     ^bb0(%a: f32, %b: f32):
@@ -226,8 +238,84 @@ class MapOp(IRDLOperation):
         result = tile_type(self.result)
         for value, argument in zip(self.inputs, self.body.block.args, strict=True):
             type_ = tile_type(value)
-            if type_.get_shape() != result.get_shape() or argument.type != type_.element_type:
+            pairs = zip(type_.get_shape(), result.get_shape(), strict=True)
+            if any(own not in (1, size) for own, size in pairs) or argument.type != type_.element_type:
                 raise VerifyException(f"an input of {type_} does not go with a result of {result}")
+
+
+@irdl_op_definition
+class ReduceOp(IRDLOperation):
+    """Each row of a tile combined to one number, by `add` or by `maximumf`, which keeps what is no number.
+
+    %m = cta.reduce %x {kind = "maximumf"} : tensor<64x32xf32> -> tensor<64x1xf32>
+    """
+
+    name = "cta.reduce"
+    input = operand_def(_TILE)
+    kind = prop_def(StringAttr)
+    result = result_def(_TILE)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
+
+    def __init__(self, input: SSAValue, kind: str):
+        type_ = tile_type(input)
+        column = TensorType(type_.element_type, [type_.get_shape()[0], 1])
+        super().__init__(operands=[input], result_types=[column], properties={"kind": StringAttr(kind)})
+
+    def verify_(self) -> None:
+        type_ = tile_type(self.input)
+        if self.result.type != TensorType(type_.element_type, [type_.get_shape()[0], 1]):
+            raise VerifyException(f"the rows of {type_} are not reduced to {self.result.type}")
+        if self.kind.data not in KINDS:
+            raise VerifyException(f"'{self.kind.data}' is none of {', '.join(KINDS)}")
+
+
+@irdl_op_definition
+class NumbersOp(IRDLOperation):
+    """The numbers of a tile's rows, or columns, where the first one has number `first`.
+
+    %c = cta.numbers %first : tensor<1x64xi32>
+    """
+
+    name = "cta.numbers"
+    first = operand_def(IndexType)
+    result = result_def(_TILE)
+    traits = traits_def(Pure())
+    assembly_format = "$first attr-dict `:` type($result)"
+
+    def __init__(self, first: SSAValue, rows: int, columns: int):
+        super().__init__(operands=[first], result_types=[TensorType(i32, [rows, columns])])
+
+    def verify_(self) -> None:
+        type_ = tile_type(self.result)
+        if type_.element_type != i32 or 1 not in type_.get_shape():
+            raise VerifyException(f"expected a row or a column of i32, got {type_}")
+
+
+@irdl_op_definition
+class ShareOp(IRDLOperation):
+    """A tile that was computed goes to shared memory, laid out as the encoding of the result's type says.
+
+    %s = cta.share %x : tensor<64x32xf32> to tensor<64x32xf32, #cta.shared<(64,32):(36,1)>>
+    """
+
+    name = "cta.share"
+    value = operand_def(_TILE)
+    result = result_def(_TILE)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value) `to` type($result)"
+
+    def __init__(self, value: SSAValue, encoding: SharedAttr):
+        type_ = tile_type(value)
+        shared = TensorType(type_.element_type, type_.get_shape(), encoding)
+        super().__init__(operands=[value], result_types=[shared])
+
+    def verify_(self) -> None:
+        before, after = tile_type(self.value), tile_type(self.result)
+        _verify_shared(after)
+        if (before.get_shape(), before.element_type) != (after.get_shape(), after.element_type):
+            raise VerifyException(f"{before} is not {after}")
 
 
 @irdl_op_definition
@@ -235,15 +323,16 @@ class PipelineOp(IRDLOperation):
     """A loop whose tiles go through shared memory while earlier ones are used.
 
     `produce` makes the tiles of the step at its argument, and says, by the encoding of their types, how each lies in
-    shared memory; `consume` takes them and what is carried. `stages` steps are under way at a time: it is here alone
-    that stages, phases and bytes are known, so that no program can wait for, or give back, the wrong one.
+    shared memory; `consume` takes the step's index, the tiles, and what is carried. `stages` steps are under way at a
+    time: it is here alone that stages, phases and bytes are known, so that no program can wait for, or give back, the
+    wrong one. Steps go from 0 to `size`, or to an `end` before that.
 
     %sum = cta.pipeline(%zero) {size = 256, step = 64, stages = 3} : (tensor<8x8xf32>) -> tensor<8x8xf32> produce {
     ^bb0(%k: index):
       ...
       cta.stage %a, %b : tensor<8x64xbf16, #cta.shared<...>>, tensor<64x8xbf16, #cta.shared<...>>
     } consume {
-    ^bb0(%a: tensor<8x64xbf16, #cta.shared<...>>, ..., %acc: tensor<8x8xf32>):
+    ^bb0(%k: index, %a: tensor<8x64xbf16, #cta.shared<...>>, ..., %acc: tensor<8x8xf32>):
       ...
       cta.yield %d : tensor<8x8xf32>
     }
@@ -251,6 +340,7 @@ class PipelineOp(IRDLOperation):
 
     name = "cta.pipeline"
     inits = var_operand_def(_TILE)
+    end = opt_operand_def(IndexType)
     size = prop_def(IntegerAttr.constr(i64))
     step = prop_def(IntegerAttr.constr(i64))
     stages = prop_def(IntegerAttr.constr(i64))
@@ -258,17 +348,26 @@ class PipelineOp(IRDLOperation):
     produce = region_def("single_block")
     consume = region_def("single_block")
     traits = traits_def(RecursiveMemoryEffect())
-    irdl_options = (ParsePropInAttrDict(),)
+    irdl_options = (ParsePropInAttrDict(), AttrSizedOperandSegments(as_property=True))
     assembly_format = (
-        "`(` $inits `)` attr-dict `:` functional-type($inits, $sums) `produce` $produce `consume` $consume"
+        "`(` $inits `)` (`to` $end^)? attr-dict `:` functional-type($inits, $sums) "
+        "`produce` $produce `consume` $consume"
     )
 
-    def __init__(self, size: int, step: int, stages: int, inits: Sequence[SSAValue], produce: Region, consume: Region):
-        numbers = {"size": size, "step": step, "stages": stages}
+    def __init__(
+        self,
+        numbers: tuple[int, int, int],
+        inits: Sequence[SSAValue],
+        produce: Region,
+        consume: Region,
+        end: SSAValue | None = None,
+    ):
         super().__init__(
-            operands=[inits],
+            operands=[inits, [] if end is None else [end]],
             result_types=[[value.type for value in inits]],
-            properties={name: IntegerAttr(number, i64) for name, number in numbers.items()},
+            properties={
+                name: IntegerAttr(number, i64) for name, number in zip(("size", "step", "stages"), numbers, strict=True)
+            },
             regions=[produce, consume],
         )
 
@@ -291,9 +390,9 @@ class PipelineOp(IRDLOperation):
             raise VerifyException("`produce` takes the step's index")
         if not isinstance(self.produce.block.last_op, StageOp):
             raise VerifyException("`produce` ends with the tiles that it stages")
-        types = [value.type for value in (*self.staged, *self.inits)]
+        types = [IndexType(), *(value.type for value in (*self.staged, *self.inits))]
         if [arg.type for arg in self.consume.block.args] != types:
-            raise VerifyException("`consume` takes what is staged and what is carried")
+            raise VerifyException("`consume` takes the step's index, what is staged and what is carried")
 
 
 @irdl_op_definition
@@ -310,12 +409,7 @@ class StageOp(IRDLOperation):
 
     def verify_(self) -> None:
         for tile in self.tiles:
-            type_ = tile_type(tile)
-            if not isinstance(type_.encoding, SharedAttr):
-                raise VerifyException(f"{type_} does not say how it lies in shared memory")
-            shape = tuple(mode.size for mode in type_.encoding.layout.data.modes)
-            if shape != type_.get_shape():
-                raise VerifyException(f"a layout of {list(shape)} for a tile of {list(type_.get_shape())}")
+            _verify_shared(tile_type(tile))
 
 
 @irdl_op_definition

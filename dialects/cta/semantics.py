@@ -80,11 +80,32 @@ def map_(*inputs: Array, regions: Sequence[Region], result: Spec) -> Array:
     return np.broadcast_to(value, result.shape)
 
 
+@semantics("cta.reduce")
+def reduce(input: Array, *, kind: str) -> Array:
+    """Rows combined."""
+    return {"add": np.add, "maximumf": np.maximum}[kind].reduce(input, 1, keepdims=True)
+
+
+@semantics("cta.numbers")
+def numbers(first: Array, *, result: Spec) -> Array:
+    """One after the other."""
+    assert result.shape is not None
+    return (int(first) + np.arange(result.shape[0] * result.shape[1])).astype(np.int32).reshape(result.shape)
+
+
+@semantics("cta.share")
+def share(value: Array) -> Array:
+    """The tile itself."""
+    return value
+
+
 @semantics("cta.pipeline")
-def pipeline(*inits: Array, regions: Sequence[Region], call: Call) -> list[Array]:
+def pipeline(*operands: Array, regions: Sequence[Region], call: Call) -> list[Array]:
     """Each step's tiles are made and used."""
     op = cast(PipelineOp, call.op)
-    carried = list(inits)
-    for k in range(0, op.size.value.data, op.step.value.data):
-        carried = regions[1](*regions[0](np.asarray(k, np.int64)), *carried)
+    carried = list(operands[: len(op.inits)])
+    end = op.size.value.data if op.end is None else int(operands[-1])
+    for k in range(0, end, op.step.value.data):
+        here = np.asarray(k, np.int64)
+        carried = regions[1](here, *regions[0](here), *carried)
     return carried

@@ -8,7 +8,9 @@ from typing import cast
 from xdsl.dialects.builtin import (
     I64,
     AffineMapAttr,
+    AnyFloat,
     ArrayAttr,
+    ContainerType,
     IntegerAttr,
     ShapedType,
     TensorType,
@@ -18,7 +20,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -65,7 +67,11 @@ class AttentionOp(LinalgStructuredOperation):
     keys up to m + causal only: the others are not read. With `zero_undefined`, a row whose softmax is not a number
     (no key is seen, say) gives zeros instead.
 
-    C1: query, key and value come first, one output last, a map for each operand, all of f32. C2: a map's results
+    Query, key and value may be of 16 bits: scores and sums are f32 all the same, and weights are rounded before values
+    are summed.
+
+    C1: query, key and value come first, one output last, a map for each operand. Query, key and value are of one type,
+    of 16 or 32 bits, all others of f32. C2: a map's results
     are loops, each once, or 0. C3: each operand is over the loops named above. C4: the body takes a score and an
     element of each further input, and yields one f32. C5: `causal` is not negative, so that each query sees a key.
     """
@@ -135,8 +141,11 @@ class AttentionOp(LinalgStructuredOperation):
     def verify_(self) -> None:
         if len(self.inputs) < 3 or len(self.outputs) != 1 or len(self.maps) != len(self.operands):
             raise VerifyException("expected query, key, value and one output, each with a map (C1)")
-        if any(getattr(operand.type, "element_type", None) != f32 for operand in self.operands):
-            raise VerifyException("expected operands of f32 (C1)")
+        elements = [cast("ContainerType[Attribute]", operand.type).get_element_type() for operand in self.operands]
+        if not isinstance(elements[0], AnyFloat) or elements[0].bitwidth > 32 or elements[1:3] != elements[:1] * 2:
+            raise VerifyException("expected query, key and value of one float type, not of 64 bits (C1)")
+        if any(element != f32 for element in elements[3:]):
+            raise VerifyException("expected other operands of f32 (C1)")
         m, k1, k2, n = range(self.loops - 4, self.loops)
         outside = [{k2, n}, {m, n}, {m, k1}, *[{k1, n}] * (len(self.inputs) - 3), {k1, k2}]
         for operand, map_, others in zip(self.operands, self.maps, outside, strict=True):

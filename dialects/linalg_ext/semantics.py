@@ -19,6 +19,8 @@ def attention(*operands: Array, call: Call, regions: Sequence[Region]) -> list[A
     op = cast(AttentionOp, call.op)
     ranges = op.ranges()
     query, key, value, *others = (view(a, map_, ranges) for a, map_ in zip(operands[:-1], op.maps[:-1], strict=True))
+    narrow = query.dtype
+    query, key, value = (operand.astype(np.float32) for operand in (query, key, value))
     scores = np.matmul(query[..., 0, 0], key[..., 0, :, :, 0])
     (scores,) = regions[0](scores, *(other[..., 0, :, 0] for other in others))
     if op.seen is not None:
@@ -28,6 +30,7 @@ def attention(*operands: Array, call: Call, regions: Sequence[Region]) -> list[A
     weights = weights / weights.sum(-1, keepdims=True)
     if op.zero_undefined is not None:
         weights = np.where(np.isnan(weights), np.float32(0), weights)
+    weights = weights.astype(narrow).astype(np.float32)
     result = np.broadcast_to(
         np.matmul(weights, value[..., 0, 0, :, :])[..., :, None, None, :], (*ranges[:-3], 1, 1, ranges[-1])
     )

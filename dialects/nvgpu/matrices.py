@@ -13,12 +13,14 @@ from xdsl.dialects.builtin import (
     StringAttr,
     UnitAttr,
     VectorType,
+    bf16,
+    f16,
     f32,
     i1,
     i32,
     i64,
 )
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
@@ -115,6 +117,38 @@ class RoundTf32Op(IRDLOperation):
 
     def __init__(self, value: SSAValue):
         super().__init__(operands=[value], result_types=[value.type])
+
+
+@irdl_op_definition
+class RoundPairOp(IRDLOperation):
+    """Two numbers rounded to 16 bits: `%r = nvgpu.round_pair %x : vector<2xf32> to vector<2xbf16>`, one register."""
+
+    name = "nvgpu.round_pair"
+    value = operand_def(VectorType(f32, [2]))
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value) `to` type($result)"
+
+    def __init__(self, value: SSAValue, element: Attribute):
+        super().__init__(operands=[value], result_types=[VectorType(element, [2])])
+
+    def verify_(self) -> None:
+        if self.result.type not in (VectorType(bf16, [2]), VectorType(f16, [2])):
+            raise VerifyException(f"{self.result.type} is no pair of numbers of 16 bits")
+
+
+@irdl_op_definition
+class Exp2Op(IRDLOperation):
+    """2 to the power of a number, within 2 ulp, and 0 below 2^-126: `%r = nvgpu.exp2 %x : f32`."""
+
+    name = "nvgpu.exp2"
+    value = operand_def(f32)
+    result = result_def(f32)
+    traits = traits_def(Pure())
+    assembly_format = "$value attr-dict `:` type($value)"
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value], result_types=[f32])
 
 
 @irdl_op_definition

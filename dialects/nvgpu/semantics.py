@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from ...compiler.layouts import Swizzle
-from ...compiler.semantics import Call, semantics
+from ...compiler.semantics import Call, Spec, semantics
 from ...compiler.weights import Array
 from ..gpu.ops import WARP, WARPGROUP
 from ..gpu.semantics import here
@@ -137,6 +137,20 @@ def round_tf32(value: Array) -> Array:
     """10 bits of mantissa, ties away from zero."""
     bits = value.view(np.uint32)
     return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.int32)
+
+
+@semantics("nvgpu.round_pair")
+def round_pair(value: Array, *, result: Spec) -> Array:
+    """Ties to even."""
+    assert result.dtype is not None
+    return value.astype(result.dtype)
+
+
+@semantics("nvgpu.exp2")
+def exp2(value: Array) -> Array:
+    """The nearest number, no subnormal one."""
+    power = np.exp2(value)
+    return np.where(power < np.finfo(np.float32).tiny, np.float32(0), power)
 
 
 @semantics("nvgpu.mma.sync")

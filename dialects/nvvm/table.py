@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntAttr, VectorType, f16, f32, i1, i32, i64
+from xdsl.dialects.builtin import IntAttr, VectorType, bf16, f16, f32, i1, i32, i64
 from xdsl.dialects.llvm import LLVMPointerType, LLVMStructType
 from xdsl.ir import Attribute
 
@@ -114,7 +114,11 @@ _MATRICES = (
 _NUMBERS = (
     Row("f2tf32.rna", (f32,), i32, "f2tf32.rna", "The nearest number of tf32, ties away from zero.", pure=True,
         ptx=70, sm=80),
+    *(Row(f"cvt.rn.{kind}x2.f32", (f32, f32), VectorType(type_, [2]), f"ff2{kind}x2.rn",
+          f"Two numbers rounded to {kind}, the first one in the upper half.", pure=True, ptx=70, sm=80)
+      for kind, type_ in (("bf16", bf16), ("f16", f16))),
     Row("ex2.approx.f32", (f32,), f32, "ex2.approx.f", "2 to the power of x, within 2 ulp.", pure=True),
+    Row("ex2.approx.ftz.f32", (f32,), f32, "ex2.approx.ftz.f", "The same without subnormal numbers.", pure=True),
 )  # fmt: skip
 
 ROWS = (*_SPECIAL, *_TOGETHER, *_COPIES, *_BARRIERS, *_MATRICES, *_WARPGROUPS, *_NUMBERS)

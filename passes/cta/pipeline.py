@@ -14,7 +14,7 @@ After:
       %y = cta.load %right[%b, %k, %n] ... to tensor<64x64xbf16, #cta.shared<(64,64):(1,64), swizzle<3,4,3>>>
       cta.stage %x, %y
     } consume {
-    ^bb0(%x, %y, %acc):
+    ^bb0(%k: index, %x, %y, %acc):
       %d = cta.dot %x, %y, %acc
       cta.yield %d
     }
@@ -27,22 +27,36 @@ threads read single numbers, rows begin at other banks by padding.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FixedBitwidthType, IndexType, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineConstantExpr
 from xdsl.passes import ModulePass
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.diagnostics import LaminaError
 from ...compiler.layouts import Layout, Swizzle
 from ...compiler.locations import locate
 from ...compiler.walking import all_ops
-from ...dialects.affine import ForOp
-from ...dialects.cta import DotOp, LoadOp, PipelineOp, ProgramOp, SharedAttr, StageOp, ViewType, YieldOp
+from ...dialects.affine import ForOp, MinOp
+from ...dialects.affine import YieldOp as LoopYieldOp
+from ...dialects.cta import (
+    DotOp,
+    LoadOp,
+    PipelineOp,
+    ProgramOp,
+    SharedAttr,
+    ShareOp,
+    StageOp,
+    ViewType,
+    YieldOp,
+)
 from ...dialects.cta.ops import tile_type
 from ..convert.contraction_to_cta.schedule import FMA, ROW_BYTES, Schedule
 
+OpT = TypeVar("OpT", bound=Operation)
 CHUNK = 16  # bytes that are copied, and exchanged, as one
 BANK_BYTES = 16  # padding behind rows that threads read 16 bytes of
 APART = 32  # and behind those that a warp reads four of, eight neighbours each
@@ -62,35 +76,74 @@ class Pipeline(ModulePass):
 
 
 def stage(loop: ForOp, schedule: Schedule) -> None:
-    """Puts a pipeline in the place of a loop of loads and one dot. Raises LaminaError for another loop."""
-    *loads, dot, _ = loop.body.block.ops
-    bounds = loop.constant_bounds()
-    if bounds is None or bounds[0] or not isinstance(dot, DotOp) or not all(isinstance(op, LoadOp) for op in loads):
-        raise LaminaError("expected a loop from 0 on of loads and one cta.dot", where=loop)
-    k, acc = loop.body.block.args
+    """Puts a pipeline in the place of a loop. Raises LaminaError for one without products, or that begins elsewhere.
+
+    What products take and the loop loads is staged; tiles that products take from outside, or that are computed, lie in
+    shared memory too where it is not the registers of warps that they are taken from.
+    """
+    dots = [op for op in loop.body.block.ops if isinstance(op, DotOp)]
+    bounds = _bounds(loop)
+    if not dots or bounds is None:
+        raise LaminaError("expected a loop from 0 on with a cta.dot", where=loop)
+    k, *carried = loop.body.block.args
     produce = Block(arg_types=[IndexType()])
     produce.args[0].name_hint = "k"
     staged: dict[SSAValue, SSAValue] = {}
-    for load in loads:
-        assert isinstance(load, LoadOp)
-        at = [produce.args[0] if index is k else index for index in load.at]
-        kept = LoadOp(load.view, at, _in_shared(load, dot, schedule))
-        produce.add_op(_like(kept, load))
-        staged[load.result] = kept.result
-    tiles = [staged[dot.lhs], staged[dot.rhs]]
-    produce.add_op(_like(StageOp(tiles), dot))
-    consume = Block(arg_types=[*(tile.type for tile in tiles), acc.type])
-    precision = dot.precision.data if dot.precision is not None else ""
-    left, right, total = consume.args
-    product = DotOp(left, right, total, precision)
-    consume.add_ops([_like(product, dot), _like(YieldOp([product.result]), dot)])
-    _, size, step = bounds
-    inits = list(loop.inits)
-    pipeline = PipelineOp(size, step, schedule.stages, inits, Region(produce), Region(consume))
+    for dot in dots:
+        for operand in (dot.lhs, dot.rhs):
+            load = operand.owner
+            if isinstance(load, LoadOp) and load.parent is loop.body.block:
+                at = [produce.args[0] if index is k else index for index in load.at]
+                kept = LoadOp(load.view, at, _in_shared(load, dot, schedule))
+                produce.add_op(_like(kept, load))
+                staged[operand] = kept.result
+            elif operand is dot.lhs:
+                _keep(operand, dot, schedule)
+    produce.add_op(_like(StageOp(list(staged.values())), dots[0]))
+    consume = Block(arg_types=[IndexType(), *(tile.type for tile in staged.values()), *(c.type for c in carried)])
+    values: dict[SSAValue, SSAValue] = dict(zip([k, *staged, *carried], consume.args, strict=True))
+    for op in loop.body.block.ops:
+        if isinstance(op, LoopYieldOp):
+            consume.add_op(_like(YieldOp([values.get(value, value) for value in op.operands]), op))
+        elif not set(op.results) & set(staged):
+            consume.add_op(_like(op.clone(values), op))
+    size, step, end = bounds
+    numbers = (size, step, schedule.stages)
+    pipeline = PipelineOp(numbers, list(loop.inits), Region(produce), Region(consume), end)
     Rewriter.replace_op(loop, _like(pipeline, loop), pipeline.sums)
 
 
-def _like(op: Operation, other: Operation) -> Operation:
+def _bounds(loop: ForOp) -> tuple[int, int, SSAValue | None] | None:
+    """The most steps' size, the step, and the end where that is not the size; None for a loop that begins elsewhere."""
+    constant = loop.constant_bounds()
+    if constant is not None:
+        return None if constant[0] else (constant[1], constant[2], None)
+    lower, [end] = loop.lowerBoundMap.data, loop.upperBoundOperands
+    least = end.owner
+    if loop.lowerBoundOperands or lower.eval((), ()) != (0,) or not isinstance(least, MinOp):
+        return None
+    most = [expr.value for expr in least.map.data.results if isinstance(expr, AffineConstantExpr)]
+    return (min(most), loop.step.value.data, end) if most else None
+
+
+def _keep(tile: SSAValue, dot: DotOp, schedule: Schedule) -> None:
+    """Lets a left operand that stays, or that is computed, lie in shared memory."""
+    load = tile.owner
+    rows, columns = tile_type(tile).get_shape()
+    encoding = _padded(rows, columns, 1, BANK_BYTES // 4)
+    if isinstance(load, LoadOp):
+        type_ = _in_shared(load, dot, schedule)
+        if schedule.unit == FMA:
+            type_ = TensorType(type_.element_type, type_.get_shape(), encoding)
+        kept = LoadOp(load.view, load.at, type_)
+        Rewriter.replace_op(load, _like(kept, load), [kept.result])
+    elif schedule.unit == FMA:
+        share = _like(ShareOp(tile, encoding), dot)
+        Rewriter.insert_op(share, InsertPoint.before(dot))
+        dot.operands[0] = share.result
+
+
+def _like(op: OpT, other: Operation) -> OpT:
     locate(op, other.location)
     return op
 

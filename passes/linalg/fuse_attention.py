@@ -11,7 +11,8 @@ after:  %o = linalg_ext.attention {indexing_maps = ...} ins(%q, %k, %v, %mask) o
 
 The scores are never written out. A constant mask that is added and hides (-1e8 or less) just the keys behind each
 query is the op's `causal`, and is not read at all where it is 0 otherwise: the kernel skips what is hidden. Queries
-fewer than a vector's lanes stay as they are: matrix times vector has nothing to gain.
+fewer than a vector's lanes stay as they are: matrix times vector has nothing to gain. Where warps multiply matrices,
+query, key and value may be of 16 bits, and weights are rounded to as many.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from typing import Any, cast
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, TensorType, f32
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp, TensorType, f32
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -49,18 +50,20 @@ DEEPEST = 512  # columns of queries and values beyond which a block of queries d
 
 @dataclass(frozen=True)
 class FuseAttention(ModulePass):
-    """Fuses attention of at least `queries` queries (default: a vector of f32)."""
+    """Fuses attention of at least `queries` queries (default: a vector of f32), at most `deepest` columns deep."""
 
     name = "linalg-fuse-attention"
 
     queries: int | None = None
+    deepest: int = DEEPEST
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         context = lamina_context(ctx)
         fewest = self.queries or context.machine.lanes(4)
+        halves = "mma" in context.machine.features
         for generic in [inner for inner in all_ops(op) if isinstance(inner, GenericOp)]:
-            found = match(generic)
-            if found is not None and found.worthwhile(fewest):
+            found = match(generic, halves)
+            if found is not None and found.worthwhile(fewest, self.deepest):
                 rewrite(found, context.weights)
 
 
@@ -80,26 +83,26 @@ class Attention:
         """The dimensions of the scores: batch, queries, keys."""
         return len(cast("TensorType[Any]", self.softmax.x.type).get_shape())
 
-    def worthwhile(self, fewest: int) -> bool:
+    def worthwhile(self, fewest: int, deepest: int) -> bool:
         """Whether the fused kernel is the faster one."""
         *_, queries, keys = cast("TensorType[Any]", self.softmax.x.type).get_shape()
-        depth = cast("TensorType[Any]", self.inputs[0].type).get_shape()
-        columns = cast("TensorType[Any]", self.product.res[0].type).get_shape()
-        return queries >= fewest and keys > 1 and prod(depth[-1:]) <= DEEPEST and prod(columns[-1:]) <= DEEPEST
+        depth = _extent(self.inputs[0], self.maps[0], self.rank - 1)
+        columns = _extent(self.product.res[0], self.maps[3], self.rank + 1)
+        return queries >= fewest and keys > 1 and depth <= deepest and columns <= deepest
 
 
-def match(product: GenericOp) -> Attention | None:
-    """The attention that ends with `product`."""
+def match(product: GenericOp, halves: bool = False) -> Attention | None:
+    """The attention that ends with `product`, of f32; with `halves` of 16 bits too."""
     if match_contraction(product) is None or filled_with(product.outputs[0]) != 0.0:
         return None
     for number in (0, 1):
-        softmax = match_softmax(product.operands[number])
+        softmax = match_softmax(product.operands[number], rounds=halves)
         if softmax is not None and product.operands[number].has_one_use():
-            return _complete(product, number, softmax)
+            return _complete(product, number, softmax, halves)
     return None
 
 
-def _complete(product: GenericOp, number: int, softmax: Softmax) -> Attention | None:
+def _complete(product: GenericOp, number: int, softmax: Softmax, halves: bool) -> Attention | None:
     chain: list[GenericOp] = []
     value = softmax.x
     while isinstance(op := value.owner, GenericOp) and match_contraction(op) is None:
@@ -117,9 +120,25 @@ def _complete(product: GenericOp, number: int, softmax: Softmax) -> Attention | 
         return None
     query, key, (q_map, k_map) = first
     values = product.operands[1 - number]
-    if any(cast("TensorType[Any]", v.type).element_type != f32 for v in (query, key, values, product.res[0])):
+    weights, *multiplied = (_element(v) for v in (product.operands[number], query, key, values))
+    if set(multiplied) != {weights} or not (
+        weights == f32 or (halves and isinstance(weights, BFloat16Type | Float16Type))
+    ):
+        return None
+    if any(_element(v) != f32 for v in (softmax.x, op.res[0], product.res[0])):
         return None
     return Attention(op, tuple(chain), softmax, product, (query, key, values), (q_map, k_map, *second))
+
+
+def _extent(value: SSAValue, map_: AffineMap, loop: int) -> int:
+    """How often a loop that a value is indexed by runs; 1 where it is not."""
+    shape = cast("TensorType[Any]", value.type).get_shape()
+    sizes = zip(map_.results, shape, strict=True)
+    return prod(size for expr, size in sizes if isinstance(expr, AffineDimExpr) and expr.position == loop)
+
+
+def _element(value: SSAValue) -> Attribute:
+    return cast("TensorType[Any]", value.type).element_type
 
 
 def _score_of(op: GenericOp) -> SSAValue | None:

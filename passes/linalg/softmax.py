@@ -24,7 +24,7 @@ _UNE, _UNO = 13, 14  # predicates of arith.cmpf that hold of a value and itself 
 class Softmax:
     """exp(x - max x) / sum of it along the last dimension of x. `ops` are its parts, the last one first.
 
-    With `zero_undefined`, probabilities that are not a number are replaced by 0.
+    With `zero_undefined`, probabilities that are not a number are replaced by 0; they may be rounded to 16 bits then.
     """
 
     x: SSAValue
@@ -32,12 +32,15 @@ class Softmax:
     zero_undefined: bool
 
 
-def match_softmax(value: SSAValue) -> Softmax | None:
-    """The softmax whose only result is `value`, if nothing else uses what it computes on the way."""
+def match_softmax(value: SSAValue, *, rounds: bool = False) -> Softmax | None:
+    """The softmax whose only result is `value`, if nothing else uses what it computes on the way.
+
+    With `rounds`, its probabilities may be rounded to fewer bits.
+    """
     quotient = value.owner
     if not isinstance(quotient, GenericOp) or not is_elementwise(quotient) or len(quotient.inputs) != 2:
         return None
-    zero_undefined = _divides(quotient)
+    zero_undefined = _divides(quotient, rounds)
     if zero_undefined is None:
         return None
     powers, total = quotient.inputs[0], quotient.inputs[1].owner
@@ -76,10 +79,15 @@ def _names(op: GenericOp) -> list[str]:
     return [inner.name for inner in computing(op)]
 
 
-def _divides(op: GenericOp) -> bool | None:
-    """Whether the body is a quotient of its inputs (False), one with 0 where it is no number (True); else None."""
+def _divides(op: GenericOp, rounds: bool) -> bool | None:
+    """Whether the body is a quotient of its inputs (False), one with 0 where it is no number (True); else None.
+
+    With `rounds` it may be rounded to fewer bits then.
+    """
     ops = computing(op)
     yielded = cast(Operation, op.body.block.last_op).operands[0]
+    if rounds and ops and isinstance(ops[-1], arith.TruncFOp) and yielded is ops[-1].results[0]:
+        yielded = ops.pop().operands[0]
     if not ops or ops[0].name != "arith.divf" or list(ops[0].operands) != list(op.body.block.args[:2]):
         return None
     quotient = ops[0].results[0]

@@ -16,8 +16,8 @@ After, in a kernel of one block for each tile:
     the sums, mapped, are stored, neighbours together
 
 What multiplies is the schedule's `unit`: threads (`fma`), warps (`mma`, with cp.async), or warpgroups (`wgmma`, with
-tensor maps and barriers). The pipeline's stages, phases and byte counts are known in one file for each: `fma`, `warps`
-and `warpgroups`.
+tensor maps and barriers). The pipeline's stages, phases and byte counts are known in `ring` for the first two, and in
+`warpgroups`. Where a loop maps and reduces tiles between its products, threads hold these in registers: `online`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ....dialects.gpu import KERNEL, ROLLED
 from ....dialects.gpu.ops import WARP, WARPGROUP
 from ...gpu.kernels import launched, leave
 from ..contraction_to_cta.schedule import FMA, WGMMA, Schedule
-from . import fma, warpgroups, warps
+from . import fma, online, warpgroups, warps
 from .epilogue import Epilogue
 from .grid import Grid
 from .kernel import Kernel
@@ -100,6 +100,9 @@ def convert(function: FuncOp, program: ProgramOp, processors: int) -> None:
 def _write(kernel: Kernel, program: ProgramOp, schedule: Schedule, processors: int) -> tuple[int, Sequence[Operation]]:
     """The body of the kernel; how many blocks there are, and what the host makes for them."""
     grid = Grid(kernel, program, processors if schedule.unit == WGMMA else 0)
+    if online.reduces(program):
+        online.write(kernel, program, schedule, grid.enter(kernel, grid.number))
+        return grid.blocks, []
     ops = list(program.body.block.ops)
     [pipeline] = [op for op in ops if isinstance(op, PipelineOp)]
     epilogue = Epilogue(kernel, ops[ops.index(pipeline) + 1 :], pipeline.sums[0], grid.tile[1:])

@@ -11,11 +11,10 @@ from xdsl.ir import Block, SSAValue
 from ....dialects.affine import ForOp, VectorLoadOp, YieldOp
 from ....dialects.arith import ExtFOp
 from ....dialects.cta import PipelineOp
-from ....dialects.gpu import BarrierOp
 from ..contraction_to_cta.schedule import Schedule
-from .copies import copies_of
 from .epilogue import Epilogue
-from .kernel import D0, Buffer, Coordinate, Kernel, Slot
+from .kernel import D0, Coordinate, Kernel
+from .ring import Single
 
 LANES = 4  # numbers that a thread reads at a time
 UNROLL = 4  # steps of the sum written out
@@ -30,14 +29,8 @@ def write(
 
 class _Fma:
     def __init__(self, kernel: Kernel, pipeline: PipelineOp, schedule: Schedule):
-        self.k, self.pipeline, self.s = kernel, pipeline, schedule
-        self.copies, stage = copies_of(kernel, pipeline)
-        shared = kernel.shared(stage)
-        self.slot = Slot(kernel.number(0), 0)
-        self.typed: list[Buffer] = []
-        for copy in self.copies:
-            count = stage // copy.tile.size
-            self.typed.append(kernel.shared_view(shared, 0, count, copy.tile.element))
+        self.k, self.s = kernel, schedule
+        self.stage = Single(kernel, pipeline, 1)
         self.across = schedule.columns // schedule.across
         self.row = Coordinate(D0 // self.across * LANES)
         self.column = Coordinate(D0 % self.across * LANES)
@@ -48,20 +41,10 @@ class _Fma:
 
     def write(self, corner: Sequence[SSAValue], epilogue: Epilogue) -> None:
         """The loop and the epilogue."""
-        kernel, s = self.k, self.s
-        zero = kernel.early(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(VectorType(f32, [LANES]), [0.0])))
+        s = self.s
+        zero = self.k.early(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(VectorType(f32, [LANES]), [0.0])))
         zeros = [zero.result] * (s.down * s.across // LANES)
-        block = Block(arg_types=[IndexType(), *(value.type for value in zeros)])
-        with kernel.inside(block):
-            step = block.args[0]
-            values = [copy.fetch(step) for copy in self.copies]
-            kernel.put(BarrierOp())  # the tiles before are used up
-            for copy, typed, pieces in zip(self.copies, self.typed, values, strict=True):
-                copy.keep(typed, self.slot, pieces)
-            kernel.put(BarrierOp())
-            kernel.put(YieldOp.get(*self.products(block.args[1:])))
-        size, width = self.pipeline.size.value.data, self.pipeline.step.value.data
-        sums = kernel.put(ForOp.of(0, size, block, step=width, inits=zeros)).results
+        sums = self.stage.run(zeros, lambda _slot, _index, sums: self.products(sums))
         self.finish(sums, corner, epilogue)
 
     def products(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
@@ -89,13 +72,13 @@ class _Fma:
 
     def read(self, number: int, outer: Coordinate, depth: tuple[SSAValue, int]) -> SSAValue:
         """Four neighbours of an operand's line at a step of the sum, in f32."""
-        kernel, tile = self.k, self.copies[number].tile
+        kernel, tile = self.k, self.stage.copies[number].tile
         step, extra = depth
         inner = Coordinate(D0 * 0, extra)
         row, column = (outer, inner) if number == 0 else (inner, outer)
         stride = tile.layout.modes[1 - number].pairs[0][1]
-        indices, map = tile.index(row, column, self.slot, (step, stride))
-        load = VectorLoadOp(self.typed[number], indices, map, VectorType(tile.element, [LANES]))
+        indices, map = tile.index(row, column, self.stage.always, (step, stride))
+        load = VectorLoadOp(self.stage.typed(tile), indices, map, VectorType(tile.element, [LANES]))
         load.attributes["alignment"] = IntegerAttr(LANES * tile.size, i64)
         value = kernel.put(load).result
         if tile.element == f32:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DenseArrayBase, VectorType, f16, f32, i8, i32, i64
+from xdsl.dialects.builtin import DenseArrayBase, VectorType, bf16, f16, f32, i8, i32, i64
 from xdsl.ir import SSAValue
 
 from ....compiler.conversion import RuleBuilder
@@ -114,6 +114,18 @@ def lower_round(op: nvgpu.RoundTf32Op, operands: Sequence[SSAValue], b: RuleBuil
         number = b(instruction("f2tf32.rna", cast(b, llvm.BitcastOp, register, f32))).results[0]
         rounded = b(llvm.InsertElementOp(rounded, number, constant(b, i))).res
     return rounded
+
+
+@RULES.lowers(nvgpu.RoundPairOp)
+def lower_round_pair(op: nvgpu.RoundPairOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    low, high = _elements(b, operands[0])
+    kind = "bf16" if op.result.type == VectorType(bf16, [2]) else "f16"
+    return b(instruction(f"cvt.rn.{kind}x2.f32", high, low)).results[0]
+
+
+@RULES.lowers(nvgpu.Exp2Op)
+def lower_exp2(op: nvgpu.Exp2Op, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    return b(instruction("ex2.approx.ftz.f32", *operands)).results[0]
 
 
 def _elements(b: RuleBuilder, value: SSAValue) -> list[SSAValue]:

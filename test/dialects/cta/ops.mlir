@@ -20,7 +20,7 @@ func.func @product(%a: memref<3x4xf32>, %b: memref<4x2xf32>, %c: memref<3x2xf32>
       %y = cta.load %r[%i, %k, %n] : !cta.view<f32, (1,4,2):(0,2,1)> to tensor<3x2xf32, #cta.shared<(3,2):(2,1)>>
       cta.stage %x, %y : tensor<2x3xf32, #cta.shared<(2,3):(3,1), swizzle<3,4,3>>>, tensor<3x2xf32, #cta.shared<(3,2):(2,1)>>
     } consume {
-    ^bb0(%x: tensor<2x3xf32, #cta.shared<(2,3):(3,1), swizzle<3,4,3>>>, %y: tensor<3x2xf32, #cta.shared<(3,2):(2,1)>>, %acc: tensor<2x2xf32>):
+    ^bb0(%k: index, %x: tensor<2x3xf32, #cta.shared<(2,3):(3,1), swizzle<3,4,3>>>, %y: tensor<3x2xf32, #cta.shared<(3,2):(2,1)>>, %acc: tensor<2x2xf32>):
       %d = cta.dot %x, %y, %acc : (tensor<2x3xf32, #cta.shared<(2,3):(3,1), swizzle<3,4,3>>>, tensor<3x2xf32, #cta.shared<(3,2):(2,1)>>, tensor<2x2xf32>) -> tensor<2x2xf32>
       cta.yield %d : tensor<2x2xf32>
     }

@@ -12,7 +12,7 @@ func.func @f(%q: tensor<4x2xf32>, %k: tensor<5x2xf32>, %t: tensor<4x3xf32>) -> t
 // -----
 
 func.func @f(%q: tensor<4x2xf64>, %k: tensor<5x2xf64>, %v: tensor<5x3xf64>, %t: tensor<4x3xf64>) -> tensor<4x3xf64> {
-  // expected-error@+1 {{expected operands of f32 (C1)}}
+  // expected-error@+1 {{expected query, key and value of one float type, not of 64 bits (C1)}}
   %o = "linalg_ext.attention"(%q, %k, %v, %t) <{indexing_maps = [affine_map<(m, d, s, n) -> (m, d)>, affine_map<(m, d, s, n) -> (s, d)>, affine_map<(m, d, s, n) -> (s, n)>, affine_map<(m, d, s, n) -> (m, n)>], operandSegmentSizes = array<i32: 3, 1>}> ({
   ^bb0(%s: f64):
     "linalg_ext.yield"(%s) : (f64) -> ()

@@ -45,3 +45,11 @@ func.func @innermost(%x: memref<512xbf16>) {
   %t = nvgpu.tma.create.descriptor %x {sizes = array<i64: 8, 32>, strides = array<i64: 64, 2>} : memref<512xbf16> to !nvgpu.tensormap<8x64xbf16, 128>
   func.return
 }
+
+// -----
+
+func.func @pair(%x: vector<2xf32>) {
+  // expected-error @+1 {{vector<2xf32> is no pair of numbers of 16 bits}}
+  %r = nvgpu.round_pair %x : vector<2xf32> to vector<2xf32>
+  func.return
+}

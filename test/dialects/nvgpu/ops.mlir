@@ -41,3 +41,12 @@ func.func @warpgroups(%x: memref<512xbf16>, %s: memref<1024xi8, 3 : i32>, %b: me
   nvgpu.mbarrier.arrive %b[%i] : memref<2xi64, 3 : i32>
   func.return
 }
+
+// CHECK-LABEL: func.func @numbers
+// CHECK: nvgpu.round_pair %x : vector<2xf32> to vector<2xbf16>
+// CHECK: nvgpu.exp2 %y : f32
+func.func @numbers(%x: vector<2xf32>, %y: f32) {
+  %r = nvgpu.round_pair %x : vector<2xf32> to vector<2xbf16>
+  %e = nvgpu.exp2 %y : f32
+  func.return
+}
