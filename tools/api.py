@@ -194,8 +194,14 @@ class _Specialise:
         return open_artefact(whole(self.program), self.target, self.options)
 
 
-def load(path: str | os.PathLike[str], *, shapes: Mapping[str, int] | None = None, threads: int | None = None) -> Model:
-    """Loads a saved artefact; `shapes` fixes symbolic dimensions that it has.
+def load(
+    path: str | os.PathLike[str],
+    *,
+    shapes: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    emulate: bool = False,
+) -> Model:
+    """Loads a saved artefact; `shapes` fixes symbolic dimensions that it has, `emulate` runs code of another machine.
 
     Raises LaminaError for a damaged file or one made for another machine.
     """
@@ -205,10 +211,15 @@ def load(path: str | os.PathLike[str], *, shapes: Mapping[str, int] | None = Non
         from .sources import with_shapes
 
         program = with_shapes(program_of(artefact, os.fspath(path)), shapes or {})
-        return _specialised(program, artefact.target, options_of(artefact, threads), File(Path(path), shapes or {}))
+        options = replace(options_of(artefact, threads), emulate=emulate)
+        return _specialised(program, artefact.target, options, File(Path(path), shapes or {}))
     if shapes:
         raise LaminaError("the artefact has no symbolic dimensions", where=os.fspath(path))
-    executable = find_target(artefact.target).load(artefact, threads)
+    found = find_target(artefact.target)
+    emulated = getattr(found, "load_emulated", None)
+    if emulate and emulated is None:
+        raise LaminaError(f"target '{artefact.target}' has no emulator", where=os.fspath(path))
+    executable = emulated(artefact) if emulate and emulated is not None else found.load(artefact, threads)
     return Model(artefact.signature.told, lambda *_: executable)
 
 

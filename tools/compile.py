@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from ..backends import Options
@@ -96,10 +97,9 @@ def main(args: argparse.Namespace) -> int:
             from .export import export_onnx
 
             export_onnx(api.lower(program, args.emit) if args.emit else program, output)
-        case ".lamx" if args.target.partition(":")[0] == "cuda":
-            raise LaminaError("artefacts do not hold kernels for CUDA", hint="-o m.ptx or m.cubin")
         case ".lamx":
-            api.compile(program, args.target, options=options).save(output)
+            anywhere = replace(options, emulate=args.target.partition(":")[0] == "cuda")  # needs no GPU
+            api.compile(program, args.target, options=anywhere).save(output)
         case suffix if suffix in NATIVE:
             from ..backends.cpu.aot import write_native
 

@@ -74,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Runs the command; 0 good, 1 when a comparison failed."""
-    if args.emulate and args.target.partition(":")[0] != "cuda":
+    kept = api.is_artefact(args.model)
+    if args.emulate and not kept and args.target.partition(":")[0] != "cuda":
         raise LaminaError(f"target '{args.target}' has no emulator", hint="--target cuda has")
     if args.engine is not None and args.target.partition(":")[0] in ("cpu", "cuda", "interpret"):
         raise LaminaError(f"target '{args.target}' has no engines to choose from", hint="--target systolic has")
@@ -93,8 +94,8 @@ def main(args: argparse.Namespace) -> int:
         engine=args.engine,
         tell=None if args.quiet else lambda line: print(line, file=sys.stderr),
     )
-    if api.is_artefact(args.model):
-        model = api.load(args.model, shapes=parse_shapes(args.shape), threads=args.threads)
+    if kept:
+        model = api.load(args.model, shapes=parse_shapes(args.shape), threads=args.threads, emulate=args.emulate)
     else:
         program = with_shapes(read_program(args.model), parse_shapes(args.shape))
         if isinstance(program, Program) and args.replicas == args.partitions == 1:

@@ -21,10 +21,11 @@ from ...passes import all_passes
 from ..buffers import arena_bytes
 from ..kernel_cache import KernelCache, compiler_fingerprint
 from .architectures import Architecture
-from .assembler import Assembled, Resources, assemble, ptxas_version
+from .assembler import Resources, assemble, ptxas_version
 from .emit import llvm_version, module_text, ptx_of
-from .host import Launch, launches_of
+from .host import steps_of
 from .pipeline import DEVICE_PHASES
+from .steps import Launch, Steps, changed, launches
 
 _SYMBOL = "kernel"
 
@@ -41,17 +42,22 @@ class Kernel:
 
 @dataclass(frozen=True)
 class BuiltProgram:
-    """Kernels by symbol, and what the host launches in order."""
+    """Kernels by symbol, and what the host does."""
 
     kernels: dict[str, Kernel]
-    launches: list[Launch]
+    steps: Steps
     arena_bytes: int
+
+    @property
+    def launches(self) -> list[Launch]:
+        """All launches that there are, in order, each once."""
+        return list(launches(self.steps))
 
 
 def build(lowered: Program, architecture: Architecture, cache: KernelCache | None) -> BuiltProgram:
     """The machine code of a program on the level `gpu`, which is left unchanged."""
     signature = lowered.signature
-    launches = launches_of(lowered.module, len(signature.inputs), len(signature.outputs))
+    steps = steps_of(lowered.module, len(signature.inputs), len(signature.outputs))
     salt = f"{architecture!r}|{DEVICE_PHASES!r}|{compiler_fingerprint()}|{llvm_version()}|{ptxas_version()}"
     found: dict[str, bytes] = {}
     symbols: dict[str, str] = {}
@@ -73,8 +79,8 @@ def build(lowered: Program, architecture: Architecture, cache: KernelCache | Non
             cache.put(key, data)
     if cache is not None:
         cache.trim()
-    kernels = {_symbol(key): _unpacked(found[key], _symbol(key)) for key in dict.fromkeys(symbols.values())}
-    named = [replace(launch, kernel=_symbol(symbols[launch.kernel])) for launch in launches]
+    kernels = {_symbol(key): unpacked(found[key], _symbol(key)) for key in dict.fromkeys(symbols.values())}
+    named = changed(steps, lambda launch: replace(launch, kernel=_symbol(symbols[launch.kernel])))
     return BuiltProgram(kernels, named, arena_bytes(lowered.module))
 
 
@@ -92,7 +98,8 @@ def _compiled(
         key, function = todo[number]
         function.properties["sym_name"] = StringAttr(_symbol(key))
         ptx = ptx_of(device_text(ModuleOp([function]), whole, architecture), architecture)
-        return _packed(ptx, assemble(ptx, architecture.name))
+        made = assemble(ptx, architecture.name)
+        return packed(Kernel(_symbol(key), ptx, made.cubin, next(iter(made.resources.values()), None)))
 
     for number, data in parallel_map(work, len(todo), usable_cores(), [_symbol(key) for key, _ in todo]):
         yield todo[number][0], data
@@ -140,14 +147,16 @@ def device_text(module: ModuleOp, whole: Program, architecture: Architecture) ->
     return module_text(program.module, architecture)
 
 
-def _packed(ptx: str, made: Assembled) -> bytes:
-    needs = [asdict(resources) for resources in made.resources.values()]
-    head = json.dumps({"ptx": ptx, "resources": needs[0] if needs else None}).encode()
-    return len(head).to_bytes(8, "little") + head + made.cubin
+def packed(kernel: Kernel) -> bytes:
+    """A kernel as it is kept, but for its name."""
+    needs = None if kernel.resources is None else asdict(kernel.resources)
+    head = json.dumps({"ptx": kernel.ptx, "resources": needs}).encode()
+    return len(head).to_bytes(8, "little") + head + kernel.cubin
 
 
-def _unpacked(data: bytes, symbol: str) -> Kernel:
+def unpacked(data: bytes, symbol: str) -> Kernel:
+    """What was `packed`. Raises ValueError, KeyError or TypeError for anything else."""
     end = 8 + int.from_bytes(data[:8], "little")
     head = json.loads(data[8:end])
     needs = head["resources"]
-    return Kernel(symbol, head["ptx"], data[end:], Resources(**needs) if needs else None)
+    return Kernel(symbol, str(head["ptx"]), data[end:], Resources(**needs) if needs else None)

@@ -16,15 +16,15 @@ from ...compiler.signature import Array, Signature, dtype_named
 from .architectures import Architecture
 from .build import BuiltProgram
 from .driver import Address, Driver, DriverError, Handle
-from .host import Launch, Place, Tensor
+from .steps import Launch, Place, Straight, Tensor, execute
 from .tensor_maps import encode
 
 
 class DeviceProgram:
     """A program of kernels and launches on a GPU.
 
-    The first run launches one kernel after the other and waits for each, so that one that fails is named; from then on
-    all launches are one graph. Runs wait for each other, for they share the arena.
+    Launches that follow each other are done one by one the first time, and waited for, so that one that fails is named;
+    from then on they are one graph. Runs wait for each other, for they share the arena.
     """
 
     artefact: Artefact | None = None
@@ -49,7 +49,7 @@ class DeviceProgram:
             np.empty(tuple(int(n) for n in spec.shape), dtype_named(spec.dtype)) for spec in signature.outputs
         ]
         self.addresses = self._place(constants)
-        self.graph: Handle | None = None
+        self.graphs: dict[int, Handle] = {}  # of launches that follow each other, by their identity
 
     def _place(self, constants: Array) -> dict[tuple[str, int], int]:
         found = {
@@ -87,11 +87,7 @@ class DeviceProgram:
             kept = [np.ascontiguousarray(array) for array in self.signature.completed(inputs)]
             for i, array in enumerate(kept):
                 self._upload(self.addresses["input", i], array)
-            if self.graph is None:
-                self._launch_each()
-                self.graph = self._captured()
-            else:
-                self.driver("cuGraphLaunch", self.graph, self.stream)
+            execute(self.built.steps, self._launched, self._read, {})
             results = [np.empty_like(array) for array in self.outputs]
             for i, array in enumerate(results):
                 if array.nbytes:
@@ -106,19 +102,36 @@ class DeviceProgram:
 
         A run must have been before: its inputs are used again. Raises LaminaError without one.
         """
-        if self.graph is None:
+        if not self.graphs:
             raise LaminaError("nothing has run that could be timed")
         with self.lock:
             self.driver.use()
             return (
                 self.driver.elapsed(
-                    self.stream, [lambda: self.driver("cuGraphLaunch", self.graph, self.stream)] * repeats
+                    self.stream, [lambda: execute(self.built.steps, self._launched, self._read, {})] * repeats
                 )
                 / repeats
             )
 
-    def _launch_each(self) -> None:
-        for step in self.built.launches:
+    def _launched(self, straight: Straight) -> None:
+        """Launches that follow each other: the first time one by one, then as a graph."""
+        graph = self.graphs.get(id(straight))
+        if graph is not None:
+            self.driver("cuGraphLaunch", graph, self.stream)
+            return
+        self._launch_each(straight)
+        self.graphs[id(straight)] = self._captured(straight)
+
+    def _read(self, place: Place, dtype: str) -> int:
+        """A number that decides what comes next."""
+        found = np.zeros((), dtype_named(dtype))
+        target, size = ctypes.c_void_p(found.ctypes.data), ctypes.c_size_t(found.nbytes)
+        self.driver("cuMemcpyDtoHAsync_v2", target, ctypes.c_uint64(self._address(place)), size, self.stream)
+        self.driver("cuStreamSynchronize", self.stream, doing="running the model")
+        return int(found)
+
+    def _launch_each(self, straight: Straight) -> None:
+        for step in straight.launches:
             self._launch(step)
             try:
                 self.driver("cuStreamSynchronize", self.stream)
@@ -126,9 +139,9 @@ class DeviceProgram:
                 where = f", which comes from {step.origin}" if step.origin else ""
                 raise DriverError(f"kernel {step.kernel} failed{where}: {error.message}", error.code) from error
 
-    def _captured(self) -> Handle:
+    def _captured(self, straight: Straight) -> Handle:
         self.driver.begin_capture(self.stream)
-        for step in self.built.launches:
+        for step in straight.launches:
             self._launch(step)
         graph = self.driver.end_capture(self.stream)
         self.held.append(("cuGraphExecDestroy", graph))

@@ -13,7 +13,7 @@ from .emulator.layouts import TensorMap
 from .emulator.machine import launch
 from .emulator.memory import Counters, GlobalMemory
 from .emulator.ptx import Kernel, parse
-from .host import Place, Tensor
+from .steps import Place, Straight, Tensor, execute
 
 _ROOM = 1 << 16  # beside what is asked for: gaps between allocations, and constants of kernels
 
@@ -28,8 +28,14 @@ class EmulatedProgram:
     ):
         self.built, self.signature, self.constants = built, signature, constants
         self.late, self.seed = late, seed
-        self.kernels: dict[str, Kernel] = {name: parse(k.ptx).kernel() for name, k in built.kernels.items()}
+        self._kernels: dict[str, Kernel] = {}
         self.counters: list[Counters] = []
+
+    def kernel(self, name: str) -> Kernel:
+        """A kernel, whose PTX is read when it first runs."""
+        if name not in self._kernels:
+            self._kernels[name] = parse(self.built.kernels[name].ptx).kernel()
+        return self._kernels[name]
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference on checked inputs."""
@@ -40,7 +46,7 @@ class EmulatedProgram:
         sizes = [int(np.prod(shape)) * dtype.itemsize for shape, dtype in zip(shapes, dtypes, strict=True)]
         arrays = [*inputs, self.constants]
         needed = sum(a.nbytes for a in arrays) + sum(sizes) + self.built.arena_bytes
-        memory = GlobalMemory(needed + (len(arrays) + len(sizes) + 1) * 1024 + _ROOM * (1 + len(self.kernels)))
+        memory = GlobalMemory(needed + (len(arrays) + len(sizes) + 1) * 1024 + _ROOM * (1 + len(self.built.kernels)))
         addresses: dict[tuple[str, int], int] = {
             ("constants", 0): memory.upload(self.constants, "constants"),
             ("arena", 0): memory.allocate(self.built.arena_bytes, "the arena"),
@@ -56,19 +62,26 @@ class EmulatedProgram:
         def argument(given: Place | Tensor) -> int | bytes:
             return address(given) if isinstance(given, Place) else tensor_map(given, address(given.place)).encode()
 
-        self.counters = [
-            launch(
-                self.kernels[step.kernel],
-                [argument(given) for given in step.arguments],
-                grid=step.grid,
-                block=step.block,
-                memory=memory,
-                shared_bytes=step.shared_bytes,
-                late=self.late,
-                seed=self.seed,
-            )
-            for step in self.built.launches
-        ]
+        self.counters = []
+
+        def launched(straight: Straight) -> None:
+            for step in straight.launches:
+                counted = launch(
+                    self.kernel(step.kernel),
+                    [argument(given) for given in step.arguments],
+                    grid=step.grid,
+                    block=step.block,
+                    memory=memory,
+                    shared_bytes=step.shared_bytes,
+                    late=self.late,
+                    seed=self.seed,
+                )
+                self.counters.append(counted)
+
+        def read(place: Place, dtype: str) -> int:
+            return int(memory.download(address(place), (), dtype_named(dtype)))
+
+        execute(self.built.steps, launched, read, {})
         places = [addresses["output", i] for i in range(len(specs))]
         outputs = [memory.download(*each) for each in zip(places, shapes, dtypes, strict=True)]
         return self.signature.trimmed(outputs)

@@ -12,11 +12,13 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.program import Program
 from ...compiler.signature import Array
 from ...compiler.size_limits import check_sizes
+from ...compiler.weights import Section
 from ...passes import all_passes
 from .. import Executable, Options
 from ..buffers import constants_of
 from ..kernel_cache import KernelCache
 from .architectures import architecture
+from .artefacts import artefact_of, built_of
 from .assembler import find_ptxas, ptxas_version
 from .build import BuiltProgram, build, keep_kernels
 from .device import DeviceProgram, check_runs
@@ -33,13 +35,14 @@ class CudaTarget:
 
     def compile(self, program: Program, options: Options) -> Executable:
         """Takes a program from any level down to kernels, and makes them callable."""
-        if options.emulate:
-            lowered, built = self.built(program, options)
-            return EmulatedProgram(built, lowered.signature, _bytes(lowered))
-        gpu = driver()  # before any work
-        check_runs(gpu, self.architecture)
+        if not options.emulate:
+            check_runs(driver(), self.architecture)  # before any work
+        return self._ready(self.compile_artefact(program, options), options.emulate)
+
+    def compile_artefact(self, program: Program, options: Options) -> Artefact:
+        """What is saved of a program; it is compiled for that, with no GPU at hand."""
         lowered, built = self.built(program, options)
-        return DeviceProgram(gpu, self.architecture, built, lowered.signature, _bytes(lowered))
+        return artefact_of(built, self.architecture, lowered.signature, constants_of(lowered))
 
     def built(self, program: Program, options: Options) -> tuple[Program, BuiltProgram]:
         """A program on the level `gpu`, and the code of its kernels."""
@@ -83,8 +86,26 @@ class CudaTarget:
         return copy
 
     def load(self, artefact: Artefact, threads: int | None = None) -> Executable:
-        """Artefacts hold code of processors: always a LaminaError."""
-        raise LaminaError("artefacts do not hold kernels for CUDA yet")
+        """Kernels on the GPU of this machine. Raises LaminaError without one, and for a damaged artefact."""
+        return self._ready(artefact, emulate=False)
+
+    def load_emulated(self, artefact: Artefact) -> Executable:
+        """The same in the emulator."""
+        return self._ready(artefact, emulate=True)
+
+    def _ready(self, artefact: Artefact, emulate: bool) -> Executable:
+        built = built_of(artefact)
+        constants = artefact.constants
+        if isinstance(constants, Section):
+            memory: Array = np.zeros(constants.nbytes, np.uint8)
+            constants.write(memory)
+            constants = memory
+        if emulate:
+            found: EmulatedProgram | DeviceProgram = EmulatedProgram(built, artefact.signature, constants)
+        else:
+            found = DeviceProgram(driver(), self.architecture, built, artefact.signature, constants)
+        found.artefact = artefact
+        return found
 
     def describe(self) -> list[tuple[str, str]]:
         """Facts for `lamina targets`."""
@@ -95,10 +116,3 @@ class CudaTarget:
             ("assembler", ptxas_version() if find_ptxas() else "none (pip install nvidia-cuda-nvcc)"),
             ("levels", " > ".join(phase.level for phase in PHASES)),
         ]
-
-
-def _bytes(program: Program) -> Array:
-    section = constants_of(program)
-    memory: Array = np.zeros(section.nbytes, np.uint8)
-    section.write(memory)
-    return memory

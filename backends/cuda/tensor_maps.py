@@ -6,7 +6,7 @@ import ctypes
 
 from ...compiler.signature import dtype_named
 from .driver import Driver
-from .host import Tensor
+from .steps import Tensor
 
 NBYTES, ALIGNMENT = 128, 64
 _TYPES = {"float16": 6, "float32": 7, "bfloat16": 9}  # CU_TENSOR_MAP_DATA_TYPE_FLOAT16 and on
