@@ -97,6 +97,14 @@ class Signature:
 
         Raises LaminaError for a missing, unknown or doubled input, a wrong dtype or a wrong shape.
         """
+        given = self.ordered(positional, named)
+        return [spec.check(value) for spec, value in zip(self.inputs, given, strict=True)]
+
+    def ordered(self, positional: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+        """The arguments of a call in the order of the inputs, as they are.
+
+        Raises LaminaError for a missing, unknown or doubled input.
+        """
         names = [spec.name for spec in self.inputs]
         if len(positional) > len(names):
             raise LaminaError(
@@ -111,7 +119,7 @@ class Signature:
             given[name] = value
         if missing := [name for name in names if name not in given]:
             raise LaminaError(f"missing input {', '.join(map(repr, missing))}", hint=f"the model takes {self}")
-        return [spec.check(given[spec.name]) for spec in self.inputs]
+        return [given[name] for name in names]
 
     def describes(self, inputs: Sequence[Any]) -> bool:
         """Whether these are all inputs in order, arrays that `bind` would find nothing about to say or to convert."""

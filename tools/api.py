@@ -12,6 +12,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from ..backends import Executable, Options, recall
 from ..backends import Source as File
 from ..backends import target as find_target
@@ -26,11 +28,15 @@ if TYPE_CHECKING:
     from ..compiler.program import Program
     from .sources import Unsized
 
+_CPU = 1  # as DLPack numbers kinds of devices
 Source: TypeAlias = "str | os.PathLike[str] | Program | Unsized | ModelProto | Any"
 
 
 class Model:
     """A compiled model. Call it with NumPy arrays, or anything with `__dlpack__`, by position or by name.
+
+    Where kernels run on a GPU, arrays that lie there (by `__dlpack__` or `__cuda_array_interface__`) are read there,
+    and the results are arrays there, which others take the same way.
 
     A model with symbolic dimensions, or with inputs whose values decide shapes (axes, sizes, a count), is compiled for
     each concrete shape and value on first use; the last `CACHED_SHAPES` are kept. `open_artefact` makes what is saved
@@ -59,6 +65,9 @@ class Model:
         """One inference: the outputs in order. Raises LaminaError for inputs that do not fit the signature."""
         if self._only is not None and not named and self.signature.describes(inputs):
             return self._only.run(inputs)
+        on_device = getattr(self._only, "run_on_device", None)
+        if on_device is not None and any(map(_lies_elsewhere, (*inputs, *named.values()))):
+            return on_device(self.signature.ordered(inputs, named))
         arrays = self.signature.bind(inputs, named)
         executable, taken = self._executable(self.signature.bindings(arrays), arrays)
         return executable.run([arrays[i] for i in taken])
@@ -120,6 +129,14 @@ class Model:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the artefact (`.lamx`); the file appears whole or not at all."""
         self.artefact.save(path)
+
+
+def _lies_elsewhere(value: Any) -> bool:
+    """Whether an argument is none that the processor reads where it is."""
+    if type(value) is np.ndarray:
+        return False
+    device = getattr(value, "__dlpack_device__", None)
+    return device()[0] != _CPU if device is not None else hasattr(value, "__cuda_array_interface__")
 
 
 def compile(

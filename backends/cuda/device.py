@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -16,8 +17,11 @@ from ...compiler.signature import Array, Signature, dtype_named
 from .architectures import Architecture
 from .build import BuiltProgram
 from .driver import Address, Driver, DriverError, Handle
+from .exchange import ALIGNMENT, DeviceArray, lies_on_gpu, taken
 from .steps import Launch, Place, Straight, Tensor, execute
 from .tensor_maps import encode
+
+MOST_GRAPHS = 256
 
 
 class DeviceProgram:
@@ -49,7 +53,9 @@ class DeviceProgram:
             np.empty(tuple(int(n) for n in spec.shape), dtype_named(spec.dtype)) for spec in signature.outputs
         ]
         self.addresses = self._place(constants)
-        self.graphs: dict[int, Handle] = {}  # of launches that follow each other, by their identity
+        self.now = self.addresses  # with the arrays of a caller in place of some
+        self.graphs: dict[tuple[int, ...], Handle] = {}  # by the identity of launches, and by arrays of callers
+        self.tried: set[int] = set()  # launches that follow each other, by identity, that were done one by one
 
     def _place(self, constants: Array) -> dict[tuple[str, int], int]:
         found = {
@@ -97,6 +103,42 @@ class DeviceProgram:
             self.driver("cuStreamSynchronize", self.stream, doing="running the model")
         return self.signature.trimmed(results)
 
+    def run_on_device(self, inputs: Sequence[Any]) -> list[DeviceArray]:
+        """One inference on arrays that lie on the GPU (or not): what lies there is read there, results stay there.
+
+        What is not aligned as kernels need it is copied on the GPU first. Raises LaminaError for inputs that do not
+        fit, and for models whose results have sizes that depend on data.
+        """
+        if self.signature.extents:
+            raise LaminaError("results whose sizes depend on data cannot stay on the GPU")
+        with self.lock:
+            self.driver.use()
+            addresses = dict(self.addresses)
+            lent: list[DeviceArray] = []  # alive until all is done
+            for i, value in enumerate(self.signature.completed(inputs)):
+                spec = self.signature.inputs[i]
+                if not lies_on_gpu(value):
+                    self._upload(addresses["input", i], np.ascontiguousarray(spec.check(value)))
+                    continue
+                lent.append(taken(value, spec, self.driver, self.stream))
+                if lent[-1].address % ALIGNMENT:
+                    source, size = ctypes.c_uint64(lent[-1].address), ctypes.c_size_t(lent[-1].nbytes)
+                    target = ctypes.c_uint64(addresses["input", i])
+                    self.driver("cuMemcpyDtoDAsync_v2", target, source, size, self.stream)
+                else:
+                    addresses["input", i] = lent[-1].address
+            results: list[DeviceArray] = []
+            for i, spec in enumerate(self.signature.outputs):
+                results.append(DeviceArray.fresh(self.driver, spec, self.outputs[i].dtype))
+                addresses["output", i] = results[-1].address
+            self.now = addresses
+            try:
+                execute(self.built.steps, self._launched, self._read, {})
+                self.driver("cuStreamSynchronize", self.stream, doing="running the model")
+            finally:
+                self.now = self.addresses
+        return results
+
     def seconds(self, repeats: int) -> float:
         """How long all launches together take on the GPU, the mean of so many times in a row.
 
@@ -115,12 +157,24 @@ class DeviceProgram:
 
     def _launched(self, straight: Straight) -> None:
         """Launches that follow each other: the first time one by one, then as a graph."""
-        graph = self.graphs.get(id(straight))
-        if graph is not None:
-            self.driver("cuGraphLaunch", graph, self.stream)
+        callers = (place for section, place in self.now.items() if section[0] in ("input", "output"))
+        key = (id(straight), *callers)
+        if id(straight) not in self.tried:
+            self._launch_each(straight)
+            self.tried.add(id(straight))
+            self.graphs[key] = self._captured(straight)
             return
-        self._launch_each(straight)
-        self.graphs[id(straight)] = self._captured(straight)
+        if key not in self.graphs:
+            self._forget_graphs()
+            self.graphs[key] = self._captured(straight)
+        self.driver("cuGraphLaunch", self.graphs[key], self.stream)
+
+    def _forget_graphs(self) -> None:
+        """Gives back the oldest graphs where there are many: each is for other arrays of callers."""
+        while len(self.graphs) >= MOST_GRAPHS:
+            oldest = self.graphs.pop(next(iter(self.graphs)))
+            self.held[:] = [entry for entry in self.held if entry[1] is not oldest]
+            self.driver("cuGraphExecDestroy", oldest)
 
     def _read(self, place: Place, dtype: str) -> int:
         """A number that decides what comes next."""
@@ -160,7 +214,7 @@ class DeviceProgram:
         return encode(self.driver, given, self._address(given.place))
 
     def _address(self, place: Place) -> int:
-        return self.addresses[place.section, place.index] + place.offset
+        return self.now[place.section, place.index] + place.offset
 
 
 def _give_back(driver: Driver, held: list[tuple[str, Handle | Address]]) -> None:
