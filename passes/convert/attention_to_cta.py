@@ -37,6 +37,7 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     DenseIntOrFPElementsAttr,
+    DictionaryAttr,
     FixedBitwidthType,
     FloatAttr,
     IndexType,
@@ -75,7 +76,7 @@ from ...dialects.cta import (
 from ...dialects.cta.ops import tile_type
 from ...dialects.linalg_ext import AttentionOp
 from ..gpu.kernels import leave
-from .contraction_to_cta.schedule import ENOUGH, FMA, MMA, Schedule
+from .contraction_to_cta.schedule import ENOUGH, FMA, MMA, SCHEDULE, Schedule
 
 OpT = TypeVar("OpT", bound=Operation)
 Body = Callable[..., SSAValue]  # appends to a map's body: a function of its arguments
@@ -100,7 +101,9 @@ class ConvertAttentionToCta(ModulePass):
                 for attention in found:
                     if any(not isinstance(o, AttentionOp | arith.ConstantOp | ReturnOp) for o in block.ops):
                         raise LaminaError("attention beside other computations in one kernel", where=attention)
-                    leave(block, [convert(attention)])
+                    given = function.attributes.get(SCHEDULE)
+                    own = Schedule.of(given) if isinstance(given, DictionaryAttr) else schedule_of(attention)
+                    leave(block, [convert(attention, own)])
 
 
 def padded(columns: int) -> int:
@@ -145,9 +148,8 @@ def tile_element(buffer: SSAValue) -> Attribute:
     return buffer.type.element_type
 
 
-def convert(op: AttentionOp) -> ProgramOp:
+def convert(op: AttentionOp, schedule: Schedule) -> ProgramOp:
     """The program that does what `op` does."""
-    schedule = schedule_of(op)
     ranges = op.ranges()
     program = _Program(op, schedule)
     program.write()

@@ -22,6 +22,7 @@ from xdsl.rewriter import Rewriter
 from ...compiler.walking import all_ops
 from ...dialects.linalg import FillOp, GenericOp, IndexOp
 from ...dialects.linalg.views import linear_form, loop_ranges
+from ...dialects.linalg_ext import AttentionOp
 from ...dialects.tensor import ConcatOp, EmptyOp, ExtractOp, PadOp
 
 Extent: TypeAlias = tuple[SSAValue | Operation, int]
@@ -122,8 +123,8 @@ class Extents:
 
     def _op(self, op: Operation) -> None:
         match op:
-            case GenericOp():
-                self._generic(op)
+            case GenericOp() | AttentionOp():
+                self._structured(op)
             case FillOp():
                 self._alike(op.results[0], op.output)
             case PadOp():
@@ -151,8 +152,9 @@ class Extents:
     def _keep(self, value: SSAValue) -> None:
         self.kept.update((value, i) for i in range(_rank(value)))
 
-    def _generic(self, op: GenericOp) -> None:
-        self.sizes.update({(op, d): n for d, n in enumerate(loop_ranges(op))})
+    def _structured(self, op: GenericOp | AttentionOp) -> None:
+        ranges = loop_ranges(op) if isinstance(op, GenericOp) else op.ranges()
+        self.sizes.update({(op, d): n for d, n in enumerate(ranges)})
         for value, map in zip(op.operands, op.maps, strict=True):
             for i, expr in enumerate(map.results if _rank(value) else ()):
                 self._subscript(op, (value, i), expr)
@@ -165,7 +167,7 @@ class Extents:
         if read:
             self.kept.update((op, each.dim.value.data) for each in inner if isinstance(each, IndexOp))
 
-    def _subscript(self, op: GenericOp, extent: Extent, expr: AffineExpr) -> None:
+    def _subscript(self, op: GenericOp | AttentionOp, extent: Extent, expr: AffineExpr) -> None:
         """What a subscript says of the extent that it walks."""
         if isinstance(expr, AffineDimExpr):
             self._same((op, expr.position), extent)

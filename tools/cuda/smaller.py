@@ -16,6 +16,7 @@ from xdsl.dialects.func import FuncOp
 
 from ...dialects.linalg import GenericOp
 from ...dialects.linalg.contraction import match_contraction
+from ...dialects.linalg_ext import AttentionOp
 from ...passes.convert.contraction_to_cta.schedule import Schedule
 from .extents import Extent, Extents, with_extents
 
@@ -47,23 +48,27 @@ def _points(extents: Extents, sizes: Mapping[Extent, int]) -> int:
 
 
 def _of_product(extents: Extents, schedule: Schedule) -> Mapping[Extent, int] | None:
-    op = next(op for op in extents.kernel.body.block.ops if isinstance(op, GenericOp))
-    loops = match_contraction(op)
-    if loops is None:
-        return None
+    op = next(op for op in extents.kernel.body.block.ops if isinstance(op, GenericOp | AttentionOp))
     chosen: dict[Extent, int] = {}
     free = extents.free()
-    roles = (
-        (loops.batch, 1, 2),
-        (loops.m, schedule.rows, schedule.rows + 1),
-        (loops.n, schedule.columns, schedule.columns + 1),
-        (loops.k, schedule.depth, (schedule.stages + 1) * schedule.depth + 1),
-    )
-    for dims, tile, least in roles:
+    for dims, tile, least in _roles(op, schedule):
         own = [extents.first((op, d))[0] for d in dims]
         open = [extent for extent in dict.fromkeys(own) if extent in free and extent not in chosen]
         chosen.update(_fewest(extents, [(op, d) for d in dims], {e: free[e] for e in open}, chosen, tile, least))
     return extents.solved({**free, **chosen})
+
+
+def _roles(op: GenericOp | AttentionOp, schedule: Schedule) -> Sequence[tuple[Sequence[int], int, int]]:
+    """Loops that are cut together, the tile, the least that they are to be; of attention columns stay as they are."""
+    rows, steps = schedule.rows + 1, (schedule.stages + 1) * schedule.depth + 1
+    if isinstance(op, AttentionOp):
+        m, _, keys, _ = range(op.loops - 4, op.loops)
+        return (range(m), 1, 2), ([m], schedule.rows, rows), ([keys], schedule.depth, steps)
+    loops = match_contraction(op)
+    if loops is None:
+        return ()
+    columns = loops.n, schedule.columns, schedule.columns + 1
+    return (loops.batch, 1, 2), (loops.m, schedule.rows, rows), columns, (loops.k, schedule.depth, steps)
 
 
 def _fewest(

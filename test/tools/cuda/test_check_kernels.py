@@ -52,6 +52,15 @@ func.func private @kernel(%x: tensor<200x60xf32>, %y: tensor<200x3x62xf32>, %to:
   func.return %c : tensor<200x4x62xf32>
 }
 """
+ATTENTION = """
+func.func private @kernel(%q: tensor<4x300x16xf32>, %k: tensor<4x200x16xf32>, %v: tensor<4x200x24xf32>, %o: tensor<4x300x24xf32>) -> tensor<4x300x24xf32> attributes {lamina.kernel = "attention"} {
+  %y = "linalg_ext.attention"(%q, %k, %v, %o) <{indexing_maps = [affine_map<(h, m, d, s, n) -> (h, m, d)>, affine_map<(h, m, d, s, n) -> (h, s, d)>, affine_map<(h, m, d, s, n) -> (h, s, n)>, affine_map<(h, m, d, s, n) -> (h, m, n)>], operandSegmentSizes = array<i32: 3, 1>}> ({
+  ^bb0(%s: f32):
+    "linalg_ext.yield"(%s) : (f32) -> ()
+  }) : (tensor<4x300x16xf32>, tensor<4x200x16xf32>, tensor<4x200x24xf32>, tensor<4x300x24xf32>) -> tensor<4x300x24xf32>
+  func.return %y : tensor<4x300x24xf32>
+}
+"""
 PROGRAM = """
 func.func public @main(%x: tensor<33x90xf32>, %w: tensor<90x48xf32>) -> (tensor<33x48xf32>, tensor<90x33xf32>) {
   %d = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<33x90xf32>, tensor<90x48xf32>) -> tensor<33x48xf32>
@@ -82,6 +91,12 @@ def test_products_keep_what_they_are_modulo_tiles(schedule: Schedule) -> None:
     steps = prod(w[:3])
     assert steps % schedule.depth == 0 and 2 * schedule.depth < steps < 9 * 64
     assert x == (1, 2 * y[1] + 2, 2 * y[2] + 2, w[2])  # a row and a column that no window has are there, too
+
+
+def test_attention_has_fewer_queries_and_keys() -> None:
+    q, k, v, o = shapes(ATTENTION, SMALL)
+    assert q == (4, 300 % SMALL.rows + SMALL.rows, 16) and o == (*q[:2], 24) and v == (*k[:2], 24)
+    assert k[1] % SMALL.depth == 200 % SMALL.depth and 2 * SMALL.depth < k[1] <= 3 * SMALL.depth
 
 
 def test_extents_that_follow_from_others() -> None:
