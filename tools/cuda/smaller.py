@@ -86,9 +86,7 @@ def _fewest(
         return prod(sizes[first] + more if first in sizes else n for n, first, more in firsts)
 
     total = runs({**chosen, **open})
-    ranges = [
-        [n] if n <= SHORT else [*range(n % ALIGNED or ALIGNED, n, ALIGNED)][:CHOICES] + [n] for n in open.values()
-    ]
+    ranges = [_choices(n, tile) for n in open.values()]
     found: Mapping[Extent, int] = dict(open)
     for sizes in product(*ranges):
         these = dict(zip(open, sizes, strict=True))
@@ -96,6 +94,17 @@ def _fewest(
         if count % tile == total % tile and min(total, least) <= count < runs({**chosen, **found}):
             found = these
     return found
+
+
+def _choices(size: int, tile: int) -> list[int]:
+    """What an extent may become.
+
+    >>> _choices(12, 1), _choices(12, 32), _choices(36, 32)
+    ([2, 12], [12], [4, 12, 20, 28, 36])
+    """
+    if tile == 1:
+        return [min(size, 2), size]
+    return [size] if size <= SHORT else [*range(size % ALIGNED or ALIGNED, size, ALIGNED)][:CHOICES] + [size]
 
 
 def _of_others(extents: Extents) -> Mapping[Extent, int] | None:

@@ -95,8 +95,24 @@ def test_products_keep_what_they_are_modulo_tiles(schedule: Schedule) -> None:
 
 def test_attention_has_fewer_queries_and_keys() -> None:
     q, k, v, o = shapes(ATTENTION, SMALL)
-    assert q == (4, 300 % SMALL.rows + SMALL.rows, 16) and o == (*q[:2], 24) and v == (*k[:2], 24)
+    assert q == (2, 300 % SMALL.rows + SMALL.rows, 16) and o == (*q[:2], 24) and v == (*k[:2], 24)
     assert k[1] % SMALL.depth == 200 % SMALL.depth and 2 * SMALL.depth < k[1] <= 3 * SMALL.depth
+
+
+def test_few_of_a_batch_are_enough() -> None:
+    text = """func.func private @kernel(%a: tensor<12x64x96xf32>, %b: tensor<12x96x64xf32>, %to: tensor<12x64x64xf32>) -> tensor<12x64x64xf32> {
+      %zero = arith.constant 0.0 : f32
+      %c = linalg.fill ins(%zero : f32) outs(%to : tensor<12x64x64xf32>) -> tensor<12x64x64xf32>
+      %r = linalg.generic {indexing_maps = [affine_map<(b, i, j, k) -> (b, i, k)>, affine_map<(b, i, j, k) -> (b, k, j)>, affine_map<(b, i, j, k) -> (b, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+        ins(%a, %b : tensor<12x64x96xf32>, tensor<12x96x64xf32>) outs(%c : tensor<12x64x64xf32>) {
+      ^bb0(%x: f32, %y: f32, %acc: f32):
+        %p = arith.mulf %x, %y : f32
+        %s = arith.addf %acc, %p : f32
+        linalg.yield %s : f32
+      } -> tensor<12x64x64xf32>
+      func.return %r : tensor<12x64x64xf32>
+    }"""
+    assert shapes(text, SMALL) == [(2, 64, 48), (2, 48, 64), (2, 64, 64)]
 
 
 def test_extents_that_follow_from_others() -> None:
