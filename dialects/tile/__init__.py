@@ -7,8 +7,8 @@ many rows and slots a ring has is said by the function's attribute `tile.rings`.
 
 from xdsl.ir import Dialect
 
+from .memory import RINGS, Ring, rings_attribute, rings_of
 from .ops import (
-    RINGS,
     AddOp,
     ContractOp,
     DepthwiseOp,
@@ -16,11 +16,8 @@ from .ops import (
     MaxOp,
     PatchOp,
     RequantizeOp,
-    Ring,
     StoreOp,
     SumsOp,
-    rings_attribute,
-    rings_of,
 )
 
 TILE = Dialect("tile", [AddOp, ContractOp, DepthwiseOp, LoadOp, MaxOp, PatchOp, RequantizeOp, StoreOp, SumsOp])

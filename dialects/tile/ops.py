@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import prod
-from typing import Any
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
-    DictionaryAttr,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -22,7 +18,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
@@ -37,71 +33,7 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
-RINGS = "tile.rings"
-SPACES = ("dram", "spm", "acc", "tab")
-
-
-@dataclass(frozen=True)
-class Ring:
-    """Slots of `rows` rows each, one behind the other from row `base` of the memory `space`."""
-
-    space: str
-    base: int
-    rows: int
-    slots: int
-
-    @property
-    def end(self) -> int:
-        """The row behind the last."""
-        return self.base + self.rows * self.slots
-
-
-def rings_attribute(rings: Mapping[str, Ring]) -> DictionaryAttr:
-    """Rings by name as `{a = ["spm", [base, rows, slots]], ...}`."""
-
-    def told(ring: Ring) -> Attribute:
-        return ArrayAttr([StringAttr(ring.space), _integers([ring.base, ring.rows, ring.slots])])
-
-    return DictionaryAttr({name: told(ring) for name, ring in rings.items()})
-
-
-def rings_of(function: Operation) -> dict[str, Ring]:
-    """The rings that a function's attribute tells."""
-    told = function.attributes.get(RINGS)
-    rings: dict[str, Ring] = {}
-    for name, entry in told.data.items() if isinstance(told, DictionaryAttr) else ():
-        assert isinstance(entry, ArrayAttr)
-        space, numbers = entry.data
-        assert isinstance(space, StringAttr) and isinstance(numbers, DenseArrayBase)
-        base, rows, slots = _list(numbers)
-        rings[name] = Ring(space.data, base, rows, slots)
-    return rings
-
-
-def tile_type(shape: Sequence[int], element: Attribute, space: str) -> MemRefType:
-    """A memref of a memory space."""
-    return MemRefType(element, shape, memory_space=StringAttr(space))
-
-
-def space_of(type_: Attribute) -> str:
-    """The name of a memref's memory space, "" for what has none."""
-    space = type_.memory_space if isinstance(type_, MemRefType) else None
-    return space.data if isinstance(space, StringAttr) else ""
-
-
-def rows_of(type_: Attribute) -> int:
-    """How many rows of its memory a piece on the chip takes."""
-    assert isinstance(type_, MemRefType)
-    shape = type_.get_shape()
-    return 1 if space_of(type_) == "tab" else prod(shape[:-1])
-
-
-def _integers(values: Sequence[int]) -> DenseArrayBase:
-    return DenseArrayBase.from_list(i64, list(values))
-
-
-def _list(attr: DenseArrayBase[Any]) -> tuple[int, ...]:
-    return tuple(int(v) for v in attr.get_values())
+from .memory import integers, ints, space_of, tile_type
 
 
 def _expect(value: SSAValue, space: str, what: str, rank: int | None = None) -> MemRefType:
@@ -157,7 +89,7 @@ class PatchOp(IRDLOperation):
             result_types=[tile_type(shape, i8, "spm")],
             properties={
                 "ring": StringAttr(ring),
-                "steps": _integers(steps),
+                "steps": integers(steps),
                 "block": IntegerAttr(block, i64),
                 "run": IntegerAttr(run, i64),
                 "pad": IntegerAttr(pad, i8),
@@ -167,7 +99,7 @@ class PatchOp(IRDLOperation):
     @property
     def step(self) -> tuple[int, int]:
         """Rows and bytes from pixel to pixel."""
-        rows, bytes_ = _list(self.steps)
+        rows, bytes_ = ints(self.steps)
         return rows, bytes_
 
     def verify_(self) -> None:
@@ -235,13 +167,13 @@ class WindowOp(IRDLOperation):
         for name in ("kernel", "strides", "dilations"):
             attr = self.properties[name]
             assert isinstance(attr, DenseArrayBase)
-            height, width = _list(attr)
+            height, width = ints(attr)
             found.append((height, width))
         return found[0], found[1], found[2]
 
 
 def _window(kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> dict[str, Attribute]:
-    return {"kernel": _integers(kernel), "strides": _integers(strides), "dilations": _integers(dilations)}
+    return {"kernel": integers(kernel), "strides": integers(strides), "dilations": integers(dilations)}
 
 
 def _check_window(op: WindowOp, patch: MemRefType, out: tuple[int, int]) -> None:
@@ -405,7 +337,7 @@ class AddOp(IRDLOperation):
             properties={
                 "ring": StringAttr(ring),
                 "factors": ArrayAttr([FloatAttr(f, f32) for f in factors]),
-                "post": _integers(post),
+                "post": integers(post),
             },
         )
 
@@ -452,7 +384,7 @@ class RequantizeOp(IRDLOperation):
         super().__init__(
             operands=[*source, table],
             result_types=[tile_type([1, *type_.get_shape()[1:3], lanes], i8, "spm")],
-            properties={"ring": StringAttr(ring), "len": IntegerAttr(length, i64), "post": _integers(post)},
+            properties={"ring": StringAttr(ring), "len": IntegerAttr(length, i64), "post": integers(post)},
         )
 
     def verify_(self) -> None:
@@ -503,7 +435,7 @@ class StoreOp(IRDLOperation):
     ):
         properties: dict[str, Attribute] = {"len": IntegerAttr(length, i64)}
         if post is not None:
-            properties["post"] = _integers(post)
+            properties["post"] = integers(post)
         super().__init__(
             operands=[*source, [] if table is None else [table], target, *at],
             properties=properties,

@@ -18,7 +18,7 @@ from xdsl.ir import SSAValue
 
 from ...compiler.systolic_machine import SystolicMachine
 from ...dialects import tile
-from ...dialects.tile.ops import tile_type
+from ...dialects.tile.memory import tile_type
 from .geometry import Windows
 from .names import MACHINE
 from .nest import Nest, Segment, segments

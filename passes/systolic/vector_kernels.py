@@ -14,7 +14,7 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.systolic_machine import SystolicMachine
 from ...dialects import tile
 from ...dialects.tile import Ring
-from ...dialects.tile.ops import tile_type
+from ...dialects.tile.memory import tile_type
 from .contraction import Post
 from .geometry import Windows
 from .layers import MOST_WINDOW

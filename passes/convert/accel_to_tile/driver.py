@@ -35,7 +35,7 @@ from ....compiler.weights import WeightStore
 from ....dialects import accel
 from ....dialects.accel.ops import integers, shape_of
 from ....dialects.stablehlo.constants import constant_value
-from ....dialects.tile.ops import tile_type
+from ....dialects.tile.memory import tile_type
 from ...systolic.dram import Place, aligned, arrange
 from ...systolic.names import CONSTANTS, DRAM, INPUTS, LAYER, MACHINE, OUTPUTS, PROGRAM
 from .kernels import Kernels, geometry_of

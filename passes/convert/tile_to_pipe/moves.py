@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from ....compiler.diagnostics import LaminaError
 from ....dialects import tile
-from ....dialects.tile.ops import rows_of, space_of
+from ....dialects.tile.memory import rows_of, space_of
 from .steps import Config, Form, Slot, config
 from .unroll import Run, Unroller, reads, shape_of
 
