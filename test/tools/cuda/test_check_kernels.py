@@ -138,6 +138,7 @@ def test_kernels_are_run_and_told(
 def test_every_model_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "mine.onnx").write_bytes(b"")
     monkeypatch.setenv("LAMINA_MODELS", str(tmp_path))
+    monkeypatch.setattr("lamina.tools.cuda.every_model.TESTS", Path(__file__).resolve().parents[2])
     found = every_model()
     assert {"densenet121", "mine", "ds_cnn float", "ds_cnn int8", "transformer", "attention.lam"} <= set(found)
     assert found["gpt_block.lam"]().signature.inputs[0].shape == (8, 8, 8)
