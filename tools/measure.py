@@ -63,7 +63,7 @@ def working_sets(machine: Machine) -> tuple[int, int, int, int]:
     page = 4096
     sets = (machine.l1_bytes // 2, machine.l2_bytes // 2, max(machine.l3_bytes // 8, 4 * machine.l2_bytes))
     l1, l2, l3 = (max(page, size // (2 * page) * (2 * page)) for size in sets)
-    return l1, l2, l3, max(MEMORY_BYTES, 4 * machine.l3_bytes)
+    return l1, l2, l3, max(MEMORY_BYTES, 4 * machine.l3_bytes, 2 * l3)
 
 
 def rounded(value: float) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.cpu.emit import object_code, optimise
+from ...backends.cpu.emit import object_code, optimise, with_target
 from ...backends.cpu.jit import link
 from ...compiler.machine import Machine
 from ...compiler.signature import Array
@@ -22,6 +22,10 @@ from .timing import Clock
 ROUNDS = 4_000_000  # some milliseconds, beside which starting a thread is nothing
 CHAINS = 12  # independent sums: more than the latency of the multiply-add times its ports
 LINE = 64 * 4  # bytes that the reading loop takes at a time
+TILES = 4  # independent sums in tiles, of the eight that there are
+TILE_TURNS = 32  # a product of tiles takes so many times as long as one of vectors
+TILE_PRODUCTS = {"int8": "llvm.x86.tdpbssd.internal", "bf16": "llvm.x86.tdpbf16ps.internal"}
+TILE_PAIRS = {"int8": 16 * 16 * 64, "bf16": 16 * 16 * 32}  # that one of them multiplies and adds
 GROUP = {"i8": 4, "i16": 2, "bf16": 2}  # neighbours that one sum takes in
 DOTS = {"int8": ("i8", "i16"), "bf16": ("bf16",)}  # ceiling -> elements of the operands of its instructions
 STREAMS = (1, 4, 8)  # places that are read at the same time; which way is faster depends on the prefetchers
@@ -81,6 +85,30 @@ def dot_ir(machine: Machine, instruction: Instruction) -> str:
         f"define void @lamina_dot(ptr %data) {{\nentry:\n  %x = load {operand}, ptr %data, align 4\n{before}\n"
         f"  br label %loop\nloop:\n  %i = phi i64 [ 0, %entry ], [ %next, %loop ]\n{loop}\n"
         f"  %next = add i64 %i, 1\n  %more = icmp ult i64 %next, {ROUNDS}\n"
+        f"  br i1 %more, label %loop, label %done\ndone:\n{after}\n  ret void\n}}\n"
+    )
+
+
+def tile_ir(element: str) -> str:
+    """LLVM IR of `void lamina_tiles(ptr data)`: ROUNDS / TILE_TURNS times TILES products of tiles of AMX."""
+    product = TILE_PRODUCTS[element]
+    body = [f"  %s{c} = phi x86_amx [ %zero{c}, %entry ], [ %t{c}, %loop ]" for c in range(TILES)]
+    sizes = "i16 16, i16 64"
+    for c in range(TILES):
+        x, y = f"%a{c // 2}", f"%b{c % 2}"
+        body.append(f"  %t{c} = call x86_amx @{product}({sizes}, i16 64, x86_amx %s{c}, x86_amx {x}, x86_amx {y})")
+    head = [f"  %zero{c} = call x86_amx @llvm.x86.tilezero.internal({sizes})" for c in range(TILES)]
+    load, store = "llvm.x86.tileloadd64.internal", "llvm.x86.tilestored64.internal"
+    head += [f"  %{name} = call x86_amx @{load}({sizes}, ptr %data, i64 64)" for name in ("a0", "a1", "b0", "b1")]
+    done = [f"  call void @{store}({sizes}, ptr %data, i64 64, x86_amx %t{c})" for c in range(TILES)]
+    before, loop, after = ("\n".join(part) for part in (head, body, done))
+    return (
+        f"declare x86_amx @llvm.x86.tilezero.internal(i16, i16)\ndeclare x86_amx @{load}(i16, i16, ptr, i64)\n"
+        f"declare void @{store}(i16, i16, ptr, i64, x86_amx)\n"
+        f"declare x86_amx @{product}(i16, i16, i16, x86_amx, x86_amx, x86_amx)\n"
+        f"define void @lamina_tiles(ptr %data) {{\nentry:\n{before}\n  br label %loop\nloop:\n"
+        f"  %i = phi i64 [ 0, %entry ], [ %next, %loop ]\n{loop}\n  %next = add i64 %i, 1\n"
+        f"  %more = icmp ult i64 %next, {ROUNDS // TILE_TURNS}\n"
         f"  br i1 %more, label %loop, label %done\ndone:\n{after}\n  ret void\n}}\n"
     )
 
@@ -169,9 +197,12 @@ class Peaks:
         self._memory: tuple[int, list[Array]] = (0, [])
 
     def measure(self, bound: str, moved: int = 0) -> float:
-        """The ceiling `bound`: GFLOP/s of "fma", and of "int8" and "bf16" by the instruction that the processor has for
-        sums of neighbours' products (multiply-adds where it has none); GB/s of "copy" and "read" over `moved` bytes.
+        """The ceiling `bound`: GFLOP/s of "fma", and of "int8" and "bf16" by tiles or the instruction that the processor
+        has for sums of neighbours' products (multiply-adds where it has none); GB/s of "copy" and "read" over `moved` bytes.
         """
+        if bound in TILE_PAIRS and self.machine.has_tiles(f"amx-{bound}"):
+            run = self._compiled(f"tiles of {bound}", "lamina_tiles", lambda: with_target(tile_ir(bound), self.machine))
+            return self._operations(run, ROUNDS // TILE_TURNS * TILES * TILE_PAIRS[bound], 3)
         if bound in DOTS and (instruction := widest(self.machine, DOTS[bound])):
             return self._dot_products(instruction)
         if bound in COMPUTE:
@@ -180,19 +211,23 @@ class Peaks:
 
     def multiply_adds(self, repeats: int = 3) -> float:
         """GFLOP/s of all threads at once, the best of `repeats`."""
-        return self._operations(self._multiply, self.machine.lanes(4), repeats)
+        return self._operations(self._multiply, ROUNDS * CHAINS * self.machine.lanes(4), repeats)
 
     def _dot_products(self, instruction: Instruction) -> float:
-        if instruction.name not in self._dots:
-            code = object_code(optimise(dot_ir(self.machine, instruction), self.machine), self.machine)
-            library = link([code], ["lamina_dot"])
-            self._dots[instruction.name] = library, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library["lamina_dot"])
-        return self._operations(self._dots[instruction.name][1], instruction.lanes * GROUP[instruction.element], 3)
+        run = self._compiled(instruction.name, "lamina_dot", lambda: dot_ir(self.machine, instruction))
+        return self._operations(run, ROUNDS * CHAINS * instruction.lanes * GROUP[instruction.element], 3)
+
+    def _compiled(self, what: str, function: str, ir: Callable[[], str]) -> Callable[[int], None]:
+        """The only function of `ir`, which is compiled once."""
+        if what not in self._dots:
+            library = link([object_code(optimise(ir(), self.machine), self.machine)], [function])
+            self._dots[what] = library, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library[function])
+        return self._dots[what][1]
 
     def _operations(self, run: Callable[[int], None], products: int, repeats: int) -> float:
-        """GFLOP/s where each of the CHAINS multiplies and adds `products` pairs in each of the ROUNDS."""
+        """GFLOP/s where a run multiplies and adds so many pairs."""
         data = [np.zeros(CHAINS * 64, np.float32) for _ in range(self._threads)]
-        operations = 2 * ROUNDS * CHAINS * products * self._threads
+        operations = 2 * products * self._threads
         return operations / self._best(lambda t: run(data[t].ctypes.data), repeats) / 1e9
 
     def _traffic(self, bound: str, moved: int) -> float:

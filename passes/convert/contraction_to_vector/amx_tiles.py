@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, bf16, i8
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -34,7 +34,7 @@ from .tile import Fetch, Left, Step
 
 COLUMNS = ROW_BYTES // 4  # sums in a row of a tile
 TILE_ROWS = 2 * ROWS
-FEATURES = {2: "amx-bf16", 4: "amx-int8"}
+FEATURES = {(2, bf16): "amx-bf16", (4, i8): "amx-int8"}  # by the group along k and the elements
 FEWEST_ROWS = 4  # a tile of fewer is mostly empty
 
 
@@ -42,7 +42,9 @@ def takes_tiles(kernel: Kernel, machine: Machine) -> bool:
     """Whether the machine's tiles can compute this contraction."""
     contraction = kernel.contraction
     panels = contraction.panels
-    if panels is None or not machine.has_tiles(FEATURES.get(panels.group, "")):
+    if panels is None or contraction.a.element != contraction.b.element:
+        return False
+    if not machine.has_tiles(FEATURES.get((panels.group, contraction.b.element), "")):
         return False
     steps = [row_step(contraction, operand.form) for operand in (contraction.a, contraction.c)]
     whole = contraction.sizes[contraction.k[-1]] % panels.group == 0

@@ -30,6 +30,8 @@ BODIES = {
     "i8": "%u = arith.{left} %l : i8 to i32\n%v = arith.extsi %r : i8 to i32\n"
     "%p = arith.muli %u, %v : i32\n%s = arith.addi %o, %p : i32",
 }
+BODIES["i16"] = BODIES["i8"]
+GROUPS = {"bf16": 2, "i16": 2, "i8": 4}
 EPILOGUE = """
   linalg.generic {{indexing_maps = [affine_map<(m, n) -> (n)>, affine_map<(m, n) -> (m, n)>],
       iterator_types = ["parallel", "parallel"]}} ins(%e : memref<{n}x{sums}>) outs(%y : memref<{m}x{n}x{sums}>) {{
@@ -40,7 +42,7 @@ EPILOGUE = """
 
 
 def text(m: int, n: int, k: int, element: str, left: str = "extsi", epilogue: bool = True) -> str:
-    group, sums, zero = (2, "f32", "0.0") if element == "bf16" else (4, "i32", "0")
+    group, (sums, zero) = GROUPS[element], ("f32", "0.0") if element == "bf16" else ("i32", "0")
     w = f"memref<{-(-n // LANES)}x{-(-k // group)}x{LANES}x{group}x{element}>"
     x, y, e = f"memref<{m}x{k}x{element}>", f"memref<{m}x{n}x{sums}>", f"memref<{n}x{sums}>"
     after = EPILOGUE.format(m=m, n=n, sums=sums, add="addf" if sums == "f32" else "addi") if epilogue else ""
@@ -119,6 +121,10 @@ def test_bytes_of_all_values(m: int, n: int, k: int, left: str):
 @pytest.mark.parametrize(("m", "k"), [(3, 64), (32, 33)])
 def test_few_rows_and_part_of_a_pair_take_vectors(m: int, k: int):
     assert "amx" not in str(lowered(text(m, 32, k, "bf16"), "convert-contraction-to-vector")[0])
+
+
+def test_pairs_of_integers_take_vectors():
+    assert "amx" not in str(lowered(text(32, 32, 64, "i16"), "convert-contraction-to-vector")[0])
 
 
 @pytest.mark.parametrize(
