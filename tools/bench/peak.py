@@ -197,8 +197,8 @@ class Peaks:
         self._memory: tuple[int, list[Array]] = (0, [])
 
     def measure(self, bound: str, moved: int = 0) -> float:
-        """The ceiling `bound`: GFLOP/s of "fma", and of "int8" and "bf16" by tiles or the instruction that the processor
-        has for sums of neighbours' products (multiply-adds where it has none); GB/s of "copy" and "read" over `moved` bytes.
+        """The ceiling `bound`: GFLOP/s of "fma"; of "int8" and "bf16" by tiles, else by the instruction for sums of
+        neighbours' products, else by multiply-adds; GB/s of "copy" and "read" over `moved` bytes.
         """
         if bound in TILE_PAIRS and self.machine.has_tiles(f"amx-{bound}"):
             run = self._compiled(f"tiles of {bound}", "lamina_tiles", lambda: with_target(tile_ir(bound), self.machine))

@@ -141,7 +141,7 @@ def test_given_schedules_are_where_it_begins(model: str, wins, monkeypatch: pyte
         return True
 
     monkeypatch.setattr(command, "spend", first_only)
-    Path("mine.schedules").write_text(f'[contractions]\n"{NAME}" = "lanes=8 rows=4"\n')
+    Path("mine.schedules").write_text(f'[contractions]\n"{NAME}" = "lanes={LANES} rows=4"\n')
     assert main(["tune", model, "-o", "m.schedules", "--schedules", "mine.schedules", "--budget", "60s"]) == 0
     assert Schedules.read("m.schedules").entries[NAME].values["rows"] == 4
 

@@ -30,7 +30,7 @@ BODIES = {
     "i8": "%u = arith.{left} %l : i8 to i32\n%v = arith.extsi %r : i8 to i32\n"
     "%p = arith.muli %u, %v : i32\n%s = arith.addi %o, %p : i32",
 }
-BODIES["i16"] = BODIES["i8"]
+BODIES["i16"] = BODIES["i8"].replace("i8", "i16")
 GROUPS = {"bf16": 2, "i16": 2, "i8": 4}
 EPILOGUE = """
   linalg.generic {{indexing_maps = [affine_map<(m, n) -> (n)>, affine_map<(m, n) -> (m, n)>],
