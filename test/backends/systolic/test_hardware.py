@@ -14,6 +14,7 @@ from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.dialects.systolic.encoding import Instruction, configure, encode_all, instruction
 from lamina.tools.systolic.check_hardware import compare
+from lamina.tools.systolic.command import FUZZED
 from lamina.tools.systolic.gates import count_gates
 
 TINY = SystolicMachine.preset("tiny4")
@@ -22,15 +23,15 @@ needs_verilator = pytest.mark.skipif(missing() is not None, reason=str(missing()
 
 
 @needs_verilator
-@pytest.mark.parametrize("machine", [TINY, NARROW], ids=lambda machine: machine.name)
+@pytest.mark.parametrize("machine", [*map(SystolicMachine.preset, FUZZED), NARROW], ids=lambda machine: machine.name)
 def test_random_programs_agree(machine: SystolicMachine) -> None:
-    verdict = compare(machine, range(60))
-    assert not verdict.faults and verdict.instructions > 1000
+    verdict = compare(machine, range(100))
+    assert not verdict.faults and verdict.instructions > 3000
 
 
 @needs_verilator
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["tiny4", "edge8", "gemmini16", "8x16", "16x8"])
+@pytest.mark.parametrize("name", FUZZED)
 def test_a_thousand_random_programs_agree(name: str) -> None:
     assert not compare(SystolicMachine.preset(name), range(1000)).faults
 

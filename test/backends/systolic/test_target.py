@@ -1,5 +1,6 @@
 """Networks on an array: exactly what the integer model means, no race, and what is told of it."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from lamina.backends.systolic.binary import Binary
 from lamina.backends.systolic.engine import run
 from lamina.backends.systolic.parts import ArrayPart
 from lamina.backends.systolic.traffic import Layer, layer_lines
+from lamina.backends.systolic.verilator import missing
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.dialects.systolic.checker import check_program
@@ -57,10 +59,26 @@ def test_tiny_networks(tmp_path: Path, name: str) -> None:
         agrees(path, machine, "timing")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", list(MODELS))
-def test_tiny_networks_on_hardware(tmp_path: Path, name: str) -> None:
-    agrees(write(name, tmp_path), "systolic:gemmini16", "rtl")
+@pytest.mark.skipif(missing() is not None, reason=str(missing()))
+def test_tiny_networks_on_hardware(tmp_path: Path) -> None:
+    """All of them, on one generated machine, with its building; bit by bit as the integers and ONNX Runtime have it."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    start = used()
+    for name in MODELS:
+        path = write(name, tmp_path)
+        executable = agrees(path, "systolic:gemmini16", "rtl")
+        assert all(counters["rtl_cycles"] == counters["cycles"] for _, counters in executable.counters)
+        x = np.random.default_rng(6).standard_normal(executable.signature.inputs[0].shape).astype(np.float32)
+        options = onnxruntime.SessionOptions()
+        options.add_session_config_entry("session.x64quantprecision", "1")  # without it pairs of products saturate
+        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        assert np.array_equal(executable.run([x])[0], session.run(None, {"x": x})[0])
+    assert used() - start < 60  # of the processor; it takes 20, most of them Verilator's and the compiler's
+
+
+def used() -> float:
+    """Seconds of the processor, of this process and of those that it started and that ended."""
+    return sum(os.times()[:4])
 
 
 def test_groups(tmp_path: Path) -> None:
