@@ -100,6 +100,7 @@ PASSES: dict[str, dict[str, str]] = {
         "gpu-expand-reductions": ".gpu.expand_reductions:ExpandReductions",
     },
     "systolic: layers, tiles, tokens, instructions": {
+        "systolic-flatten-products": ".systolic.flatten_products:FlattenProducts",
         "systolic-partition": ".systolic.partition:Partition",
         "systolic-fuse-adds": ".systolic.fuse_adds:FuseAdds",
         "convert-onnx-to-accel": ".convert.onnx_to_accel:ConvertOnnxToAccel",

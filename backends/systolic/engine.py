@@ -2,7 +2,8 @@
 
 functional   the interpreter: outputs alone, fast
 timing       the same, with the exact cycles of the machine and where they went, and what each layer moved
-rtl          the generated hardware, simulated cycle by cycle; its cycles must be those of the timing engine
+rtl          the generated hardware, simulated cycle by cycle; its cycles must be those of the timing engine, and what
+             it leaves in DRAM what the interpreter leaves there
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _timing(binary: Binary, dram: Memory) -> Mapping[str, Any]:
 
 
 def _rtl(binary: Binary, dram: Memory) -> Mapping[str, Any]:
-    """Runs the hardware for at most as many cycles as the model says, so that a hang is noticed."""
+    """Runs the hardware, as many cycles as the model says at most, so that a hang is noticed, and the interpreter."""
     timing = simulate(binary.instructions, binary.machine)
     simulator(binary.machine)  # built before the clock starts
     start = os.times().children_user
@@ -55,7 +56,10 @@ def _rtl(binary: Binary, dram: Memory) -> Mapping[str, Any]:
     outcome.check()
     if outcome.cycles != timing.cycles:
         raise LaminaError(f"the hardware took {outcome.cycles} cycles, the model says {timing.cycles}")
-    dram[:] = outcome.dram
+    Chip(binary.machine, dram).run(binary.instructions)
+    if not np.array_equal(outcome.dram, dram):
+        at = int(np.argmax(outcome.dram != dram))
+        raise LaminaError(f"the hardware left {outcome.dram[at]} at {at:#x} of DRAM, the interpreter {dram[at]}")
     return timing.counters | {"rtl_cycles": outcome.cycles, "rtl_cycles_per_second": round(speed)}
 
 

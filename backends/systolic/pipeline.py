@@ -16,7 +16,12 @@ def phases(machine: str) -> tuple[Phase, ...]:
         Phase(
             "accel",
             "the array's part and the host's are functions of their own; the array's is layers on bytes",
-            (f'systolic-partition{{machine="{machine}"}}', "convert-onnx-to-accel", "systolic-fuse-adds"),
+            (
+                "systolic-flatten-products",  # four dimensions are images
+                f'systolic-partition{{machine="{machine}"}}',
+                "convert-onnx-to-accel",
+                "systolic-fuse-adds",
+            ),
         ),
         Phase("tile", "layers are kernels of tiles in the memories of the array", ("convert-accel-to-tile",)),
         Phase("pipe", "kernels are instructions in an order, with tokens", ("convert-tile-to-pipe",)),

@@ -7,9 +7,21 @@ tables hold for each filter a bias and the bits of an f32 scale. `accel.enter` a
 
 from xdsl.ir import Dialect
 
-from .ops import AddOp, ConvAddOp, ConvOp, DepthwiseOp, EnterOp, GroupedConvOp, LayerOp, LeaveOp, MaxPoolOp, WindowedOp
+from .ops import (
+    AddOp,
+    ConvAddOp,
+    ConvOp,
+    DepthwiseOp,
+    EnterOp,
+    GroupedConvOp,
+    LayerOp,
+    LeaveOp,
+    MaxPoolOp,
+    ProductOp,
+    WindowedOp,
+)
 
-ACCEL = Dialect("accel", [AddOp, ConvAddOp, ConvOp, DepthwiseOp, EnterOp, GroupedConvOp, LeaveOp, MaxPoolOp])
+ACCEL = Dialect("accel", [AddOp, ConvAddOp, ConvOp, DepthwiseOp, EnterOp, GroupedConvOp, LeaveOp, MaxPoolOp, ProductOp])
 
 __all__ = [
     "ACCEL",
@@ -22,5 +34,6 @@ __all__ = [
     "LayerOp",
     "LeaveOp",
     "MaxPoolOp",
+    "ProductOp",
     "WindowedOp",
 ]

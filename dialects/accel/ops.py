@@ -112,6 +112,11 @@ class LayerOp(IRDLOperation, ABC):
         """The operands that are images."""
         return self.operands[:1]
 
+    @property
+    def repeats(self) -> int:
+        """How often its kernel runs for an image, each time for the next part of all images."""
+        return 1
+
 
 class WindowedOp(LayerOp, ABC):
     """Layers over windows: kernel, strides, dilations of height and width; pads top, left, bottom, right."""
@@ -284,6 +289,62 @@ class ConvAddOp(WindowedOp):
         self.check_size()
         if self.residual.type != self.result.type:
             raise VerifyException(f"C2: adds {self.residual.type} to {self.result.type}")
+
+
+@irdl_op_definition
+class ProductOp(LayerOp):
+    """Products of two matrices, `count` of them one behind the other; sums become bytes by table and `post`.
+
+    %y = accel.product %a, %b, %t {count = 12 : i64, post = array<i64: 4, -128, 127>}
+        : tensor<1x1x1536x64xi8>, tensor<1x1x768x128xi8>, tensor<8x16x2xi32> -> tensor<1x1x1536x128xi8>
+
+    The second matrix is there as an image is, not in blocks: it may be what another layer makes.
+    C1 all images have one row of `count` matrices; C2 whose sizes are those of a product.
+    """
+
+    name = "accel.product"
+    a = operand_def(TensorType)
+    b = operand_def(TensorType)
+    table = operand_def(TensorType)
+    count = prop_def(IntegerAttr.constr(i64))
+    post = prop_def(DenseArrayBase.constr(i64))
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$a `,` $b `,` $table attr-dict `:` type($a) `,` type($b) `,` type($table) `->` type($result)"
+
+    def __init__(
+        self, operands: tuple[SSAValue, SSAValue, SSAValue], shape: Sequence[int], count: int, post: Sequence[int]
+    ):
+        super().__init__(
+            operands=operands,
+            result_types=[TensorType(i8, shape)],
+            properties={"count": IntegerAttr(count, i64), "post": integers(post)},
+        )
+
+    @property
+    def images(self) -> Sequence[SSAValue]:
+        return self.a, self.b
+
+    @property
+    def repeats(self) -> int:
+        return self.count.value.data
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """M, K and N of one product."""
+        (_, _, pixels, k), n = shape_of(self.a), shape_of(self.b)[3]
+        return pixels // self.repeats, k, n
+
+    def verify_(self) -> None:
+        count = self.repeats
+        named = (self.a, "the first image"), (self.b, "the second image"), (self.result, "the result")
+        a, b, y = (_expect_image(value, what) for value, what in named)
+        if count < 1 or any(shape[:2] != (1, 1) or shape[2] % count for shape in (a, b, y)):
+            raise VerifyException(f"C1: {count} products of {self.a.type} and {self.b.type} to {self.result.type}")
+        m, k, n = self.sizes
+        if b[2:] != (count * k, n) or y[2:] != (count * m, n):
+            raise VerifyException(f"C2: {count} products of {self.a.type} and {self.b.type} to {self.result.type}")
 
 
 @irdl_op_definition

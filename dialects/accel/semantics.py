@@ -12,7 +12,7 @@ from ...compiler.semantics import Call, Spec, semantics
 from ...compiler.weights import Array
 from ..systolic.numerics import add as add_bytes
 from ..systolic.numerics import requantize
-from .ops import EnterOp, WindowedOp
+from .ops import EnterOp, ProductOp, WindowedOp
 
 _SIGN = np.uint8(0x80)  # between a byte with a sign and one without
 
@@ -63,10 +63,11 @@ def _windows(image: Array, op: WindowedOp) -> Iterator[Array]:
             yield around[:, rows, q * dw : q * dw + (width - 1) * sw + 1 : sw]
 
 
-def _post(total: Array, table: Array, op: WindowedOp) -> Array:
+def _post(total: Array, table: Array, post: Sequence[int]) -> Array:
     pairs = table.reshape(-1, 2)[: total.shape[-1]]
     scale = np.ascontiguousarray(pairs[:, 1]).view(np.float32)
-    return requantize(total.astype(np.int32), pairs[:, 0], scale, *op.numbers("post"))
+    zero, low, high = post
+    return requantize(total.astype(np.int32), pairs[:, 0], scale, zero, low, high)
 
 
 @semantics("accel.conv")
@@ -74,7 +75,7 @@ def conv(image: Array, weights: Array, table: Array, *, call: Call, result: Spec
     """Tap by tap, with whole numbers."""
     op = cast(WindowedOp, call.op)
     assert result.shape is not None
-    return _post(_sums(image, weights, op, result.shape), table, op)
+    return _post(_sums(image, weights, op, result.shape), table, op.numbers("post"))
 
 
 def _sums(image: Array, weights: Array, op: WindowedOp, shape: Sequence[int]) -> Array:
@@ -98,7 +99,7 @@ def grouped_conv(image: Array, weights: Array, table: Array, *, call: Call, resu
     groups = weights.shape[0]
     shape = *result.shape[:3], result.shape[3] // groups
     parts = np.split(image, groups, axis=3)
-    made = [_post(_sums(parts[g], weights[g], op, shape), table[g], op) for g in range(groups)]
+    made = [_post(_sums(parts[g], weights[g], op, shape), table[g], op.numbers("post")) for g in range(groups)]
     return np.concatenate(made, axis=3)
 
 
@@ -120,6 +121,16 @@ def conv_add(
     return add(first, second, factors=factors, post=total)
 
 
+@semantics("accel.product")
+def product(a: Array, b: Array, table: Array, *, post: list[int], call: Call, result: Spec) -> Array:
+    """With whole numbers."""
+    op = cast(ProductOp, call.op)
+    m, k, n = op.sizes
+    total = a.reshape(-1, m, k).astype(np.float64) @ b.reshape(-1, k, n).astype(np.float64)  # exact below 2^53
+    assert result.shape is not None
+    return _post(total.astype(np.int64).reshape(result.shape), table, post)
+
+
 @semantics("accel.depthwise")
 def depthwise(image: Array, weights: Array, table: Array, *, call: Call, result: Spec) -> Array:
     """Tap by tap."""
@@ -129,7 +140,7 @@ def depthwise(image: Array, weights: Array, table: Array, *, call: Call, result:
     total = np.zeros(result.shape, np.int64)
     for tap, window in enumerate(_windows(image, op)):
         total += window.astype(np.int64) * flat[tap]
-    return _post(total, table, op)
+    return _post(total, table, op.numbers("post"))
 
 
 @semantics("accel.max_pool")

@@ -18,9 +18,12 @@ from .ops import (
     RequantizeOp,
     StoreOp,
     SumsOp,
+    WeightsOp,
 )
 
-TILE = Dialect("tile", [AddOp, ContractOp, DepthwiseOp, LoadOp, MaxOp, PatchOp, RequantizeOp, StoreOp, SumsOp])
+TILE = Dialect(
+    "tile", [AddOp, ContractOp, DepthwiseOp, LoadOp, MaxOp, PatchOp, RequantizeOp, StoreOp, SumsOp, WeightsOp]
+)
 
 __all__ = [
     "RINGS",
@@ -35,6 +38,7 @@ __all__ = [
     "Ring",
     "StoreOp",
     "SumsOp",
+    "WeightsOp",
     "rings_attribute",
     "rings_of",
 ]

@@ -141,6 +141,42 @@ class LoadOp(IRDLOperation):
 
 
 @irdl_op_definition
+class WeightsOp(IRDLOperation):
+    """Tiles of weights, cut out of a matrix whose rows lie one behind the other in DRAM.
+
+    %w = tile.weights %b[%k, %n] in "w" {len = 16 : i64} : memref<128x64xi8, "dram"> -> memref<4x1x16x16xi8, "spm">
+
+    w[p, 0, r, c] is b[k + 16 p + r, n + c] for tiles of 16 rows, and 0 for c >= len.
+
+    C1 the matrix is one of bytes in "dram", the tiles lie in "spm"; C2 a row has `len` bytes, and one tap.
+    """
+
+    name = "tile.weights"
+    source = operand_def(MemRefType)
+    row = operand_def(IndexType)
+    column = operand_def(IndexType)
+    ring = prop_def(StringAttr)
+    len = prop_def(IntegerAttr.constr(i64))
+    result = result_def(MemRefType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$source `[` $row `,` $column `]` `in` $ring attr-dict `:` type($source) `->` type($result)"
+
+    def __init__(self, source: SSAValue, at: tuple[SSAValue, SSAValue], ring: str, shape: Sequence[int], length: int):
+        super().__init__(
+            operands=[source, *at],
+            result_types=[tile_type(shape, i8, "spm")],
+            properties={"ring": StringAttr(ring), "len": IntegerAttr(length, i64)},
+        )
+
+    def verify_(self) -> None:
+        _expect(self.source, "dram", "C1: the matrix", 2)
+        tiles = _expect(self.result, "spm", "C1: the result", 4).get_shape()
+        if tiles[1] != 1 or not 0 < self.len.value.data <= tiles[3]:
+            raise VerifyException(f"C2: rows of {self.len.value.data} bytes do not make {self.result.type}")
+
+
+@irdl_op_definition
 class SumsOp(IRDLOperation):
     """A slot for sums, whose values are not known yet: `%c = tile.sums in "c" : memref<1x8x8x16xi32, "acc">`."""
 

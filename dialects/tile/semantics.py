@@ -11,7 +11,7 @@ from ...compiler.semantics import Call, Spec, semantics
 from ...compiler.weights import Array
 from ..systolic.numerics import add as add_bytes
 from ..systolic.numerics import requantize
-from .ops import PatchOp, RequantizeOp, StoreOp
+from .ops import PatchOp, RequantizeOp, StoreOp, WeightsOp
 
 
 @semantics("tile.patch")
@@ -38,6 +38,17 @@ def load(source: Array, *indices: Array, result: Spec) -> Array:
     starts = [int(i) for i in indices] + [0] * (source.ndim - len(indices))
     part = source[tuple(slice(start, start + size) for start, size in zip(starts, sizes, strict=True))]
     return part.reshape(result.shape).copy()
+
+
+@semantics("tile.weights")
+def weights(source: Array, row: Array, column: Array, *, result: Spec, call: Call) -> Array:
+    """Tiles one below the other, zeros behind."""
+    assert result.shape is not None
+    planes, _, rows, lanes = result.shape
+    length = cast(WeightsOp, call.op).len.value.data
+    made = np.zeros((planes * rows, lanes), np.int8)
+    made[:, :length] = source[int(row) : int(row) + planes * rows, int(column) : int(column) + length]
+    return made.reshape(result.shape)
 
 
 @semantics("tile.sums")

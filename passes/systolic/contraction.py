@@ -55,9 +55,12 @@ def contraction_kernel(
 ) -> FuncOp:
     """The function; `pad` is what lies around the image."""
     planes, parts = ceil(windows.run / machine.rows), ceil(windows.filters / machine.cols)
+    weights = [parts, planes, windows.tap_count, machine.rows, machine.cols]
+    if windows.matrix:
+        weights = [windows.run, windows.filters]
     types = [
         tile_type([windows.rows, windows.row_bytes], i8, "dram"),
-        tile_type([parts, planes, windows.tap_count, machine.rows, machine.cols], i8, "dram"),
+        tile_type(weights, i8, "dram"),
         tile_type([parts, machine.cols, 2], i32, "dram"),
         *([tile_type([windows.out[0], windows.out[1] * windows.filters], i8, "dram")] if plus else []),
         tile_type([*windows.out, windows.pitch], i8, "dram"),
@@ -122,7 +125,7 @@ class _Builder:
         sums = nest.add(tile.SumsOp("c", [count, *out, self.machine.cols]), "c")
         for chunk, segment, first in self._chunks():
             for plane in nest.loop(segment):
-                self._chunk(sums, count, chunk, plane, (row, column), block, out, not first)
+                self._chunk(sums, count, chunk, plane, (row, column), (block, length), out, not first)
         for part in range(count):
             number = nest.affine([(block, 1)], part)
             table = nest.add(tile.LoadOp(self.t, [number], "t", tile_type([self.machine.cols, 2], i32, "tab")), "t")
@@ -156,16 +159,16 @@ class _Builder:
 
     def _chunks(self) -> list[tuple[_Chunk, Segment, bool]]:
         """Chunks of planes as loops: the first, which begins the sums, alone."""
-        rows, size = self.machine.rows, self.schedule.planes
-        planes = ceil(self.windows.run / rows)
-        starts = range(0, planes, size)
-        chunks = [_Chunk(min(size, planes - s), min(size * rows, self.windows.run - s * rows)) for s in starts]
-        found: list[tuple[_Chunk, Segment, bool]] = [(chunks[0], Segment(0, 1, size), True)]
-        at = 1
-        for chunk, group in groupby(chunks[1:]):
-            count = len(list(group))
-            found.append((chunk, Segment(at * size, count, size), False))
-            at += count
+        rows, size, run = self.machine.rows, self.schedule.planes, self.windows.run
+        planes = ceil(run / rows)
+        whole = run // rows if self.windows.matrix else planes  # a matrix has no rows of zeros behind its last
+        sizes = [(s, min(size, whole - s)) for s in range(0, whole, size)]
+        sizes += [(whole, 1)] if whole < planes else []
+        chunks = [(s, _Chunk(count, min(count * rows, run - s * rows))) for s, count in sizes]
+        found: list[tuple[_Chunk, Segment, bool]] = [(chunks[0][1], Segment(0, 1, size), True)]
+        for chunk, group in groupby(chunks[1:], lambda placed: placed[1]):
+            starts = [start for start, _ in group]
+            found.append((chunk, Segment(starts[0], len(starts), size), False))
         return found
 
     def _chunk(
@@ -175,7 +178,7 @@ class _Builder:
         chunk: _Chunk,
         plane: SSAValue,
         place: tuple[SSAValue, SSAValue],
-        block: SSAValue,
+        filters: tuple[SSAValue, int],
         out: tuple[int, int],
         accumulate: bool,
     ) -> None:
@@ -188,14 +191,24 @@ class _Builder:
         patch = tile.PatchOp(
             self.x, at, "a", shape, steps=windows.steps, block=machine.rows, run=chunk.run, pad=self.pad
         )
-        type_ = tile_type([chunk.planes, windows.tap_count, machine.rows, machine.cols], i8, "spm")
         window = windows.taps, windows.strides, windows.dilations
         pixels: SSAValue | None = None
         for part in range(count):
-            number = nest.affine([(block, 1)], part)
-            weights = nest.add(tile.LoadOp(self.w, [number, plane], "w", type_), "w")
+            weights = nest.add(self._weights(chunk, plane, filters, part), "w")
             if pixels is None:  # behind the weights, which take their way into the array meanwhile
                 pixels = nest.add(patch, "p")
             nest.add_op(
                 tile.ContractOp(pixels, weights, sums, nest.constant(part), window=window, accumulate=accumulate)
             )
+
+    def _weights(
+        self, chunk: _Chunk, plane: SSAValue, filters: tuple[SSAValue, int], part: int
+    ) -> tile.LoadOp | tile.WeightsOp:
+        """The weights of a chunk for a block of filters: the first block of the tile, and how many filters it has."""
+        nest, machine, (block, length) = self.nest, self.machine, filters
+        if self.windows.matrix:
+            at = nest.affine([(plane, machine.rows)], 0), nest.affine([(block, machine.cols)], part * machine.cols)
+            shape = [chunk.planes, 1, min(machine.rows, chunk.run), machine.cols]
+            return tile.WeightsOp(self.w, at, "w", shape, length)
+        type_ = tile_type([chunk.planes, self.windows.tap_count, machine.rows, machine.cols], i8, "spm")
+        return tile.LoadOp(self.w, [nest.affine([(block, 1)], part), plane], "w", type_)

@@ -99,7 +99,8 @@ class Windows:
 
     `steps` are rows and bytes from pixel to pixel of a patch, `strides` and `dilations` count such pixels, `advance`
     are rows and bytes from output to output, `origin` is where the first window begins. A pixel of the result has
-    `pitch` channels, of which `filters` are made. With `added` another image is added to the result.
+    `pitch` channels, of which `filters` are made. With `added` another image is added to the result. With `matrix` the
+    weights are no blocks but a matrix of `run` rows, as a layer before makes it.
     """
 
     rows: int
@@ -116,6 +117,7 @@ class Windows:
     pitch: int
     packed: bool = False
     added: bool = False
+    matrix: bool = False
 
     @cached_property
     def tap_count(self) -> int:

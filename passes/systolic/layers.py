@@ -23,6 +23,7 @@ from ...dialects.systolic.numerics import usable
 from .geometry import Convolution
 
 MICROSOFT = "onnx.com.microsoft"
+_MOST_COLUMNS = 65535  # of a matrix whose rows are loaded as weights: as far as a load steps in the widest array
 MOST_WINDOW = 15  # what the vector unit walks over in one instruction
 Post = tuple[int, int, int]
 
@@ -42,6 +43,16 @@ class Summed:
     post: Post
     depthwise: bool = False
     groups: int = 1
+
+
+@dataclass(frozen=True)
+class Multiplied:
+    """Products of two activations, `count` of them: `filters` columns with one scale."""
+
+    count: int
+    filters: int
+    scale: float
+    post: Post
 
 
 @dataclass(frozen=True)
@@ -72,7 +83,7 @@ class Same:
     """The same bytes in the same order."""
 
 
-Layer = Summed | Pooled | Added | Limited | Same
+Layer = Summed | Multiplied | Pooled | Added | Limited | Same
 
 
 class Reader:
@@ -223,6 +234,8 @@ def _gemm(r: Reader, op: OnnxOp) -> Layer | None:
 
 
 def _matmul(r: Reader, op: OnnxOp) -> Layer | None:
+    if r.constant(op.operands[3]) is None:
+        return _multiplied(r, op)
     found = r.constants(op.operands[1:])
     if found is None:
         return None
@@ -232,6 +245,20 @@ def _matmul(r: Reader, op: OnnxOp) -> Layer | None:
         return None
     factor = x_scale.reshape(-1)[0] * w_scale.reshape(-1)
     return _product(r, op, weights, None, factor, (x_zero, zero), scale)
+
+
+def _multiplied(r: Reader, op: OnnxOp) -> Layer | None:
+    """As many products as both have matrices; around zero, as their sums tell nothing of other zero points."""
+    found = r.constants([*op.operands[1:3], *op.operands[4:]])
+    a, b = sizes(op.operands[0]), sizes(op.operands[3])
+    if found is None or any(c.size != 1 for c in found) or not _is_bytes(op.operands[3]):
+        return None
+    a_scale, a_zero, b_scale, b_zero, scale, zero = found
+    alike = len(a) == len(b) in (2, 3) and a[:-2] == b[:-2] and b[-1] <= _MOST_COLUMNS
+    factor = (a_scale.reshape(-1) * b_scale.reshape(-1) / scale.reshape(-1)).astype(np.float32)
+    if not alike or signed(a_zero) or signed(b_zero) or not usable(factor.view(np.uint32)):
+        return None
+    return Multiplied(prod(a[:-2]), b[-1], float(factor[0]), (signed(zero), -128, 127))
 
 
 def _product(
@@ -290,15 +317,17 @@ def _clip(r: Reader, op: OnnxOp) -> Layer | None:
     if len(bounds) != 2 or any(b is None or b.size != 1 for b in bounds) or not known:
         return None
     assert isinstance(before, OnnxOp)
-    if not isinstance(r.layer(before), Summed | Added):
+    if not isinstance(r.layer(before), Summed | Multiplied | Added):
         return None
     low, high = (signed(cast(Array, bound)) for bound in bounds)
     return Limited(low, high) if low <= high else None
 
 
 def _reshaped(r: Reader, op: OnnxOp) -> Layer | None:
-    before, after = image_shape(sizes(op.operands[0])), image_shape(sizes(op.results[0]))
-    return Same() if before == after and before[1:3] == (1, 1) else None
+    shapes = sizes(op.operands[0]), sizes(op.results[0])
+    before, after = (image_shape(shape) for shape in shapes)
+    moved = 4 in (len(shape) for shape in shapes) and before[1:3] != (1, 1)  # channels come last, or do not
+    return Same() if before == after and not moved else None
 
 
 _READS: dict[str, Callable[[Reader, OnnxOp], Layer | None]] = {

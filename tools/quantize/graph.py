@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 OLDEST = 13  # the first opset whose QuantizeLinear knows an axis
 INITIALIZERS_ALONE = 4  # the first version of the format whose constants are not inputs too
 _CONTRACTIONS = ("Conv", "Gemm")
+_COUNTED = frozenset(
+    {"Add", "And", "Cast", "Concat", "Equal", "Expand", "Gather", "GatherElements", "Mul", "Not", "Sub", "Where"}
+)  # of integers: exporters compute shapes and positions with them
+_MOST_COUNTED = 1 << 16
 _FOLDED = ("Constant", "ConstantOfShape", "Identity", "Reshape", "Transpose", "Unsqueeze")
 
 
@@ -35,6 +40,7 @@ class FloatModel:
             raise LaminaError("the model is quantised already", where=where)
         self.constants: dict[str, Array] = {t.name: numpy_helper.to_array(t) for t in graph.initializer}
         self.nodes: list[NodeProto] = []
+        self.sizes = _sizes(self.model, where) if any(node.op_type == "Shape" for node in graph.node) else {}
         for node in graph.node:
             if not self._fold(node):
                 self.nodes.append(node)
@@ -84,14 +90,27 @@ class FloatModel:
         return made
 
     def _fold(self, node: NodeProto) -> bool:
-        """Makes constants of what an operator of constants gives, where it is one that only makes or moves them."""
+        """Makes constants of what an operator of constants gives, where it is one that only makes or moves them, or
+        counts with a few."""
         from onnx.reference import ReferenceEvaluator
 
-        if node.op_type not in _FOLDED or any(name and name not in self.constants for name in node.input):
+        given = {name: self._known(name, node) for name in node.input if name}
+        known = {name: array for name, array in given.items() if array is not None}
+        if len(known) < len(given) or not (node.op_type in _FOLDED or node.op_type == "Shape" or _counts(node, known)):
             return False
-        values = ReferenceEvaluator(node).run(None, {name: self.constants[name] for name in node.input if name})
+        if node.op_type == "GatherElements":  # of which ONNX's evaluator cannot do all
+            data, indices = (known[name] for name in node.input)
+            values = [_gathered(data, indices, attribute(node, "axis", 0))]
+        else:
+            values = ReferenceEvaluator(node).run(None, known)
         self.constants.update({name: np.asarray(value) for name, value in zip(node.output, values, strict=True)})
         return True
+
+    def _known(self, name: str, node: NodeProto) -> Array | None:
+        """A constant; of what Shape reads, anything of that size."""
+        if name in self.constants or node.op_type != "Shape" or name not in self.sizes:
+            return self.constants.get(name)
+        return np.broadcast_to(np.zeros((), np.bool_), self.sizes[name])
 
     def _fold_normalization(self, node: NodeProto) -> None:
         """Scale and shift of each channel into the weights and the bias of the convolution or Gemm before."""
@@ -125,6 +144,30 @@ class FloatModel:
         types |= {value.name: value.type for value in (*self.model.graph.input, *self.model.graph.output)}
         found = {name for name, kind in types.items() if kind.tensor_type.elem_type == TensorProto.FLOAT}
         return found | {name for name, array in self.constants.items() if array.dtype == np.float32}
+
+
+def _counts(node: NodeProto, known: Mapping[str, Array]) -> bool:
+    """Whether a node reads a few integers only."""
+    few = all(array.dtype.kind in "biu" and array.size <= _MOST_COUNTED for array in known.values())
+    return node.op_type in _COUNTED and few and bool(known)
+
+
+def _gathered(data: Array, indices: Array, axis: int) -> Array:
+    axis %= data.ndim
+    kept = data[tuple(slice(None) if d == axis else slice(n) for d, n in enumerate(indices.shape))]
+    return np.take_along_axis(kept, indices.astype(np.int64), axis)
+
+
+def _sizes(model: ModelProto, where: str) -> dict[str, tuple[int, ...]]:
+    """The shapes of the values that have one, without symbols."""
+    types = infer_value_types(model, where) | {value.name: value.type for value in model.graph.input}
+    found: dict[str, tuple[int, ...]] = {}
+    for name, kind in types.items():
+        if kind.tensor_type.HasField("shape"):
+            dims = kind.tensor_type.shape.dim
+            if all(dim.HasField("dim_value") for dim in dims):
+                found[name] = tuple(dim.dim_value for dim in dims)
+    return found
 
 
 def _upgraded(model: ModelProto, where: str) -> ModelProto:

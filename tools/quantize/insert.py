@@ -5,8 +5,10 @@
     y' = Conv(DQ(Q(x)), DQ(w: int8 by channel), DQ(b: int32));  y = DQ(Q(y'))
 
 Weights are symmetric, one scale for each output channel; a bias has the scale of its products, and so adds up with
-them. A value has one pair, whoever reads it. What only chooses or moves numbers (MaxPool, Reshape, Transpose, ...)
-keeps the scale of what it reads; Relu and Clip go with the op before them.
+them. Where both operands of a product are activations both are symmetric, as an array has no sums of either. A value
+has one pair, whoever reads it. What only chooses or moves numbers (MaxPool, Reshape, Transpose, ...) keeps the scale
+of what it reads; Relu and Clip go with the op before them. A sum that Softmax reads stays as it is: masks are as good
+as infinite, and would leave the scores no steps.
 """
 
 from __future__ import annotations
@@ -34,9 +36,13 @@ _PARAMETERS = ("scale", "zero")
 
 @dataclass
 class Plan:
-    """Which values get a pair, and from which value they take scale and zero point (often themselves)."""
+    """Which values get a pair, and from which value they take scale and zero point (often themselves).
+
+    Those in `symmetric` have zero in the middle.
+    """
 
     like: dict[str, str] = field(default_factory=dict[str, str])
+    symmetric: set[str] = field(default_factory=set[str])
 
     @property
     def measured(self) -> list[str]:
@@ -50,8 +56,11 @@ def plan(model: FloatModel) -> Plan:
     for node in model.nodes:
         out = node.output[0] if node.output else ""
         if node.op_type in COMPUTED and _quantizable(model, node):
-            for name in _activations(model, node):
+            given = _activations(model, node)
+            for name in given:
                 made.like.setdefault(name, name)
+            if node.op_type == "MatMul" and len(given) == 2:
+                made.symmetric |= {made.like[name] for name in given}
             last = _after_activation(model, node, readers)
             made.like.setdefault(last, last)
         elif node.op_type in MOVED and node.input[0] in made.like and out in model.floats and len(node.output) == 1:
@@ -71,7 +80,8 @@ def _quantizable(model: FloatModel, node: NodeProto) -> bool:
     if node.op_type in ("Add", "MatMul") and inputs[0] in model.constants:
         return False
     if node.op_type == "Add":
-        return inputs[1] not in model.constants
+        masked = any(reader.op_type == "Softmax" for reader in model.readers[node.output[0]])
+        return inputs[1] not in model.constants and not masked
     return True
 
 
@@ -152,10 +162,14 @@ class _Inserter:
 
     def _activation_parameters(self, name: str, told: Range) -> None:
         low, high = min(told.low, 0.0), max(told.high, 0.0)
-        scale = np.float32((high - low) / (self.high - self.low)) if high > low else np.float32(1)
+        symmetric = name in self.plan.symmetric
+        if symmetric:
+            low, high = min(low, -high), max(high, -low)
+        steps = self.high - self.low - int(symmetric)  # as many below as above
+        scale = np.float32((high - low) / steps) if high > low else np.float32(1)
         if not np.isfinite(scale) or scale < np.finfo(np.float32).tiny:
             scale = np.float32(1)
-        zero = int(np.clip(np.rint(self.low - low / float(scale)), self.low, self.high))
+        zero = int(np.clip(np.rint(self.low + int(symmetric) - low / float(scale)), self.low, self.high))
         self.scales[name] = scale
         self.source.constants[f"{name}.scale"] = np.array(scale)
         self.source.constants[f"{name}.zero"] = np.array(zero, self.dtype)

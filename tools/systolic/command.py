@@ -64,6 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for sub in (rtl, gates):
         sub.add_argument("machine", help="a preset, or a .toml file")
     shaped.add_argument("machines", nargs="+", metavar="machine", help="presets, or .toml files")
+    shaped.add_argument("--only", action="append", default=[], metavar="WORD", help="those with WORD in their names")
+    shaped.add_argument("--engine", choices=("timing", "rtl"), default="timing", help="rtl: on the hardware, too")
     rtl.add_argument("-o", "--output", type=Path, help="the file (default: standard output)")
     fuzz.add_argument("machine", nargs="*", help=f"presets or .toml files (default: {' '.join(FUZZED)})")
     fuzz.add_argument("--programs", type=int, default=1000, help="how many for each machine (default 1000)")
@@ -173,7 +175,7 @@ def _fuzz(args: argparse.Namespace) -> int:
 def _shapes(args: argparse.Namespace) -> int:
     for name in args.machines:
         print(f"{name}: {SystolicMachine.preset(name).describe()}")
-        for line in report(SystolicMachine.preset(name)):
+        for line in report(SystolicMachine.preset(name), args.only, args.engine == "rtl"):
             print(line, flush=True)
     return 0
 

@@ -6,7 +6,7 @@ Each becomes a program as a layer does, which must be free of races and hangs an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,10 @@ def random_problem(rng: np.random.Generator) -> Convolution:
     return Convolution(image, channels, filters, kernel, strides, dilations, (pads[0], pads[1], pads[2], pads[3]))
 
 
-def operands(c: Convolution, machine: SystolicMachine, rng: np.random.Generator) -> tuple[list[Array], Array]:
-    """Random arguments of a kernel, and the result that is right for `PAD` and `POST`."""
+def operands(
+    c: Convolution, machine: SystolicMachine, rng: np.random.Generator, matrix: bool = False
+) -> tuple[list[Array], Array]:
+    """Random arguments of a kernel, and the result that is right for `PAD` and `POST`; weights in blocks, or not."""
     (height, width), (kh, kw), windows = c.image, c.kernel, c.windows(machine.rows)
     x = rng.integers(-128, 128, (height, width, c.channels)).astype(np.int8)
     w = rng.integers(-127, 128, (kh, kw, c.channels, c.filters)).astype(np.int8)
@@ -70,7 +72,7 @@ def operands(c: Convolution, machine: SystolicMachine, rng: np.random.Generator)
     right_result = requantize(total.astype(np.int32), bias, scale, *POST)
     image = x.reshape(windows.rows, windows.row_bytes)
     y = np.zeros((*windows.out, c.filters), np.int8)
-    arrays = [image, blocked(w, windows, machine), table_of(bias, scale, machine), y]
+    arrays = [image, w[0, 0] if matrix else blocked(w, windows, machine), table_of(bias, scale, machine), y]
     return arrays, right_result.reshape(y.shape)
 
 
@@ -93,10 +95,11 @@ def try_shapes(numbers: Sequence[int], tell: Callable[[str], None] = lambda _: N
     for done, number in enumerate(numbers, 1):
         rng = np.random.default_rng(number)
         machine, problem = SystolicMachine.preset(str(rng.choice(MACHINES))), random_problem(rng)
-        windows = problem.windows(machine.rows)
+        matrix = problem.image[0] == 1 and rng.random() < 0.3  # a product of two activations
+        windows = replace(problem.windows(machine.rows), matrix=matrix)
         try:
             function = contraction_kernel("k", windows, search(windows, machine), machine, PAD, POST)
-            arrays, right = operands(problem, machine, rng)
+            arrays, right = operands(problem, machine, rng, matrix)
             program, dram, starts = program_of(function, arrays)
             instructions += len(program)
             check_program(program, machine, dram.size)

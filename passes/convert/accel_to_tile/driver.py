@@ -119,7 +119,7 @@ class _Lowering:
         return view.results[0]
 
     def _calls(self, op: accel.LayerOp, program: FuncOp) -> None:
-        """One call of the kernel for each image and each group."""
+        """One call of the kernel for each image, or part of one, and each group."""
         kernel = self.kernels.kernel(op, self.machine)
         types = list(kernel.function_type.inputs)
         images = {*op.images, op.result}
@@ -128,13 +128,15 @@ class _Lowering:
         if isinstance(op, accel.ConvOp | accel.ConvAddOp | accel.GroupedConvOp):
             g = geometry_of(op)
             told[LAYER] = integers([g.products, prod(g.kernel), prod(g.strides)])
+        elif isinstance(op, accel.ProductOp):
+            told[LAYER] = integers([prod(op.sizes), 1, 1])
         groups = op.groups if isinstance(op, accel.WindowedOp) else 1
-        for image, group in product(range(shape_of(op.result)[0]), range(groups)):
+        turns = shape_of(op.result)[0] * op.repeats
+        for turn, group in product(range(turns), range(groups)):
             arguments: list[SSAValue] = []
             for value, type_ in zip(values, types, strict=True):
                 if value in images:
-                    shape = shape_of(value)
-                    shift = image * _bytes(value) // shape[0] + group * shape[3] // groups
+                    shift = turn * (_bytes(value) // turns) + group * shape_of(value)[3] // groups
                 else:
                     shift = group * _bytes(value) // groups
                 arguments.append(self._view(self.places[value].start + shift, type_, program))

@@ -41,6 +41,10 @@ class Kernels:
                 plus = Plus([f.value.data for f in op.factors.data], post_of(op, "total"), op.behind is not None)
                 schedule = search(windows, machine)
                 return contraction_kernel(name, windows, schedule, machine, op.pad_value, post_of(op), plus)
+            case accel.ProductOp():
+                m, k, n = op.sizes
+                windows = replace(Convolution((1, m), k, n).windows(machine.rows), matrix=True)
+                return contraction_kernel(name, windows, search(windows, machine), machine, 0, post_of(op))
             case accel.DepthwiseOp():
                 return depthwise_kernel(name, single_lanes(op), machine, op.pad_value, post_of(op))
             case accel.MaxPoolOp():

@@ -32,7 +32,7 @@ from ....dialects.onnx import NoValueOp, OnnxOp
 from ....dialects.stablehlo.constants import constant_attr
 from ...systolic.geometry import Convolution
 from ...systolic.groups import diagonal, group_of, merged_groups
-from ...systolic.layers import Added, Limited, Pooled, Reader, Same, Summed, image_shape, sizes
+from ...systolic.layers import Added, Limited, Multiplied, Pooled, Reader, Same, Summed, image_shape, sizes
 from ...systolic.names import MACHINE
 from ...systolic.packing import blocked, blocked_lanes, table_of
 from ...systolic.schedule import entering
@@ -98,6 +98,12 @@ class _Converter:
         match layer:
             case Summed():
                 return self._summed(layer, image, op)
+            case Multiplied():
+                bias, scale = np.zeros(layer.filters, np.int32), np.full(layer.filters, layer.scale, np.float32)
+                table = self._constant(table_of(bias, scale, self.machine), "table", op)
+                operands = image, self._image(op.operands[3]), table
+                shape = *shape_of(image)[:3], layer.filters
+                return self._add(accel.ProductOp(operands, shape, layer.count, layer.post), op)
             case Pooled():
                 shape = *shape_of(image)[:1], *layer.geometry.out, shape_of(image)[3]
                 return self._add(accel.MaxPoolOp(image, shape, _window(layer.geometry, -128)), op)

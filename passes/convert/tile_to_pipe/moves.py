@@ -131,6 +131,26 @@ def load(u: Unroller, op: tile.LoadOp) -> Run:
     return run
 
 
+@reads(tile.WeightsOp)
+def weights(u: Unroller, op: tile.WeightsOp) -> Run:
+    """One load of rows, each a row of the matrix from the next."""
+    _, width = shape_of(op.source)
+    shape = planes, _, rows, _ = shape_of(op.result)
+    register, length = u.registers[op.source], op.len.value.data
+    form = Form("ld", ("dst", "src"), to=0, src_r=register, n0=rows, n1=planes, len=length)
+    configs = form.configs(stride=_stride(planes, width, rows * width, rows))
+    row, column, at, ring = u.number(op.row), u.number(op.column), u.piece(op.result), op.ring.data
+
+    def run() -> None:
+        start = u.numbers[row] * width + u.numbers[column]
+        taken = u.taken(at, ring, (register, start, shape))
+        if taken is not None:
+            slot, over = taken
+            slot.writers.append(u.emit("ld", form(slot.base, start), configs, over))
+
+    return run
+
+
 @reads(tile.StoreOp)
 def store(u: Unroller, op: tile.StoreOp) -> Run:
     """One store."""

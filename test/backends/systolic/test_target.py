@@ -98,6 +98,44 @@ def test_groups(tmp_path: Path) -> None:
     assert any(part.told == "grouped_conv x4" for part in executable.parts)
 
 
+def test_products_of_activations(tmp_path: Path) -> None:
+    """Attention of two heads with a mask: the scores and what is made of them are products of the array, too."""
+    rng = np.random.default_rng(9)
+    constants = {f"w{i}": rng.standard_normal((8, 8)).astype(np.float32) for i in range(3)}
+    constants["mask"] = np.where(np.arange(7) < 5, 0, np.finfo(np.float32).min).astype(np.float32).reshape(1, 1, 1, 7)
+    constants["shape"] = np.array([1, 7, 2, 4], np.int64)
+    nodes = [helper.make_node("Mul", ["mask", "one"], ["far"])]
+    for i, order in enumerate(([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3])):
+        nodes.append(helper.make_node("MatMul", ["x", f"w{i}"], [f"m{i}"]))
+        nodes.append(helper.make_node("Reshape", [f"m{i}", "shape"], [f"r{i}"]))
+        nodes.append(helper.make_node("Transpose", [f"r{i}"], [f"t{i}"], perm=order))
+    nodes.append(helper.make_node("MatMul", ["t0", "t1"], ["scores"]))
+    nodes.append(helper.make_node("Add", ["scores", "far"], ["masked"]))
+    nodes.append(helper.make_node("Softmax", ["masked"], ["shares"]))
+    nodes.append(helper.make_node("MatMul", ["shares", "t2"], ["y"]))
+    net = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [1, 7, 8]), ("one", [1]))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2, 7, 4])],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    source, path = tmp_path / "attention.onnx", tmp_path / "attention.int8.onnx"
+    onnx.save(helper.make_model(net, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), source)
+    calibration = tmp_path / "samples"
+    calibration.mkdir()
+    x, one = rng.standard_normal((1, 7, 8)).astype(np.float32), np.ones(1, np.float32)
+    np.savez(calibration / "0.npz", x=x, one=one)
+    assert main(["quantize", str(source), "-o", str(path), "--calibration", str(calibration)]) == 0
+    program = read_program(path)
+    executable: Any = target("systolic:tiny4").compile(program, Options(engine="functional"))
+    right = lamina.compile(meaning("systolic:tiny4", program, Options()), "interpret")(x, one)
+    assert np.array_equal(executable.run([x, one])[0], right[0])
+    assert [part.told for part in executable.parts if "product" in part.told] == ["product x2", "product x2"]
+    floats = lamina.compile(source, "interpret")(x, one)[0]
+    assert np.abs(right[0] - floats).mean() < 0.05 * np.abs(floats).mean()  # the mask has not taken the scores' bytes
+
+
 def test_command(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(tiny), "--target", "systolic:gemmini16", "--engine", "timing", "--check"]) == 0
     told = capsys.readouterr()

@@ -150,6 +150,20 @@ def test_sum_behind_a_convolution(name: str) -> None:
         check(layer, machine, arrays)
 
 
+@pytest.mark.parametrize("name", MACHINES)
+def test_products_of_two_images(name: str) -> None:
+    """The second as it lies in DRAM: blocks that are not full, the last rows of a matrix, fewer rows than the array."""
+    machine, rng = SystolicMachine.preset(name), np.random.default_rng(6)
+    for m, k, n in ((7, 70, 21), (40, 3, 5), (1, 64, 33), (130, 32, 16)):
+        scale = np.full(n, 0.004, np.float32)
+        arrays = [images(rng, 1, m, k), images(rng, 1, k, n), table_of(np.zeros(n, np.int32), scale, machine)]
+
+        def layer(a: Any, b: Any, t: Any, shape: Any = (1, 1, m, n)) -> Any:
+            return accel.ProductOp((a, b, t), shape, 1, (-3, -100, 90))
+
+        check(layer, machine, arrays)
+
+
 def test_geometry_is_kept() -> None:
     g = Convolution((9, 11), 21, 21, (3, 2), (2, 2), (1, 1), (1, 1, 0, 1))
     constant = ConstantOp.create(result_types=[TensorType(i8, [1, 9, 11, 21])])
