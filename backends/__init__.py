@@ -57,7 +57,8 @@ class Options:
     `precision` "bf16" rounds the operands of f32 contractions to bfloat16, sums stay f32; "int8" computes in integers
     what QDQ models of ONNX compute between bytes.
     `emulate` runs code of another machine in its emulator, where the target has one; `engine` says which, where there
-    are several. `tell` is told what runs where, and what a run counted, line by line.
+    are several. `tell` is told what runs where, and what a run counted, line by line. `trace` is the file to which runs
+    write their timeline, where the target has one.
     """
 
     threads: int | None = None
@@ -72,6 +73,7 @@ class Options:
     emulate: bool = False
     engine: str | None = None
     tell: Callable[[str], None] | None = None
+    trace: Path | None = None
 
 
 class Target(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -136,9 +136,12 @@ class SystolicMachine:
     @staticmethod
     @cache
     def preset(name: str) -> SystolicMachine:
-        """The machine called `name`: a preset, or the path of a TOML file (ending in `.toml`)."""
+        """The machine called `name`: a preset, or the path of a TOML file (ending in `.toml`), which is its name then.
+
+        Programs name their machine, and whoever reads them finds it so.
+        """
         if name.endswith(".toml"):
-            return SystolicMachine.read(Path(name))
+            return replace(SystolicMachine.read(Path(name)), name=name)
         if name not in SystolicMachine.names():
             known = ", ".join(SystolicMachine.names())
             raise LaminaError(f"unknown systolic machine '{name}'", hint=f"one of {known}, or a .toml file")

@@ -40,6 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--emulate", action="store_true", help="run kernels for CUDA in the emulator of PTX")
     parser.add_argument("--engine", help="of systolic: functional (default), or another that lamina targets names")
+    parser.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE.json",
+        help="of systolic: write a timeline for chrome://tracing or Perfetto, and beside it a plot (.svg)",
+    )
     parser.add_argument("--input", action="append", default=[], metavar="NAME=FILE.npy", help="an input; or FILE.npz")
     parser.add_argument(
         "--expect", action="append", default=[], metavar="NAME=FILE.npy", help="what to expect; or FILE.npz"
@@ -77,8 +83,11 @@ def main(args: argparse.Namespace) -> int:
     kept = api.is_artefact(args.model)
     if args.emulate and not kept and args.target.partition(":")[0] != "cuda":
         raise LaminaError(f"target '{args.target}' has no emulator", hint="--target cuda has")
-    if args.engine is not None and args.target.partition(":")[0] in ("cpu", "cuda", "interpret"):
-        raise LaminaError(f"target '{args.target}' has no engines to choose from", hint="--target systolic has")
+    if kept or args.target.partition(":")[0] in ("cpu", "cuda", "interpret"):
+        target = "an artefact" if kept else f"target '{args.target}'"
+        for given, what in ((args.engine, "engines to choose from"), (args.trace, "timeline")):
+            if given is not None:
+                raise LaminaError(f"{target} has no {what}", hint="--target systolic has")
     log = DescentLog()
     checks: Checks | None = None
     program: Any = None  # Program, Template, or None for an artefact
@@ -92,6 +101,7 @@ def main(args: argparse.Namespace) -> int:
         precision=args.precision,
         emulate=args.emulate,
         engine=args.engine,
+        trace=args.trace,
         tell=None if args.quiet else lambda line: print(line, file=sys.stderr),
     )
     if kept:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,11 +28,13 @@ from ...dialects.onnx import OnnxOp
 from ...dialects.onnx.ops import OPSETS
 from ...dialects.pipe import RunOp
 from ...dialects.systolic.encoding import Instruction
+from ...dialects.systolic.timing import simulate
 from ...passes.systolic.link import linked, streams_of
 from ...passes.systolic.names import CONSTANTS, DRAM, INPUTS, LAYER, MACHINE, OUTPUTS, PROGRAM
 from .. import Executable
 from .binary import Binary, Buffer, Constant
 from .engine import run
+from .timeline import Told, write_timeline
 from .traffic import Layer, layer_lines
 
 Tell = Callable[[str], None]
@@ -75,6 +78,11 @@ class ArrayPart:
             left.append(from_image(image, shape, dtype))
         return left, outcome.counters
 
+    def timed(self) -> Told:
+        """Its program with the times of all instructions."""
+        timing = simulate(self.binary.instructions, self.binary.machine)
+        return Told(self.name, timing, [layer.name for layer in self.layers])
+
     def report(self, counted: Mapping[str, Any]) -> list[str]:
         """What each layer took and moved, and how the hardware did."""
         lines: list[str] = []
@@ -114,13 +122,20 @@ class PartedProgram:
     artefact: Artefact | None = None
 
     def __init__(
-        self, signature: Signature, main: FuncOp, calls: Sequence[_Call], engine: str, tell: Tell | None = None
+        self,
+        signature: Signature,
+        main: FuncOp,
+        calls: Sequence[_Call],
+        engine: str,
+        tell: Tell | None = None,
+        trace: Path | None = None,
     ):
         self.signature = signature
         self.main = main
         self.calls = calls
         self.engine = engine
         self.tell = tell
+        self.trace = trace
         self.counters: list[tuple[str, Mapping[str, Any]]] = []
 
     @property
@@ -141,6 +156,8 @@ class PartedProgram:
                     _tell_counters(call.part, counted, self.tell)
             values |= dict(zip(call.results, results, strict=True))
         self.counters = counters
+        if self.trace is not None:
+            write_timeline(self.trace, [part.timed() for part in self.parts if isinstance(part, ArrayPart)])
         last = block.last_op
         assert isinstance(last, ReturnOp)
         return [values[v] for v in last.operands]
@@ -154,7 +171,11 @@ def _tell_counters(part: Part, counted: Mapping[str, Any], tell: Tell) -> None:
 
 
 def parts_of(
-    program: Program, compile_host: Callable[[Program], Executable], engine: str, tell: Tell | None
+    program: Program,
+    compile_host: Callable[[Program], Executable],
+    engine: str,
+    tell: Tell | None,
+    trace: Path | None = None,
 ) -> PartedProgram:
     """The parts of a program on the level `pipe`. Raises LaminaError when none is of the array."""
     streams = streams_of(program.module)
@@ -165,7 +186,7 @@ def parts_of(
             return None
         return _array_part(function, functions, streams, program.context.weights)
 
-    return parted(program, array_part, compile_host, engine, tell)
+    return parted(program, array_part, compile_host, engine, tell, trace)
 
 
 def parted(
@@ -174,6 +195,7 @@ def parted(
     compile_host: Callable[[Program], Executable],
     engine: str,
     tell: Tell | None,
+    trace: Path | None = None,
 ) -> PartedProgram:
     """The parts of a program whose `@main` only calls: those that `part_of` gives, the others the host's.
 
@@ -198,7 +220,7 @@ def parted(
     if tell is not None:
         for part in parts.values():
             tell(f"{part.name}: {part.told}")
-    return PartedProgram(program.signature, main, calls, engine, tell)
+    return PartedProgram(program.signature, main, calls, engine, tell, trace)
 
 
 def _array_part(

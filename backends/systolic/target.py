@@ -42,7 +42,7 @@ class SystolicTarget:
         host = find_target("cpu")
         inner = replace(options, on_level=None, source=None, tell=None)
         with collector_paused():
-            return parts_of(lowered, lambda part: host.compile(part, inner), engine, options.tell)
+            return parts_of(lowered, lambda part: host.compile(part, inner), engine, options.tell, options.trace)
 
     def lower(self, program: Program, to: str, options: Options) -> Program:
         """A copy of `program` at level `to`. Raises LaminaError for a level above or unknown."""

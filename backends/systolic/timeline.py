@@ -3,28 +3,66 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...compiler.artefact import written_whole
 from ...dialects.systolic.instructions import UNITS
 from ...dialects.systolic.timing import Span, Timing
 
 
-def chrome_trace(timing: Timing) -> str:
-    """The JSON of a timeline: for each instruction its steps, and what its unit waited for before."""
-    events = [
-        {"name": "thread_name", "ph": "M", "pid": 0, "tid": number, "args": {"name": unit}}
-        for number, unit in enumerate(UNITS)
-    ]
-    for span in timing.spans:
-        events += _events(span)
-    return json.dumps({"traceEvents": events, "otherData": {"cycles": timing.cycles, "machine": timing.machine.name}})
+@dataclass(frozen=True)
+class Told:
+    """A program with its times; `layers` are the names of what `bar` parts, in their order, if they are known."""
+
+    name: str
+    timing: Timing
+    layers: Sequence[str] = ()
+
+
+def write_timeline(file: Path, programs: Sequence[Told]) -> None:
+    """Writes the timeline, and beside it a plot (.svg) of each program; of several, each behind its name.
+
+    Raises LaminaError where they cannot be written.
+    """
+    with written_whole(file) as out:
+        out.write(chrome_trace(programs).encode())
+    for told in programs:
+        name = f"{file.stem}.svg" if len(programs) == 1 else f"{file.stem}.{told.name}.svg"
+        with written_whole(file.with_name(name)) as out:
+            out.write(plot(told.timing).encode())
+
+
+def chrome_trace(programs: Sequence[Told]) -> str:
+    """The JSON of a timeline: for each instruction its steps, and what its unit waited for before.
+
+    Programs run one behind the other; what the host does between them takes no time.
+    """
+    events: list[dict[str, Any]] = []
+    begin = 0
+    for number, told in enumerate(programs):
+        events.append({"name": "process_name", "ph": "M", "pid": number, "args": {"name": told.name}})
+        for row, unit in enumerate([*UNITS, "layers"] if told.layers else UNITS):
+            events.append({"name": "thread_name", "ph": "M", "pid": number, "tid": row, "args": {"name": unit}})
+        for event in [*(e for span in told.timing.spans for e in _events(span)), *_layers(told)]:
+            events.append({**event, "pid": number, "ts": begin + event["ts"]})
+        begin += told.timing.cycles
+    about = {"cycles": begin, "machine": programs[0].timing.machine.name if programs else ""}
+    return json.dumps({"traceEvents": events, "otherData": about})
+
+
+def _layers(told: Told) -> Iterator[dict[str, Any]]:
+    for name, (start, end) in zip(told.layers, pairwise([0, *told.timing.bars]), strict=False):
+        yield {"tid": len(UNITS), "ph": "X", "name": name, "ts": start, "dur": end - start}
 
 
 def _events(span: Span) -> Iterator[dict[str, Any]]:
-    row = {"pid": 0, "tid": UNITS.index(span.issued.unit), "ph": "X"}
+    row = {"tid": UNITS.index(span.issued.unit), "ph": "X"}
     if span.stalled > 0:
         start = span.start - span.stalled
         yield {**row, "name": f"wait: {span.why}", "ts": start, "dur": span.stalled, "cname": "grey"}

@@ -33,7 +33,9 @@ def search(windows: Windows, machine: SystolicMachine) -> Schedule:
                 best = key, s
     if best is None:
         raise LaminaError(
-            f"no tile of {windows} fits on machine '{machine.name}'", hint="a larger scratchpad, or another target"
+            f"not even the smallest tile fits on machine '{machine.name}': {windows.run} channels of windows of "
+            f"{windows.taps[0]}x{windows.taps[1]}",
+            hint="a larger scratchpad, or another target",
         )
     return best[1]
 

@@ -44,7 +44,10 @@ def _tile(windows: Windows, most: int, room: int) -> tuple[int, int]:
             fits = rows * columns <= most and patch[0] * patch[1] <= room
             if fits and max(rows, patch[0]) <= _MOST_N1 and max(columns, patch[1]) <= _MOST_N0:
                 return rows, columns
-    raise LaminaError(f"no tile of {windows} fits", hint="a larger scratchpad, or another target")
+    raise LaminaError(
+        f"not even the smallest tile fits: windows of {windows.taps[0]}x{windows.taps[1]} in {room} rows",
+        hint="a larger scratchpad, or another target",
+    )
 
 
 def _sizes(total: int) -> Iterator[int]:

@@ -38,7 +38,8 @@ def test_files_are_read(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     text = "\n".join(f"{k} = {v}" for k, v in vars(TINY).items() if k != "name")
     file.write_text(text)
-    assert SystolicMachine.preset(str(file)).hash == TINY.hash
+    found = SystolicMachine.preset(str(file))
+    assert found.hash == TINY.hash and SystolicMachine.preset(found.name) == found
     for change, message in (
         ("", "lacks acc_bytes"),
         (text + "\nbanks = 2", "'banks' is nothing known"),

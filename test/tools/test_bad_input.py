@@ -147,6 +147,12 @@ def test_nan_weights_and_empty_dimensions_are_no_errors(tmp_path, monkeypatch, c
     assert main(["run", str(path), "--check", "--quiet"]) == 0
 
 
+def test_only_arrays_have_timelines(tmp_path, capsys):
+    onnx.save(model(), tmp_path / "m.onnx")
+    assert main(["run", str(tmp_path / "m.onnx"), "--trace", str(tmp_path / "t.json")]) == 2
+    assert "target 'cpu' has no timeline (--target systolic has)" in capsys.readouterr().err
+
+
 def test_usage():
     with pytest.raises(SystemExit) as stop:
         main(["run"])
@@ -186,7 +192,8 @@ def test_a_cache_that_cannot_be_written_is_a_warning(tmp_path, state):
         (["disasm", "text.mlir"], "is no UTF-8 text"),
         (["asm", "stop.mlir", "-o", "none/x.bin"], "none/x.bin: error: No such file"),
         (["run", "stop.mlir", "--input", "x=none.npy"], "none.npy: error: cannot read"),
-        (["run", "stop.mlir", "--trace", "none/t.json"], "none/t.json: error: No such file"),
+        (["run", "stop.mlir", "--trace", "none/t.json"], "none/t.json: error: cannot write: No such file"),
+        (["run", "stop.mlir", "--dram", "-5"], "stop.mlir: error: needs -5 bytes of DRAM"),
         (["rtl", "tiny4", "-o", "none/x.sv"], "none/x.sv: error: No such file"),
         (["rtl", "tiny5"], "unknown systolic machine 'tiny5'"),
     ],

@@ -14,7 +14,7 @@ import numpy as np
 from ...backends.systolic.binary import MAGIC, Binary, machine_of
 from ...backends.systolic.engine import ENGINES, run
 from ...backends.systolic.rtl.generate import generate
-from ...backends.systolic.timeline import chrome_trace, plot
+from ...backends.systolic.timeline import Told, write_timeline
 from ...backends.systolic.verilator import missing
 from ...compiler.context import LaminaContext
 from ...compiler.diagnostics import LaminaError
@@ -107,7 +107,9 @@ def read_program(file: Path, dram_bytes: int) -> Binary:
     module.verify()
     for op in module.walk():
         if isinstance(op, ProgramOp):
-            return Binary(SystolicMachine.preset(op.machine.data), op.instructions, dram_bytes)
+            binary = Binary(SystolicMachine.preset(op.machine.data), op.instructions, dram_bytes)
+            binary.verify(str(file))
+            return binary
     raise LaminaError("has no systolic.program", where=str(file))
 
 
@@ -138,9 +140,7 @@ def _run(args: argparse.Namespace) -> int:
     if outcome.counters:
         print(json.dumps(outcome.counters, indent=2))
     if args.trace is not None:
-        timing = simulate(binary.instructions, binary.machine)
-        args.trace.write_text(chrome_trace(timing))
-        args.trace.with_suffix(".svg").write_text(plot(timing))
+        write_timeline(args.trace, [Told("program", simulate(binary.instructions, binary.machine))])
     return 0
 
 

@@ -28,7 +28,10 @@ class Kernels:
         shapes = tuple(shape_of(v)[1:] for v in op.operands), shape_of(op.result)[1:]
         key = (type(op), machine.name, attributes, shapes)
         if key not in self.made:
-            self.made[key] = self._make(op, machine, f"{op.name.removeprefix('accel.')}_{len(self.made)}")
+            try:
+                self.made[key] = self._make(op, machine, f"{op.name.removeprefix('accel.')}_{len(self.made)}")
+            except LaminaError as error:  # a layer that does not fit: which one
+                raise LaminaError(error.message, where=op, hint=error.hint) from None
         return self.made[key]
 
     def _make(self, op: accel.LayerOp, machine: SystolicMachine, name: str) -> FuncOp:

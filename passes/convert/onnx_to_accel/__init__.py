@@ -125,7 +125,10 @@ class _Converter:
         """A layer whose image nobody else reads, and comes from the host, which can gather its rows."""
         if value not in self.entered or len(list(value.uses)) > 1 or len(sizes(value)) != 4:
             return layer
-        geometry = entering(layer.geometry, self.machine)
+        try:
+            geometry = entering(layer.geometry, self.machine)
+        except LaminaError:  # it does not fit; the next level says why
+            return layer
         if geometry == layer.geometry:
             return layer
         kh, kw, channels, filters = layer.weights.shape

@@ -1,5 +1,6 @@
 """Networks on an array: exactly what the integer model means, no race, and what is told of it."""
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,33 @@ def test_command(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "largest error 0.00e+00" in told.out
     assert "systolic_1: conv x7, conv_add x3, depthwise" in told.err and "cycles" in told.err
     assert "times the least (compulsory" in told.err and "  all" in told.err
+
+
+def test_timeline(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "times.json"
+    arguments = ["run", str(tiny), "--quiet", "--target", "systolic:gemmini16", "--trace"]
+    assert main([*arguments, str(file)]) == 0
+    told = json.loads(file.read_text())
+    layers = [e for e in told["traceEvents"] if e["ph"] == "X" and e["name"].startswith(("conv", "depthwise"))]
+    assert len(layers) == 11 and sum(e["dur"] for e in layers) == told["otherData"]["cycles"] - 1
+    assert "cycles, array" in file.with_suffix(".svg").read_text()
+    assert main([*arguments, str(tmp_path / "none" / "x.json")]) == 2
+    assert "cannot write: No such file" in capsys.readouterr().err
+
+
+def test_machines_of_files(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A machine of one's own runs models; a layer that does not fit on one is named."""
+    facts = {k: v for k, v in vars(SystolicMachine.preset("edge8")).items() if k != "name"}
+    for name, changes in (("own", {"rows": 6, "cols": 10, "spm_bytes": 40960, "acc_bytes": 20480}), ("small", {})):
+        sizes = facts | (changes or {"spm_bytes": 64, "acc_bytes": 64})
+        (tmp_path / f"{name}.toml").write_text("\n".join(f"{k} = {v}" for k, v in sizes.items()))
+    own, small = (f"systolic:{tmp_path / name}.toml" for name in ("own", "small"))
+    assert main(["run", str(tiny), "--target", own, "--check"]) == 0
+    assert main(["compile", str(tiny), "--target", own, "-o", str(tmp_path / "net.bin")]) == 0
+    assert main(["systolic", "check", str(tmp_path / "net.bin")]) == 0
+    assert "largest error 0.00e+00" in capsys.readouterr().out
+    assert main(["run", str(tiny), "--target", small]) == 2
+    assert "'accel.conv' op not even the smallest tile fits on machine" in capsys.readouterr().err
 
 
 def test_sums_that_do_not_saturate_are_those_of_onnxruntime(tiny: Path) -> None:

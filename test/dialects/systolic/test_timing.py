@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from lamina.backends.systolic.timeline import busy_shares, chrome_trace, plot
+from lamina.backends.systolic.timeline import Told, busy_shares, chrome_trace, plot
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.systolic_machine import SystolicMachine
 from lamina.dialects.systolic.encoding import Instruction, configure, instruction
@@ -49,7 +49,7 @@ def test_waiting_is_told_by_its_reason() -> None:
     assert timing.counters["stalls"]["mm"]["weights"] == 19
     assert timing.marks == ((7, 32),)
     assert timing.utilisation == 4 / timing.cycles
-    events = json.loads(chrome_trace(timing))["traceEvents"]
+    events = json.loads(chrome_trace([Told("one", timing)]))["traceEvents"]
     shown = [(e["name"], e["ts"], e["dur"]) for e in events if e["ph"] == "X"]
     assert ("mm", 19, 4) in shown and ("wait: weights", 0, 19) in shown
     shares = busy_shares(timing, timing.cycles)["mm"]  # one column for each cycle

@@ -88,5 +88,7 @@ def test_first_layers_take_rows_of_the_kernel() -> None:
 
 def test_what_does_not_fit_is_told() -> None:
     wide = Windows(40000, 8, (1, 1), 8, (40000, 1), (1, 8), (1, 1), (1, 1), (1, 8), (0, 0), 4, 4)
-    with pytest.raises(LaminaError, match="no tile of"):
+    with pytest.raises(
+        LaminaError, match="not even the smallest tile fits on machine 'tiny4': 8 channels of windows of 40000x1"
+    ):
         search(wide, SystolicMachine.preset("tiny4"))
