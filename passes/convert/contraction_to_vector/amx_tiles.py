@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, bf16, i8
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ....compiler.machine import Machine
@@ -34,7 +34,10 @@ from .tile import Fetch, Left, Step
 
 COLUMNS = ROW_BYTES // 4  # sums in a row of a tile
 TILE_ROWS = 2 * ROWS
-FEATURES = {(2, bf16): "amx-bf16", (4, i8): "amx-int8"}  # by the group along k and the elements
+FEATURES: dict[tuple[int, Attribute], str] = {
+    (2, bf16): "amx-bf16",
+    (4, i8): "amx-int8",
+}  # by the group along k and the elements
 FEWEST_ROWS = 4  # a tile of fewer is mostly empty
 
 
