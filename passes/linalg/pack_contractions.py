@@ -143,10 +143,11 @@ def _given_lanes(op: GenericOp, schedules: Schedules, constant: bool) -> int | N
 
 
 def _lanes(machine: Machine, element_bytes: int, columns: int, group: int) -> int:
-    """Two vectors; one where one holds all columns, or where a few of them in one tile hold them with less waste."""
+    """Two vectors; one where it holds all columns, or is a line of the cache, or a few hold them with less waste."""
     vector = machine.lanes(element_bytes)
     vectors = -(-columns // vector)
-    return vector if vectors == 1 or (group == 1 and vectors in (3, 5)) else 2 * vector
+    one = vectors == 1 or (group == 1 and (vectors in (3, 5) or machine.vector_bytes == machine.cache_line))
+    return vector if one else 2 * vector
 
 
 def _zero(element: Attribute) -> FloatAttr | IntegerAttr:

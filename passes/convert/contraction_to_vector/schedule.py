@@ -10,7 +10,7 @@ from ....compiler.machine import Machine
 
 FEW_STRIPS = 4  # strips of a panel below which its tiles wait for memory whatever is done
 MANY_STRIPS = 200  # strips of a panel beyond which fetching it is nothing
-MOST_ROWS = 12  # of a tile
+MOST_ROWS = 14  # of a tile
 LATENCY = 4  # cycles of a multiply-add
 FEW_ROWS = 4  # of A that are too few to pay for packing B
 STREAMS = (8, 7, 6, 9, 10, 5, 4)  # places that a core fetches from at once, the best first; measured on Zen 3
@@ -90,9 +90,11 @@ def max_rows(machine: Machine, vectors: int) -> int:
 def tile_cycles(machine: Machine, rows: int, vectors: int) -> float:
     """Cycles per step of k: multiply-adds or their latency or the loads, and a share for bringing in the row of B.
 
-    Loads are two a cycle; broadcasts of A from rows far apart are slower, measured on Zen 3.
+    Loads are two a cycle; broadcasts of A from rows far apart are slower, measured on Zen 3. Vectors of a whole line
+    leave the ports no room for broadcasts: those take a share too, measured on Sapphire Rapids.
     """
-    return max(rows * vectors / machine.fma_ports, LATENCY, rows * 2 / 3 + vectors / 2) + vectors / 3
+    broadcasts = rows / 8 if machine.vector_bytes == machine.cache_line else 0
+    return max(rows * vectors / machine.fma_ports, LATENCY, rows * 2 / 3 + vectors / 2) + vectors / 3 + broadcasts
 
 
 def turn_cycles(machine: Machine, sums: int) -> float:
