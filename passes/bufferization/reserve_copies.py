@@ -24,7 +24,6 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ModuleOp,
     UnitAttr,
-    f32,
     i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp
@@ -65,11 +64,10 @@ class ReserveCopies(ModulePass):
 
 def _extend(function: FuncOp, machine: Machine) -> MemRefType | None:
     """The type of the argument that the kernel got; None where it copies nothing, or has it already."""
-    elements = 0 if COPIES in function.attributes else copies_of(function, machine)
-    if not elements:
+    type_ = None if COPIES in function.attributes else copies_of(function, machine)
+    if type_ is None:
         return None
     block = function.body.block
-    type_ = MemRefType(f32, [elements])
     block.insert_arg(type_, len(block.args)).name_hint = "copies"
     scratch = function.attributes.get(SCRATCH)
     before = scratch.value.data if isinstance(scratch, IntegerAttr) else 0

@@ -42,7 +42,7 @@ from ...compiler.walking import all_ops
 from ...compiler.weights import WeightStore
 from ...dialects.arith.semantics import attribute_array
 from ...dialects.dot.pairs import pairs_fit
-from ...dialects.linalg import GenericOp, YieldOp
+from ...dialects.linalg import FillOp, GenericOp, YieldOp
 from ...dialects.linalg.contraction import PAIRS_FIT, Contraction, match_contraction
 from ...dialects.stablehlo.constants import constant_attr
 from ...dialects.tensor import EmptyOp
@@ -124,10 +124,13 @@ def _extension(op: GenericOp, index: int) -> Operation | None:
 
 def _convert(op: GenericOp, c: Contraction, weights: WeightStore) -> None:
     left = op.operands[c.lhs]
-    type_ = cast("TensorType[Attribute]", left.type)
-    flipped = _elementwise(op, [left], [AffineMap.identity(type_.get_num_dims())], type_, _flip)
-    Rewriter.insert_op(flipped, InsertPoint.before(op))
-    op.operands[c.lhs] = flipped[-1].results[0]
+    unsigned = _flipped_source(left)
+    if unsigned is None:
+        type_ = cast("TensorType[Attribute]", left.type)
+        flipped = _elementwise(op, [left], [AffineMap.identity(type_.get_num_dims())], type_, _flip)
+        Rewriter.insert_op(flipped, InsertPoint.before(op))
+        unsigned = flipped[-1].results[0]
+    op.operands[c.lhs] = unsigned
     signed = _extension(op, c.lhs)
     assert isinstance(signed, arith.ExtSIOp)
     Rewriter.replace_op(signed, arith.ExtUIOp(signed.input, i32))
@@ -161,6 +164,25 @@ def _column_sums(
 def _flip(arguments: list[SSAValue]) -> list[Operation]:
     constant = arith.ConstantOp(IntegerAttr(-SHIFT, i8))
     return [constant, arith.XOrIOp(arguments[0], constant.result)]
+
+
+def _flipped_source(value: SSAValue) -> SSAValue | None:
+    """The bytes of which `value` is the flipped form, as of unsigned inputs; None where it is something else."""
+    op = value.owner
+    if not isinstance(op, GenericOp) or set(op.iterators) != {"parallel"} or len(op.inputs) != 2:
+        return None
+    if any(map != AffineMap.identity(map.num_dims) for map in op.maps):
+        return None
+    source, spread = op.inputs
+    fill = spread.owner
+    by = fill.value.owner if isinstance(fill, FillOp) else None
+    if not isinstance(by, arith.ConstantOp) or not isinstance(by.value, IntegerAttr) or by.value.value.data != -SHIFT:
+        return None
+    match list(op.body.block.ops):
+        case [arith.XOrIOp() as flip, YieldOp()] if tuple(flip.operands) == tuple(op.body.block.args[:2]):
+            return source
+        case _:
+            return None
 
 
 def _less(arguments: list[SSAValue]) -> list[Operation]:

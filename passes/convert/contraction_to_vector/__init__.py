@@ -26,17 +26,17 @@ convert-linalg-to-affine, with the reason in `lamina.not_tiled`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FixedBitwidthType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
-from .amx_tiles import TILE_ROWS, takes_tiles
+from .amx_tiles import takes_tiles, tile_schedule
 from .analysis import Contraction, Kernel, Unsupported, analyse, sums_in_f32
 from .copies import can_copy
 from .emit import copied_elements, emit
@@ -92,14 +92,15 @@ class ConvertContractionToVector(ModulePass):
         erase(kernel)
 
 
-def copies_of(function: FuncOp, machine: Machine) -> int:
-    """How many elements the kernel needs for the copies of rows that its schedule asks for; 0 for none."""
+def copies_of(function: FuncOp, machine: Machine) -> MemRefType | None:
+    """What the kernel needs for the copies of rows that its schedule asks for; None for none."""
     given = string_attribute(function, "lamina.schedule")
     schedule = Schedule.parse(given) if given else None
     if schedule is None or not schedule.copy:
-        return 0
+        return None
     kernel = analyse(function)
-    return copied_elements(kernel, schedule, panel_lanes(kernel.contraction, machine), machine)
+    elements = copied_elements(kernel, schedule, panel_lanes(kernel.contraction, machine), machine)
+    return MemRefType(kernel.contraction.a.element, [elements]) if elements else None
 
 
 def string_attribute(function: FuncOp, name: str) -> str | None:
@@ -128,13 +129,11 @@ def sums_can_wait(contraction: Contraction) -> bool:
 
 
 def default_schedule(kernel: Kernel, machine: Machine) -> Schedule:
-    """What the cost model says; of tiles of tiles, two rows of them."""
+    """What the cost model says."""
     contraction = kernel.contraction
     problem = problem_of(contraction, panel_lanes(contraction, machine))
     chosen = choose(problem, with_room(machine, contraction))
-    if not takes_tiles(kernel, machine):
-        return chosen
-    return replace(chosen, rows=min(TILE_ROWS, problem.rows), panels=1, copy=0)
+    return tile_schedule(contraction, chosen, machine) if takes_tiles(kernel, machine) else chosen
 
 
 def problem_of(contraction: Contraction, lanes: int) -> Problem:

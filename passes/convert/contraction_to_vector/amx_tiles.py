@@ -7,30 +7,34 @@ after (bfloat16, packed in panels of 32 columns and pairs along k):
       %b0 = amx.tile_load %w[%panel + %k * 32], %w_stride : ... into !amx.tile<16x32xbf16>
       %b1 = ...                                                                          // the next 16 columns
       %s00 = amx.tile_mulf %a0, %b0, %s ...
-    amx.tile_store %s00, %y[...] ...
-    affine.for %i = 0 to 32 { ... the epilogue on row %i, from memory ... }
+    amx.tile_store %s00, %sums[...] ...                          // of the tile alone; %y itself, without an epilogue
+    affine.for %i = 0 to 32 { ... the epilogue on row %i ... }
 
-The last rows, columns and part of k have smaller tiles. A is read in place: its rows must be evenly apart.
+The last rows, columns and part of k have smaller tiles. A is read in place, where its rows must be evenly apart, or
+from copies in the order of tiles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, bf16, i8
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, VectorType, bf16, i8
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ....compiler.machine import Machine
-from ....dialects import amx
+from ....dialects import amx, memref
 from ....dialects.affine.linear_forms import Linear
 from ....dialects.amx.types import ROW_BYTES, ROWS
 from .analysis import Contraction, Kernel
 from .groups import GroupWriter, is_unsigned
 from .loops import D
+from .schedule import Schedule, ceil_div
 from .spot import Columns, TilePlace
 from .tile import Fetch, Left, Step
+from .tile_copies import can_copy_tiles, row_elements, tiled_depth
 
 COLUMNS = ROW_BYTES // 4  # sums in a row of a tile
 TILE_ROWS = 2 * ROWS
@@ -39,6 +43,7 @@ FEATURES: dict[tuple[int, Attribute], str] = {
     (4, i8): "amx-int8",
 }  # by the group along k and the elements
 FEWEST_ROWS = 4  # a tile of fewer is mostly empty
+COPY_COLUMNS = 256  # that pay for copying A; measured on Sapphire Rapids
 
 
 def takes_tiles(kernel: Kernel, machine: Machine) -> bool:
@@ -53,6 +58,22 @@ def takes_tiles(kernel: Kernel, machine: Machine) -> bool:
     whole = contraction.sizes[contraction.k[-1]] % panels.group == 0
     rows = contraction.extent(contraction.m)
     return None not in steps and whole and rows >= FEWEST_ROWS and _begins_at_zero(kernel)
+
+
+def tile_schedule(contraction: Contraction, chosen: Schedule, machine: Machine) -> Schedule:
+    """Two rows of tiles, in blocks whose copies take half of L2; the threads' parts are as `chosen` for vectors."""
+    rows = min(TILE_ROWS, contraction.extent(contraction.m))
+    copy = can_copy_tiles(contraction) and contraction.columns >= COPY_COLUMNS and rows == TILE_ROWS
+    row_blocks = chosen.row_blocks
+    if copy:
+        strips = ceil_div(contraction.extent(contraction.m), rows)
+        in_cache = max(
+            1, machine.l2_bytes // 2 // (rows * tiled_depth(contraction) * ROW_BYTES // row_elements(contraction))
+        )
+        row_blocks = ceil_div(strips, in_cache)
+        if chosen.row_blocks % machine.cores == 0:
+            row_blocks = min(strips, ceil_div(row_blocks, machine.cores) * machine.cores)
+    return replace(chosen, rows=rows, panels=1, row_blocks=row_blocks, copy=int(copy))
 
 
 def row_step(contraction: Contraction, form: Linear) -> int | None:
@@ -87,6 +108,8 @@ def parts(count: int, size: int) -> list[tuple[int, int]]:
 class AmxWriter(GroupWriter):
     """Writes tiles of `amx` where `GroupWriter` writes vectors."""
 
+    sums: SSAValue | None = None
+
     def write(
         self,
         rows: int,
@@ -102,10 +125,12 @@ class AmxWriter(GroupWriter):
         widths = [(panel, *part) for panel in range(panels) for part in parts(columns.valid, COLUMNS)]
         spots = [(height, width) for height in heights for width in widths]
         types = [amx.TileType.of((height[1], width[2]), self.sum_type) for height, width in spots]
-        a_places, b_place = self.a_places(place, rows), self.b_place(place)
+        a, b_place = left or self.in_place(place, rows), self.b_place(place)
+        apart = row_elements(self.contraction) if left else row_step(self.contraction, self.contraction.a.form)
+        assert apart is not None
 
         def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue], depth: int) -> list[SSAValue]:
-            lefts = {part: self.left(part, depth, a_places, ks) for part in heights}
+            lefts = {part: self.left(part, depth, a, apart, ks) for part in heights}
             rights = {part: self.right(part, depth, b_place, ks) for part in widths}
             return [
                 self.multiply(lefts[height], rights[width], total)
@@ -115,7 +140,7 @@ class AmxWriter(GroupWriter):
         sums = self.nest(step, (), [self.code(amx.TileZeroOp(type_)).res for type_ in types], None, None)
         self.settle(place, spots, sums)
         if self.kernel.epilogue:
-            self.rows_from_memory(rows, panels, columns, operands)
+            self.finish_rows(rows, panels, columns, operands)
 
     def nest(
         self,
@@ -144,18 +169,13 @@ class AmxWriter(GroupWriter):
         """An index."""
         return self.code.index(AffineExpr.constant(number))
 
-    def left(
-        self, part: tuple[int, int], depth: int, a_places: Sequence[tuple[SSAValue, int]], ks: Sequence[SSAValue]
-    ) -> SSAValue:
-        """Rows of A, so much of k."""
-        a = self.contraction.a
+    def left(self, part: tuple[int, int], depth: int, a: Left, apart: int, ks: Sequence[SSAValue]) -> SSAValue:
+        """Rows of A, so much of k, `apart` elements from one to the next."""
         first, count = part
-        base, offset = a_places[first]
-        where = self.code.index(self.walk(1, 0) + offset, base, *ks)
-        step = row_step(self.contraction, a.form)
-        assert step is not None
-        type_ = amx.TileType.of((count, depth), a.element)
-        return self.code(amx.TileLoadOp(self.flats[a.value], [where], type_, self.constant(step))).res
+        base, offset = a.places[first]
+        where = self.code.index(D(0) + a.steps + offset, base, *ks)
+        type_ = amx.TileType.of((count, depth), self.contraction.a.element)
+        return self.code(amx.TileLoadOp(a.flat, [where], type_, self.constant(apart))).res
 
     def right(self, part: tuple[int, int, int], depth: int, b_place: SSAValue, ks: Sequence[SSAValue]) -> SSAValue:
         """So much of k of some columns of B, as it is packed."""
@@ -179,35 +199,50 @@ class AmxWriter(GroupWriter):
         }
         return self.code(amx.TileMulIOp(left, right, total, **signs)).res
 
+    def begin(self) -> None:
+        """Room for the sums of a tile until the epilogue has them: C's own rows may lie in few sets of L1."""
+        if self.kernel.epilogue:
+            assert self.contraction.panels is not None
+            size = self.most * self.contraction.panels.lanes
+            self.sums = self.code(memref.AllocaOp.get(self.contraction.c.element, 64, [size])).memref
+
     def settle(
         self,
         place: TilePlace,
         spots: Sequence[tuple[tuple[int, int], tuple[int, int, int]]],
         sums: Sequence[SSAValue],
     ) -> None:
-        """Stores the sums."""
+        """Stores the sums: where they belong, or where the epilogue reads them."""
         c = self.contraction.c
-        step = row_step(self.contraction, c.form)
+        target, step = self.flats[c.value], row_step(self.contraction, c.form)
+        if self.sums is not None:
+            target, step = self.sums, place.lanes
         assert step is not None
+        rows = sum(count for _, count in dict.fromkeys(height for height, _ in spots))
         for ((row, _), (panel, column, _)), total in zip(spots, sums, strict=True):
-            where = self.code.index(place.position(c.form, row, panel) + column, *place.operands)
-            self.code(amx.TileStoreOp(self.flats[c.value], [where], total, self.constant(step)))
+            if self.sums is None:
+                where = self.code.index(place.position(c.form, row, panel) + column, *place.operands)
+            else:
+                where = self.constant((panel * rows + row) * place.lanes + column)
+            self.code(amx.TileStoreOp(target, [where], total, self.constant(step)))
 
-    def rows_from_memory(
+    def finish_rows(
         self,
         rows: int,
         panels: int,
         columns: Columns,
         operands: tuple[SSAValue | None, SSAValue | None, SSAValue | None],
     ) -> None:
-        """The epilogue, on one row after the other: the sums are in the cache."""
+        """The epilogue, on one row after the other."""
         batch, row, panel = operands
+        assert self.sums is not None
+        sums, type_ = self.sums, VectorType(self.contraction.c.element, [columns.lanes])
 
         def body(i: SSAValue | None) -> None:
             at = self.code.index(D(0) + D(1), row, i) if row is not None and i is not None else row or i
             place = TilePlace(self.code, self.contraction, columns, (batch, at, panel))
             for number in range(panels):
-                spot = [(0, number)]
-                self.finish(place, spot, [self.held(place, 0, number)])
+                total = self.code.load_vector(type_, sums, (D(0) + number * rows) * columns.lanes, i)
+                self.finish(place, [(0, number)], [total])
 
         self.code.count(rows, body)

@@ -20,7 +20,7 @@ from ....compiler.machine import Machine
 from .analysis import Contraction, Kernel
 from .groups import is_grouped
 from .loops import D
-from .schedule import Schedule, ceil_div
+from .schedule import ceil_div
 from .spot import TilePlace
 from .squares import transpose
 from .tasks import Cover, Tasks
@@ -35,10 +35,10 @@ def can_copy(contraction: Contraction) -> bool:
     return floats and len(k_levels(contraction)) == 1 and not is_grouped(contraction)
 
 
-def task_elements(kernel: Kernel, schedule: Schedule, strips: Sequence[Cover], tasks: Tasks, machine: Machine) -> int:
-    """What one task's copies take: its strips of a block of k, and room for the last vector."""
+def task_elements(kernel: Kernel, depth: int, strips: Sequence[Cover], tasks: Tasks, machine: Machine) -> int:
+    """What one task's copies take: its strips, so much of k (0: all), and room for the last vector."""
     rows = sum(ceil_div(cover.tiles, tasks.row_blocks) * cover.size for cover in strips)
-    return rows * (schedule.depth or kernel.contraction.extent(kernel.contraction.k)) + machine.lanes(4)
+    return rows * (depth or kernel.contraction.extent(kernel.contraction.k)) + machine.lanes(4)
 
 
 @dataclass(frozen=True)
@@ -107,4 +107,5 @@ class Copies:
 
     @property
     def _depth(self) -> int:
+        """How much of k a copy has room for."""
         return self.writer.depth or self.writer.levels[0][0]

@@ -25,6 +25,7 @@ from .single import SingleWriter, is_single
 from .spot import Columns, TilePlace
 from .tasks import Cover, Tasks, covers, share, split
 from .tile import TileWriter
+from .tile_copies import TileCopies, can_copy_tiles, tiled_depth
 
 NARROW_ROWS = 8  # of a tile of one vector, beyond which LLVM spills
 
@@ -82,15 +83,13 @@ def shares(kernel: Kernel, schedule: Schedule, lanes: int, machine: Machine) -> 
 
 def copied_elements(kernel: Kernel, schedule: Schedule, lanes: int, machine: Machine) -> int:
     """How many elements the copies of rows take that the schedule asks for, of all tasks at once; 0 for none."""
-    if (
-        not schedule.copy
-        or not can_copy(kernel.contraction)
-        or takes_tiles(kernel, machine)
-        or kernel.contraction.columns < lanes
-    ):
+    tiles = takes_tiles(kernel, machine)
+    can = can_copy_tiles if tiles else can_copy
+    if not schedule.copy or not can(kernel.contraction) or kernel.contraction.columns < lanes:
         return 0
     first = shares(kernel, schedule, lanes, machine)[0]
-    return first.tasks.at_once * task_elements(kernel, schedule, first.strips, first.tasks, machine)
+    depth = tiled_depth(kernel.contraction) if tiles else schedule.depth
+    return first.tasks.at_once * task_elements(kernel, depth, first.strips, first.tasks, machine)
 
 
 def write_tiles(
@@ -119,8 +118,8 @@ def write_tiles(
         if room is not None and needed and not number:
             if needed > prod(memref_shape(room) or ()):
                 raise LaminaError(f"schedule '{schedule}': the copies of rows have no room", where=contraction.op)
-            size = task_elements(kernel, schedule, part.strips, part.tasks, machine)
-            copies = Copies(writer, room, part.strips, part.tasks, size, machine.lanes(4))
+            size = needed // part.tasks.at_once
+            copies = (TileCopies if tiles else Copies)(writer, room, part.strips, part.tasks, size, machine.lanes(4))
         write_nest(own, part, copies)
 
 
@@ -167,7 +166,12 @@ def write_nest(writer: TileWriter, part: Share, copies: Copies | None) -> None:
 
     extents = part.tasks.extents
     if part.tasks.fork:
-        code.parallel(prod(extents), lambda i: task(split(code, i, extents), i))
+
+        def forked(i: SSAValue) -> None:
+            writer.begin()
+            task(split(code, i, extents), i)
+
+        code.parallel(prod(extents), forked)
         return
 
     def each(chosen: tuple[SSAValue | None, ...]) -> None:
@@ -176,4 +180,5 @@ def write_nest(writer: TileWriter, part: Share, copies: Copies | None) -> None:
         else:
             code.count(extents[len(chosen)], lambda i: each((*chosen, i)))
 
+    writer.begin()
     each(())

@@ -66,6 +66,7 @@ class TileWriter:
         self.contraction = kernel.contraction
         self.flats = flats
         self.unroll = schedule.unroll
+        self.most = schedule.rows * schedule.panels  # rows of panels in a tile
         self.levels = k_levels(kernel.contraction)
         self.depth = schedule.depth
         self.lookahead = self._lookahead(schedule.ahead) if self._can_ask(schedule.ahead) else None
@@ -73,6 +74,9 @@ class TileWriter:
         self.unread = unread_arrays(kernel)
         self.in_f32 = sums_in_f32(kernel.contraction)
         self.sum_type: Attribute = f32 if self.in_f32 else kernel.contraction.c.element
+
+    def begin(self) -> None:
+        """Written once before the tiles of each thread."""
 
     @property
     def depth_blocks(self) -> int:
