@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import (
     BFloat16Type,
+    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     Float16Type,
     Float64Type,
@@ -159,12 +160,19 @@ def truncate_to_bf16(b: RuleBuilder, value: SSAValue, type_: Attribute) -> SSAVa
     bias = binary(b, llvm.AddOp, lowest, constant(b, 0x7FFF, integer))
     rounded = binary(b, llvm.AddOp, bits, bias)
     quiet = binary(b, llvm.OrOp, bits, constant(b, 0x400000, integer))
-    magnitude = binary(b, llvm.AndOp, bits, constant(b, 0x7FFFFFFF, integer))
-    is_nan = compare(b, "ugt", magnitude, constant(b, 0x7F800000, integer))
-    chosen = b(SelectOp(is_nan, quiet, rounded)).res
-    upper = binary(b, llvm.LShrOp, chosen, constant(b, 16, integer))
-    half = cast(b, llvm.TruncOp, upper, like(value.type, i16))
-    return cast(b, llvm.BitcastOp, half, like(type_, bf16))
+    chosen = b(SelectOp(compare_floats(b, "uno", value, value), quiet, rounded)).res
+    return cast(b, llvm.BitcastOp, _upper_halves(b, chosen), like(type_, bf16))
+
+
+def _upper_halves(b: RuleBuilder, value: SSAValue) -> SSAValue:
+    """The upper 16 of 32 bits: of vectors every other half, which one instruction takes from two registers."""
+    if not isinstance(value.type, VectorType):
+        upper = binary(b, llvm.LShrOp, value, constant(b, 16, i32))
+        return cast(b, llvm.TruncOp, upper, i16)
+    (lanes,) = value.type.get_shape()
+    halves = cast(b, llvm.BitcastOp, value, VectorType(i16, [2 * lanes]))
+    mask = DenseArrayBase.from_list(i32, range(1, 2 * lanes, 2))
+    return b(llvm.ShuffleVectorOp(halves, halves, mask, VectorType(i16, [lanes]))).res
 
 
 def _round_to_odd(b: RuleBuilder, value: SSAValue) -> SSAValue:
