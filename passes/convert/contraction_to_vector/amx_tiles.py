@@ -33,7 +33,7 @@ from .groups import GroupWriter, is_unsigned
 from .loops import D
 from .schedule import Schedule, ceil_div
 from .spot import Columns, TilePlace
-from .tile import Fetch, Left, Step
+from .tile import Fetch, Left, Step, k_levels
 from .tile_copies import can_copy_tiles, row_elements, tiled_depth
 
 COLUMNS = ROW_BYTES // 4  # sums in a row of a tile
@@ -43,7 +43,8 @@ FEATURES: dict[tuple[int, Attribute], str] = {
     (4, i8): "amx-int8",
 }  # by the group along k and the elements
 FEWEST_ROWS = 4  # a tile of fewer is mostly empty
-COPY_COLUMNS = 256  # that pay for copying A; measured on Sapphire Rapids
+COPY_COLUMNS = 256  # that pay for copying A; this and the next two are measured on Sapphire Rapids
+FEWEST_STRIPS, MOST_STRIPS = 4, 8  # of a block: they share the fetching of panels, and leave room in the caches
 
 
 def takes_tiles(kernel: Kernel, machine: Machine) -> bool:
@@ -61,19 +62,22 @@ def takes_tiles(kernel: Kernel, machine: Machine) -> bool:
 
 
 def tile_schedule(contraction: Contraction, chosen: Schedule, machine: Machine) -> Schedule:
-    """Two rows of tiles, in blocks whose copies take half of L2; the threads' parts are as `chosen` for vectors."""
-    rows = min(TILE_ROWS, contraction.extent(contraction.m))
+    """Two rows of tiles, in blocks whose copies take a quarter of L2; the threads' parts are as `chosen` for vectors.
+
+    Each strip of a block asks for its share of the next panel.
+    """
+    total = contraction.extent(contraction.m)
+    rows, one_loop = min(TILE_ROWS, total), len(k_levels(contraction)) == 1
     copy = can_copy_tiles(contraction) and contraction.columns >= COPY_COLUMNS and rows == TILE_ROWS
-    row_blocks = chosen.row_blocks
+    strips, row_blocks = ceil_div(total, rows), chosen.row_blocks
     if copy:
-        strips = ceil_div(contraction.extent(contraction.m), rows)
-        in_cache = max(
-            1, machine.l2_bytes // 2 // (rows * tiled_depth(contraction) * ROW_BYTES // row_elements(contraction))
-        )
-        row_blocks = ceil_div(strips, in_cache)
+        strip_bytes = rows * tiled_depth(contraction) * ROW_BYTES // row_elements(contraction)
+        together = min(max(machine.l2_bytes // 4 // strip_bytes, FEWEST_STRIPS), MOST_STRIPS)
+        row_blocks = ceil_div(strips, together)
         if chosen.row_blocks % machine.cores == 0:
             row_blocks = min(strips, ceil_div(row_blocks, machine.cores) * machine.cores)
-    return replace(chosen, rows=rows, panels=1, row_blocks=row_blocks, copy=int(copy))
+    ahead = next((n for n in (8, 4, 2) if n <= strips // row_blocks), 0) if one_loop else 0
+    return replace(chosen, rows=rows, panels=1, row_blocks=row_blocks, depth=0, ahead=ahead, copy=int(copy))
 
 
 def row_step(contraction: Contraction, form: Linear) -> int | None:
@@ -129,7 +133,11 @@ class AmxWriter(GroupWriter):
         apart = row_elements(self.contraction) if left else row_step(self.contraction, self.contraction.a.form)
         assert apart is not None
 
+        start = self.lookahead.start(place, panels, number, None) if self.lookahead is not None else None
+
         def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue], depth: int) -> list[SSAValue]:
+            if start is not None:
+                self.ask(start, depth, ks)
             lefts = {part: self.left(part, depth, a, apart, ks) for part in heights}
             rights = {part: self.right(part, depth, b_place, ks) for part in widths}
             return [
@@ -164,6 +172,18 @@ class AmxWriter(GroupWriter):
         if size > whole:
             sums = step((*ks, self.constant(whole)), sums, size - whole)
         return sums
+
+    def _can_ask(self, ahead: int) -> bool:
+        return ahead > 1 and len(self.levels) == 1
+
+    def ask(self, start: SSAValue, depth: int, ks: Sequence[SSAValue]) -> None:
+        """Asks for this tile's share of the next panel: as much as it reads of its own, over how many tiles share."""
+        panels, lookahead = self.contraction.panels, self.lookahead
+        assert panels is not None and lookahead is not None
+        line = row_elements(self.contraction)
+        for first in range(0, depth * panels.lanes // lookahead.ahead, line):
+            place = lookahead.walk // lookahead.ahead + D(0) + first
+            self.code.prefetch(self.flats[self.contraction.b.value], place, start, *ks)
 
     def constant(self, number: int) -> SSAValue:
         """An index."""
