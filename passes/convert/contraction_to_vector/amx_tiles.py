@@ -10,8 +10,9 @@ after (bfloat16, packed in panels of 32 columns and pairs along k):
     amx.tile_store %s00, %sums[...] ...                          // of the tile alone; %y itself, without an epilogue
     affine.for %i = 0 to 32 { ... the epilogue on row %i ... }
 
-The last rows, columns and part of k have smaller tiles. A is read in place, where its rows must be evenly apart, or
-from copies in the order of tiles.
+All tiles of a kernel have one shape, of which LLVM finds a configuration: the last rows overlap with those before them,
+the last columns are as many as a panel is filled up to and are not stored. So k must be a multiple of a tile's depth. A
+is read in place, where its rows must be evenly apart, or from copies in the order of tiles.
 """
 
 from __future__ import annotations
@@ -34,14 +35,11 @@ from .loops import D
 from .schedule import Schedule, ceil_div
 from .spot import Columns, TilePlace
 from .tile import Fetch, Left, Step, k_levels
-from .tile_copies import can_copy_tiles, row_elements, tiled_depth
+from .tile_copies import can_copy_tiles, row_elements
 
 COLUMNS = ROW_BYTES // 4  # sums in a row of a tile
 TILE_ROWS = 2 * ROWS
-FEATURES: dict[tuple[int, Attribute], str] = {
-    (2, bf16): "amx-bf16",
-    (4, i8): "amx-int8",
-}  # by the group along k and the elements
+FEATURES: dict[tuple[int, Attribute], str] = {(2, bf16): "amx-bf16", (4, i8): "amx-int8"}  # by group along k, elements
 FEWEST_ROWS = 4  # a tile of fewer is mostly empty
 COPY_COLUMNS = 256  # that pay for copying A; this and the next two are measured on Sapphire Rapids
 FEWEST_STRIPS, MOST_STRIPS = 4, 8  # of a block: they share the fetching of panels, and leave room in the caches
@@ -56,7 +54,7 @@ def takes_tiles(kernel: Kernel, machine: Machine) -> bool:
     if not machine.has_tiles(FEATURES.get((panels.group, contraction.b.element), "")):
         return False
     steps = [row_step(contraction, operand.form) for operand in (contraction.a, contraction.c)]
-    whole = contraction.sizes[contraction.k[-1]] % panels.group == 0
+    whole = contraction.sizes[contraction.k[-1]] % row_elements(contraction) == 0
     rows = contraction.extent(contraction.m)
     return None not in steps and whole and rows >= FEWEST_ROWS and _begins_at_zero(kernel)
 
@@ -71,7 +69,7 @@ def tile_schedule(contraction: Contraction, chosen: Schedule, machine: Machine) 
     copy = can_copy_tiles(contraction) and contraction.columns >= COPY_COLUMNS and rows == TILE_ROWS
     strips, row_blocks = ceil_div(total, rows), chosen.row_blocks
     if copy:
-        strip_bytes = rows * tiled_depth(contraction) * ROW_BYTES // row_elements(contraction)
+        strip_bytes = rows * contraction.extent(contraction.k) * ROW_BYTES // row_elements(contraction)
         together = min(max(machine.l2_bytes // 4 // strip_bytes, FEWEST_STRIPS), MOST_STRIPS)
         row_blocks = ceil_div(strips, together)
         if chosen.row_blocks % machine.cores == 0:
@@ -100,15 +98,6 @@ def _begins_at_zero(kernel: Kernel) -> bool:
     return isinstance(value, IntegerAttr | FloatAttr) and value.value.data == 0
 
 
-def parts(count: int, size: int) -> list[tuple[int, int]]:
-    """(first, how many) of each tile of at most `size` among `count`.
-
-    >>> parts(20, 16)
-    [(0, 16), (16, 4)]
-    """
-    return [(first, min(size, count - first)) for first in range(0, count, size)]
-
-
 class AmxWriter(GroupWriter):
     """Writes tiles of `amx` where `GroupWriter` writes vectors."""
 
@@ -125,10 +114,11 @@ class AmxWriter(GroupWriter):
         left: Left | None = None,
     ) -> None:
         place = TilePlace(self.code, self.contraction, columns, operands)
-        heights = parts(rows, ROWS)
-        widths = [(panel, *part) for panel in range(panels) for part in parts(columns.valid, COLUMNS)]
-        spots = [(height, width) for height in heights for width in widths]
-        types = [amx.TileType.of((height[1], width[2]), self.sum_type) for height, width in spots]
+        height = min(rows, ROWS)
+        firsts = list(dict.fromkeys((0, rows - height)))  # of rows: two tiles of one shape may overlap
+        widths = range(0, columns.valid, COLUMNS)
+        spots = [(first, width) for first in firsts for width in widths]
+        type_ = amx.TileType.of((height, COLUMNS), self.sum_type)
         a, b_place = left or self.in_place(place, rows), self.b_place(place)
         apart = row_elements(self.contraction) if left else row_step(self.contraction, self.contraction.a.form)
         assert apart is not None
@@ -138,17 +128,18 @@ class AmxWriter(GroupWriter):
         def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue], depth: int) -> list[SSAValue]:
             if start is not None:
                 self.ask(start, depth, ks)
-            lefts = {part: self.left(part, depth, a, apart, ks) for part in heights}
-            rights = {part: self.right(part, depth, b_place, ks) for part in widths}
+            lefts = {first: self.left((first, height), depth, a, apart, ks) for first in firsts}
+            rights = {width: self.right(width, depth, b_place, ks) for width in widths}
             return [
-                self.multiply(lefts[height], rights[width], total)
-                for (height, width), total in zip(spots, sums, strict=True)
+                self.multiply(lefts[first], rights[width], total)
+                for (first, width), total in zip(spots, sums, strict=True)
             ]
 
-        sums = self.nest(step, (), [self.code(amx.TileZeroOp(type_)).res for type_ in types], None, None)
-        self.settle(place, spots, sums)
-        if self.kernel.epilogue:
-            self.finish_rows(rows, panels, columns, operands)
+        sums = self.nest(step, (), [self.code(amx.TileZeroOp(type_)).res for _ in spots], None, None)
+        beside = bool(self.kernel.epilogue) or columns.valid < place.panel_lanes
+        self.settle(place, spots, sums, beside)
+        if beside:
+            self.finish_rows(rows, columns, operands)
 
     def nest(
         self,
@@ -161,17 +152,12 @@ class AmxWriter(GroupWriter):
         """As of vectors, but the innermost loop takes as much of k as a tile does; `step` is told how much."""
         if len(ks) < len(self.levels) - 1:
             return super(GroupWriter, self).nest(step, ks, sums, block, fetch)
-        size, most = self.levels[-1][0], ROWS * self.group
-        whole = size - size % most
+        size, depth = self.levels[-1][0], ROWS * self.group
 
         def body(k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            return step((*ks, k), carried, most)
+            return step((*ks, k), carried, depth)
 
-        if whole:
-            sums = self.code.serial(AffineExpr.constant(0), AffineExpr.constant(whole), (), sums, body, most)
-        if size > whole:
-            sums = step((*ks, self.constant(whole)), sums, size - whole)
-        return sums
+        return self.code.serial(AffineExpr.constant(0), AffineExpr.constant(size), (), sums, body, depth)
 
     def _can_ask(self, ahead: int) -> bool:
         return ahead > 1 and len(self.levels) == 1
@@ -197,14 +183,12 @@ class AmxWriter(GroupWriter):
         type_ = amx.TileType.of((count, depth), self.contraction.a.element)
         return self.code(amx.TileLoadOp(a.flat, [where], type_, self.constant(apart))).res
 
-    def right(self, part: tuple[int, int, int], depth: int, b_place: SSAValue, ks: Sequence[SSAValue]) -> SSAValue:
-        """So much of k of some columns of B, as it is packed."""
+    def right(self, first: int, depth: int, b_place: SSAValue, ks: Sequence[SSAValue]) -> SSAValue:
+        """So much of k of some columns of B, as it is packed: panels are filled up."""
         b, panels = self.contraction.b, self.contraction.panels
         assert panels is not None
-        panel, first, count = part
-        offset = panel * panels.stride + first * panels.group
-        where = self.code.index(self.walk(2, 0) + offset, b_place, *ks)
-        type_ = amx.TileType.of((depth // panels.group, count * panels.group), b.element)
+        where = self.code.index(self.walk(2, 0) + first * panels.group, b_place, *ks)
+        type_ = amx.TileType.of((depth // panels.group, COLUMNS * panels.group), b.element)
         stride = self.constant(panels.lanes * panels.group)
         return self.code(amx.TileLoadOp(self.flats[b.value], [where], type_, stride)).res
 
@@ -221,48 +205,44 @@ class AmxWriter(GroupWriter):
 
     def begin(self) -> None:
         """Room for the sums of a tile until the epilogue has them: C's own rows may lie in few sets of L1."""
-        if self.kernel.epilogue:
-            assert self.contraction.panels is not None
-            size = self.most * self.contraction.panels.lanes
+        panels = self.contraction.panels
+        assert panels is not None
+        if self.kernel.epilogue or self.contraction.columns % panels.lanes:
+            size = TILE_ROWS * panels.lanes
             self.sums = self.code(memref.AllocaOp.get(self.contraction.c.element, 64, [size])).memref
 
     def settle(
-        self,
-        place: TilePlace,
-        spots: Sequence[tuple[tuple[int, int], tuple[int, int, int]]],
-        sums: Sequence[SSAValue],
+        self, place: TilePlace, spots: Sequence[tuple[int, int]], sums: Sequence[SSAValue], beside: bool
     ) -> None:
-        """Stores the sums: where they belong, or where the epilogue reads them."""
+        """Stores the sums: where they belong, or `beside`, where the epilogue reads them."""
         c = self.contraction.c
         target, step = self.flats[c.value], row_step(self.contraction, c.form)
-        if self.sums is not None:
-            target, step = self.sums, place.lanes
+        if beside:
+            assert self.sums is not None
+            target, step = self.sums, place.panel_lanes
         assert step is not None
-        rows = sum(count for _, count in dict.fromkeys(height for height, _ in spots))
-        for ((row, _), (panel, column, _)), total in zip(spots, sums, strict=True):
-            if self.sums is None:
-                where = self.code.index(place.position(c.form, row, panel) + column, *place.operands)
+        for (row, column), total in zip(spots, sums, strict=True):
+            if beside:
+                where = self.constant(row * place.panel_lanes + column)
             else:
-                where = self.constant((panel * rows + row) * place.lanes + column)
+                where = self.code.index(place.position(c.form, row, 0) + column, *place.operands)
             self.code(amx.TileStoreOp(target, [where], total, self.constant(step)))
 
     def finish_rows(
         self,
         rows: int,
-        panels: int,
         columns: Columns,
         operands: tuple[SSAValue | None, SSAValue | None, SSAValue | None],
     ) -> None:
-        """The epilogue, on one row after the other."""
+        """The epilogue, on one row after the other; only what are columns is stored."""
         batch, row, panel = operands
-        assert self.sums is not None
+        panels = self.contraction.panels
+        assert self.sums is not None and panels is not None
         sums, type_ = self.sums, VectorType(self.contraction.c.element, [columns.lanes])
 
         def body(i: SSAValue | None) -> None:
             at = self.code.index(D(0) + D(1), row, i) if row is not None and i is not None else row or i
             place = TilePlace(self.code, self.contraction, columns, (batch, at, panel))
-            for number in range(panels):
-                total = self.code.load_vector(type_, sums, (D(0) + number * rows) * columns.lanes, i)
-                self.finish(place, [(0, number)], [total])
+            self.finish(place, [(0, 0)], [self.code.load_vector(type_, sums, D(0) * panels.lanes, i)])
 
         self.code.count(rows, body)

@@ -14,7 +14,7 @@ from xdsl.rewriter import InsertPoint
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 from ....dialects.affine.linear_forms import memref_shape
-from .amx_tiles import AmxWriter, takes_tiles
+from .amx_tiles import TILE_ROWS, AmxWriter, takes_tiles
 from .analysis import Kernel
 from .copies import COPIES, Copies, can_copy, task_elements
 from .epilogue import overlap_is_harmless
@@ -25,7 +25,7 @@ from .single import SingleWriter, is_single
 from .spot import Columns, TilePlace
 from .tasks import Cover, Tasks, covers, share, split
 from .tile import TileWriter
-from .tile_copies import TileCopies, can_copy_tiles, tiled_depth
+from .tile_copies import TileCopies, can_copy_tiles
 
 NARROW_ROWS = 8  # of a tile of one vector, beyond which LLVM spills
 
@@ -71,11 +71,13 @@ def shares(kernel: Kernel, schedule: Schedule, lanes: int, machine: Machine) -> 
     overlap = in_registers and overlap_is_harmless(kernel)
     found: list[Share] = []
     for columns in column_runs(kernel, lanes):
-        rows = schedule.rows
-        if not tiles:  # as many sums where there are fewer columns
+        rows, panels = schedule.rows, schedule.panels
+        if tiles:  # of which there are eight registers
+            rows, panels = min(rows, TILE_ROWS), 1
+        else:  # as many sums where there are fewer columns
             rows = max(rows, min(NARROW_ROWS, rows * lanes // columns.lanes))
         strips = covers(contraction.extent(contraction.m), rows, overlap)
-        groups = covers(columns.panels, schedule.panels, overlap)
+        groups = covers(columns.panels, panels, overlap)
         tasks = Tasks.of(contraction, schedule, strips, groups, columns, machine)
         found.append(Share(columns, strips, groups, tasks))
     return found
@@ -88,7 +90,7 @@ def copied_elements(kernel: Kernel, schedule: Schedule, lanes: int, machine: Mac
     if not schedule.copy or not can(kernel.contraction) or kernel.contraction.columns < lanes:
         return 0
     first = shares(kernel, schedule, lanes, machine)[0]
-    depth = tiled_depth(kernel.contraction) if tiles else schedule.depth
+    depth = 0 if tiles else schedule.depth
     return first.tasks.at_once * task_elements(kernel, depth, first.strips, first.tasks, machine)
 
 

@@ -66,7 +66,6 @@ class TileWriter:
         self.contraction = kernel.contraction
         self.flats = flats
         self.unroll = schedule.unroll
-        self.most = schedule.rows * schedule.panels  # rows of panels in a tile
         self.levels = k_levels(kernel.contraction)
         self.depth = schedule.depth
         self.lookahead = self._lookahead(schedule.ahead) if self._can_ask(schedule.ahead) else None
