@@ -102,6 +102,7 @@ PASSES: dict[str, dict[str, str]] = {
     "systolic: layers, tiles, tokens, instructions": {
         "systolic-flatten-products": ".systolic.flatten_products:FlattenProducts",
         "systolic-partition": ".systolic.partition:Partition",
+        "systolic-fuse-pools": ".systolic.fuse_pools:FusePools",
         "systolic-fuse-adds": ".systolic.fuse_adds:FuseAdds",
         "convert-onnx-to-accel": ".convert.onnx_to_accel:ConvertOnnxToAccel",
         "convert-accel-to-tile": ".convert.accel_to_tile:ConvertAccelToTile",

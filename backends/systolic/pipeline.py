@@ -20,6 +20,7 @@ def phases(machine: str) -> tuple[Phase, ...]:
                 "systolic-flatten-products",  # four dimensions are images
                 f'systolic-partition{{machine="{machine}"}}',
                 "convert-onnx-to-accel",
+                "systolic-fuse-pools",
                 "systolic-fuse-adds",
             ),
         ),

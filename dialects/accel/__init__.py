@@ -11,6 +11,7 @@ from .ops import (
     AddOp,
     ConvAddOp,
     ConvOp,
+    ConvPoolOp,
     DepthwiseOp,
     EnterOp,
     GroupedConvOp,
@@ -21,13 +22,16 @@ from .ops import (
     WindowedOp,
 )
 
-ACCEL = Dialect("accel", [AddOp, ConvAddOp, ConvOp, DepthwiseOp, EnterOp, GroupedConvOp, LeaveOp, MaxPoolOp, ProductOp])
+ACCEL = Dialect(
+    "accel", [AddOp, ConvAddOp, ConvOp, ConvPoolOp, DepthwiseOp, EnterOp, GroupedConvOp, LeaveOp, MaxPoolOp, ProductOp]
+)
 
 __all__ = [
     "ACCEL",
     "AddOp",
     "ConvAddOp",
     "ConvOp",
+    "ConvPoolOp",
     "DepthwiseOp",
     "EnterOp",
     "GroupedConvOp",

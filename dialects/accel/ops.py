@@ -137,15 +137,22 @@ class WindowedOp(LayerOp, ABC):
         assert isinstance(attr, IntegerAttr)
         return attr.value.data
 
-    def check_size(self) -> None:
-        """The result has as many windows as fit."""
-        image, out = _expect_image(self.operands[0], "the image"), _expect_image(self.result, "the result")
-        pads = self.numbers("pads")
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many windows fit, along height and width."""
+        image, pads = _expect_image(self.operands[0], "the image"), self.numbers("pads")
+        found: list[int] = []
         for axis in range(2):
             k, s, d = (self.numbers(name)[axis] for name in ("kernel", "strides", "dilations"))
-            size = (image[1 + axis] + pads[axis] + pads[2 + axis] - (k - 1) * d - 1) // s + 1
-            if out[1 + axis] != size:
-                raise VerifyException(f"C1: {size} windows fit along dimension {1 + axis}, not {out[1 + axis]}")
+            found.append((image[1 + axis] + pads[axis] + pads[2 + axis] - (k - 1) * d - 1) // s + 1)
+        return found[0], found[1]
+
+    def check_size(self) -> None:
+        """The result has as many windows as fit."""
+        out = _expect_image(self.result, "the result")[1:3]
+        for axis, (has, fit) in enumerate(zip(out, self.counts, strict=True)):
+            if has != fit:
+                raise VerifyException(f"C1: {fit} windows fit along dimension {1 + axis}, not {has}")
 
 
 def window_properties(
@@ -345,6 +352,40 @@ class ProductOp(LayerOp):
         m, k, n = self.sizes
         if b[2:] != (count * k, n) or y[2:] != (count * m, n):
             raise VerifyException(f"C2: {count} products of {self.a.type} and {self.b.type} to {self.result.type}")
+
+
+@irdl_op_definition
+class ConvPoolOp(WeightedOp):
+    """A convolution, made bytes as those of `accel.conv`, of which the greatest of each block of `pool` is kept.
+
+    %y = accel.conv_pool %x, %w, %t {kernel = array<i64: 3, 3>, ..., pool = array<i64: 2, 2>}
+        : tensor<1x8x9x3xi8>, tensor<1x1x9x16x16xi8>, tensor<1x16x2xi32> -> tensor<1x4x4x7xi8>
+
+    C1 the result has as many blocks as are whole.
+    """
+
+    name = "accel.conv_pool"
+    pool = prop_def(DenseArrayBase.constr(i64))
+
+    def __init__(self, conv: ConvOp, pool: MaxPoolOp):
+        IRDLOperation.__init__(
+            self,
+            operands=list(conv.operands),
+            result_types=[pool.result.type],
+            properties={**conv.properties, "pool": pool.kernel},
+        )
+
+    @property
+    def block(self) -> tuple[int, int]:
+        """Height and width of a block."""
+        height, width = self.numbers("pool")
+        return height, width
+
+    def verify_(self) -> None:
+        out = _expect_image(self.result, "the result")[1:3]
+        fit = tuple(count // size for count, size in zip(self.counts, self.block, strict=True))
+        if out != fit or 0 in fit:
+            raise VerifyException(f"C1: {fit[0]}x{fit[1]} blocks are whole, not {out[0]}x{out[1]}")
 
 
 @irdl_op_definition

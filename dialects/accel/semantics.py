@@ -12,7 +12,7 @@ from ...compiler.semantics import Call, Spec, semantics
 from ...compiler.weights import Array
 from ..systolic.numerics import add as add_bytes
 from ..systolic.numerics import requantize
-from .ops import EnterOp, ProductOp, WindowedOp
+from .ops import ConvPoolOp, EnterOp, ProductOp, WindowedOp
 
 _SIGN = np.uint8(0x80)  # between a byte with a sign and one without
 
@@ -56,7 +56,7 @@ def _windows(image: Array, op: WindowedOp) -> Iterator[Array]:
     top, left, bottom, right = op.numbers("pads")
     around = np.pad(image, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=op.pad_value)
     (kh, kw), (sh, sw), (dh, dw) = (op.numbers(name) for name in ("kernel", "strides", "dilations"))
-    _, height, width, _ = (int(n) for n in op.result.type.get_shape())  # pyright: ignore
+    height, width = op.counts
     for r in range(kh):
         for q in range(kw):
             rows = slice(r * dh, r * dh + (height - 1) * sh + 1, sh)
@@ -119,6 +119,18 @@ def conv_add(
     addends = conv(image, weights, table, call=call, result=result), residual
     first, second = reversed(addends) if "behind" in call.op.properties else addends
     return add(first, second, factors=factors, post=total)
+
+
+@semantics("accel.conv_pool")
+def conv_pool(image: Array, weights: Array, table: Array, *, call: Call, result: Spec) -> Array:
+    """One behind the other; what is in no whole block is left out."""
+    op = cast(ConvPoolOp, call.op)
+    assert result.shape is not None
+    images, height, width, filters = result.shape
+    (rows, columns), shape = op.block, (images, *op.counts, filters)
+    made = _post(_sums(image, weights, op, shape), table, op.numbers("post"))
+    whole = made[:, : height * rows, : width * columns]
+    return whole.reshape(images, height, rows, width, columns, filters).max(axis=(2, 4))
 
 
 @semantics("accel.product")

@@ -63,7 +63,7 @@ def contraction_kernel(
         tile_type(weights, i8, "dram"),
         tile_type([parts, machine.cols, 2], i32, "dram"),
         *([tile_type([windows.out[0], windows.out[1] * windows.filters], i8, "dram")] if plus else []),
-        tile_type([*windows.out, windows.pitch], i8, "dram"),
+        tile_type([*windows.kept, windows.pitch], i8, "dram"),
     ]
     function = FuncOp(name, FunctionType.from_lists(types, []), visibility="private")
     function.attributes[MACHINE] = StringAttr(machine.name)
@@ -131,11 +131,23 @@ class _Builder:
             table = nest.add(tile.LoadOp(self.t, [number], "t", tile_type([self.machine.cols, 2], i32, "tab")), "t")
             at = row, column, nest.affine([(block, self.machine.cols)], part * self.machine.cols)
             source = sums, nest.constant(part)
-            if self.plus is None:
-                nest.add_op(tile.StoreOp(source, self.y, at, length, table=table, post=self.post))
-            else:
+            if self.plus is not None:
                 total = self._added(source, table, at, out, length, self.plus)
                 nest.add_op(tile.StoreOp((total, nest.constant(0)), self.y, at, length))
+            elif self.windows.pool != (1, 1):
+                kept = self._kept(source, table, out, length)
+                pool = self.windows.pool
+                blocks = nest.divided(row, pool[0]), nest.divided(column, pool[1]), at[2]
+                nest.add_op(tile.StoreOp((kept, nest.constant(0)), self.y, blocks, length))
+            else:
+                nest.add_op(tile.StoreOp(source, self.y, at, length, table=table, post=self.post))
+
+    def _kept(self, source: tuple[SSAValue, SSAValue], table: SSAValue, out: tuple[int, int], length: int) -> SSAValue:
+        """The greatest of each block of the result."""
+        nest, lanes, pool = self.nest, self.machine.lanes, self.windows.pool
+        made = nest.add(tile.RequantizeOp(source, table, "b", lanes, length, self.post), "b")
+        shape = [1, out[0] // pool[0], out[1] // pool[1], lanes]
+        return nest.add(tile.MaxOp(made, "o", shape, (pool, pool, (1, 1))), "o")
 
     def _added(
         self,

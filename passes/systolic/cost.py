@@ -26,7 +26,7 @@ class Cost:
         self.pixel = ceil(min(machine.rows, windows.run) / machine.read_bytes)  # cycles for each plane
         self.weight_tile = machine.rows * ceil(machine.cols / machine.read_bytes)
         self.result = ceil(machine.cols / machine.write_bytes)  # cycles for each block of filters
-        if windows.added:  # to the scratchpad, added, and to DRAM
+        if windows.pieces:  # to the scratchpad, added or compared, and to DRAM
             self.result += 2
         self.cut: dict[tuple[tuple[int, int], int], tuple[int, int, list[tuple[int, int]]]] = {}
         self.ramps: dict[tuple[object, ...], int] = {}

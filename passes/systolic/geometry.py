@@ -100,7 +100,8 @@ class Windows:
     `steps` are rows and bytes from pixel to pixel of a patch, `strides` and `dilations` count such pixels, `advance`
     are rows and bytes from output to output, `origin` is where the first window begins. A pixel of the result has
     `pitch` channels, of which `filters` are made. With `added` another image is added to the result. With `matrix` the
-    weights are no blocks but a matrix of `run` rows, as a layer before makes it.
+    weights are no blocks but a matrix of `run` rows, as a layer before makes it. The greatest of each block of `pool`
+    results is kept.
     """
 
     rows: int
@@ -118,6 +119,22 @@ class Windows:
     packed: bool = False
     added: bool = False
     matrix: bool = False
+    pool: tuple[int, int] = (1, 1)
+
+    def pooled(self, pool: tuple[int, int]) -> Windows:
+        """The same, of which the greatest of each whole block is kept."""
+        (height, width), (rows, columns) = self.out, pool
+        return replace(self, out=(height // rows * rows, width // columns * columns), pool=pool)
+
+    @property
+    def kept(self) -> tuple[int, int]:
+        """Height and width of what is stored."""
+        return self.out[0] // self.pool[0], self.out[1] // self.pool[1]
+
+    @property
+    def pieces(self) -> str:
+        """The rings, each as large as the sums, for what is made of sums before it is stored."""
+        return "bro" if self.added else "bo" if self.pool != (1, 1) else ""
 
     @cached_property
     def tap_count(self) -> int:

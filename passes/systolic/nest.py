@@ -97,3 +97,9 @@ class Nest:
             expression = expression + AffineExpr.dimension(i) * factor
         map_ = AffineMapAttr(AffineMap(len(terms), 0, (expression,)))
         return self.add(ApplyOp([value for value, _ in terms], map_))
+
+    def divided(self, value: SSAValue, by: int) -> SSAValue:
+        """A value that is a multiple of `by`, divided."""
+        if by == 1:
+            return value
+        return self.add(ApplyOp([value], AffineMapAttr(AffineMap(1, 0, (AffineExpr.dimension(0) // by,)))))

@@ -89,7 +89,7 @@ def _with_slots(
     rows, columns = (sum(s.count for s in told) for told in bare.tiles(windows))
     images = rows * columns
     blocks = ceil(windows.filters / machine.cols) * chunks
-    room = machine.spm_rows - (6 * out[0] * out[1] if windows.added else 0)
+    room = machine.spm_rows - 2 * len(windows.pieces) * out[0] * out[1]
     for kept in dict.fromkeys((2, chunks + 1, 2 * chunks, images * chunks)):
         rest = room - kept * a
         if rest >= w and (kept <= _MOST_SLOTS or kept == images * chunks):
@@ -104,16 +104,19 @@ def _with_slots(
 def _edge(windows: Windows, machine: SystolicMachine, out: tuple[int, int]) -> int:
     """The rows, or columns of a single row, of the smallest tile that is worth its weights."""
     wanted = _EDGE * machine.rows
-    edge, size = (wanted, out[1]) if windows.out[0] == 1 else (ceil(wanted / out[1]), out[0])
+    flat = windows.out[0] == 1
+    edge, size = (wanted, out[1]) if flat else (ceil(wanted / out[1]), out[0])
+    block = windows.pool[1 if flat else 0]
+    edge = ceil(edge / block) * block
     return edge if edge < size else 0
 
 
 def _tiles(windows: Windows, machine: SystolicMachine) -> Iterator[tuple[int, int]]:
     """Heights and widths of tiles whose sums fit at least once; tiles of nearly equal size."""
-    height, width = windows.out
-    most = machine.acc_rows
-    for columns in _parts_of(width):
-        for rows in _parts_of(height):
+    (height, width), most = windows.kept, machine.acc_rows
+    for kept_columns in _parts_of(width):
+        for kept_rows in _parts_of(height):
+            rows, columns = kept_rows * windows.pool[0], kept_columns * windows.pool[1]
             if rows * columns <= most and columns <= _MOST_N0 and rows <= _MOST_N1:
                 patch = windows.patch((rows, columns))
                 if patch[0] <= _MOST_N1 and patch[1] <= _MOST_N0 and patch[0] * patch[1] < machine.spm_rows:

@@ -17,7 +17,8 @@ class Schedule:
     With `images_first` all filters are applied to one tile of the image before the next is loaded; without, it is the
     other way round. `slots` are those of the rings for patches, weights, sums and rows of the table. The first tile has
     `edge` rows, or columns of an image of one row, the next twice as many, and so on, and so backwards at the end; with
-    0 all are alike. Where an image is added, its tiles, the bytes of the sums and the results have rings of two slots.
+    0 all are alike. Where an image is added, its tiles, the bytes of the sums and the results have rings of two slots;
+    so have the bytes, and what is kept of them, where not all is.
     """
 
     out: tuple[int, int]
@@ -39,13 +40,13 @@ class Schedule:
         a, w, c = rows_on_chip(windows, machine, self.out, self.planes)
         patches, weights, sums, table = self.slots
         end = a * patches + w * weights
-        added = {name: Ring("spm", end + 2 * i * c, c, 2) for i, name in enumerate("bro")} if windows.added else {}
+        made = {name: Ring("spm", end + 2 * i * c, c, 2) for i, name in enumerate(windows.pieces)}
         return {
             "a": Ring("spm", 0, a, patches),
             "w": Ring("spm", a * patches, w, weights),
             "c": Ring("acc", 0, c * self.parts, sums),
             "t": Ring("tab", 0, 1, table),
-            **added,
+            **made,
         }
 
 

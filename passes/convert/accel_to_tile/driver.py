@@ -125,7 +125,7 @@ class _Lowering:
         images = {*op.images, op.result}
         values = [*op.operands, op.result]
         told: dict[str, Attribute] = {}
-        if isinstance(op, accel.ConvOp | accel.ConvAddOp | accel.GroupedConvOp):
+        if isinstance(op, accel.ConvOp | accel.ConvAddOp | accel.ConvPoolOp | accel.GroupedConvOp):
             g = geometry_of(op)
             told[LAYER] = integers([g.products, prod(g.kernel), prod(g.strides)])
         elif isinstance(op, accel.ProductOp):

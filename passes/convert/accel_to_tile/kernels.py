@@ -39,6 +39,9 @@ class Kernels:
             case accel.ConvOp() | accel.GroupedConvOp():
                 windows = geometry_of(op).windows(machine.rows)
                 return contraction_kernel(name, windows, search(windows, machine), machine, op.pad_value, post_of(op))
+            case accel.ConvPoolOp():
+                windows = geometry_of(op).windows(machine.rows).pooled(op.block)
+                return contraction_kernel(name, windows, search(windows, machine), machine, op.pad_value, post_of(op))
             case accel.ConvAddOp():
                 windows = replace(geometry_of(op).windows(machine.rows), added=True)
                 plus = Plus([f.value.data for f in op.factors.data], post_of(op, "total"), op.behind is not None)

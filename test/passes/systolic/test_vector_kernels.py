@@ -151,6 +151,33 @@ def test_sum_behind_a_convolution(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MACHINES)
+def test_pool_behind_a_convolution(name: str) -> None:
+    """Blocks that are not whole are left out, of rows and of columns; tiles are of whole blocks."""
+    machine, rng = SystolicMachine.preset(name), np.random.default_rng(7)
+    for g, block in (
+        (Convolution((9, 11), 6, 21, (3, 3), pads=(1, 1, 1, 1)), (2, 2)),
+        (Convolution((40, 26), 5, 7, (2, 3)), (3, 2)),
+        (Convolution((17, 9), 20, 4, (1, 1), (2, 1)), (1, 4)),
+    ):
+        weights = rng.integers(-127, 128, (*g.kernel, g.channels, g.filters)).astype(np.int8)
+        bias = rng.integers(-99, 99, g.filters).astype(np.int32)
+        scale = rng.uniform(0.001, 0.01, g.filters).astype(np.float32)
+        arrays = [images(rng, *g.image, g.channels), blocked(weights, g.windows(machine.rows), machine)]
+        arrays.append(table_of(bias, scale, machine))
+
+        def layer(x: Any, w: Any, t: Any, g: Convolution = g, block: Any = block) -> Any:
+            conv = accel.ConvOp((x, w, t), (1, *g.out, g.filters), windows(g, 5), (-3, -100, 90))
+            shape = 1, g.out[0] // block[0], g.out[1] // block[1], g.filters
+            pool = accel.MaxPoolOp(conv.result, shape, window_properties(block, block, (1, 1), (0, 0, 0, 0), -128))
+            fused = accel.ConvPoolOp(conv, pool)
+            pool.erase()
+            conv.erase()
+            return fused
+
+        check(layer, machine, arrays)
+
+
+@pytest.mark.parametrize("name", MACHINES)
 def test_products_of_two_images(name: str) -> None:
     """The second as it lies in DRAM: blocks that are not full, the last rows of a matrix, fewer rows than the array."""
     machine, rng = SystolicMachine.preset(name), np.random.default_rng(6)
