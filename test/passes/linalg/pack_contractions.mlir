@@ -1,5 +1,6 @@
 // RUN: lamina-opt %s -p linalg-pack-contractions | filecheck %s
 // RUN: lamina-opt %s -p 'linalg-pack-contractions{lanes=8}' | filecheck %s --check-prefix LANES
+// RUN: lamina-opt %s -p linalg-pack-contractions --machine x86-64-avx512 | filecheck %s --check-prefix LINES
 
 #mk = affine_map<(m, n, k) -> (m, k)>
 #kn = affine_map<(m, n, k) -> (k, n)>
@@ -8,12 +9,14 @@
 
 // CHECK-LABEL: func.func @matmul
 // LANES-LABEL: func.func @matmul
+// LINES-LABEL: func.func @matmul
 func.func @matmul(%a: tensor<13x64xf32>, %c: tensor<13x100xf32>) -> tensor<13x100xf32> {
   %b = arith.constant dense_resource<w> : tensor<64x100xf32>
   // CHECK: %[[P:.*]] = linalg.pack %b padding_value(%{{.*}} : f32) outer_dims_perm = [1, 0] inner_dims_pos = [1] inner_tiles = [16] into %{{.*}} : tensor<64x100xf32> -> tensor<7x64x16xf32>
   // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> ((d1 floordiv 16), d2, (d1 mod 16))>
   // CHECK-SAME: ins(%a, %[[P]] :
   // LANES: inner_tiles = [8] into %{{.*}} : tensor<64x100xf32> -> tensor<13x64x8xf32>
+  // LINES: inner_tiles = [16] into %{{.*}} : tensor<64x100xf32> -> tensor<7x64x16xf32>
   %y = linalg.generic {indexing_maps = [#mk, #kn, #mn], iterator_types = ["parallel", "parallel", "reduction"]}
       ins(%a, %b : tensor<13x64xf32>, tensor<64x100xf32>) outs(%c : tensor<13x100xf32>) {
   ^bb0(%l: f32, %r: f32, %o: f32):

@@ -28,3 +28,32 @@ func.func @product(%a: tensor<3x2xi8>, %c: tensor<3x2xi32>) -> tensor<3x2xi32> {
   } -> tensor<3x2xi32>
   func.return %y : tensor<3x2xi32>
 }
+
+// Bytes that were unsigned before are taken as they were.
+
+// CHECK-LABEL: func.func @unsigned
+// CHECK: linalg.generic {{.*}} ins(%a, %w : tensor<3x2xi8>, tensor<2x2xi8>)
+// CHECK: arith.extui
+func.func @unsigned(%a: tensor<3x2xi8>, %c: tensor<3x2xi32>) -> tensor<3x2xi32> {
+  %flip = arith.constant -128 : i8
+  %e = tensor.empty() : tensor<3x2xi8>
+  %f = linalg.fill ins(%flip : i8) outs(%e : tensor<3x2xi8>) -> tensor<3x2xi8>
+  %b = linalg.generic {indexing_maps = [affine_map<(m, k) -> (m, k)>, affine_map<(m, k) -> (m, k)>, affine_map<(m, k) -> (m, k)>],
+      iterator_types = ["parallel", "parallel"]} ins(%a, %f : tensor<3x2xi8>, tensor<3x2xi8>) outs(%e : tensor<3x2xi8>) {
+  ^bb0(%l: i8, %r: i8, %o: i8):
+    %x = arith.xori %l, %r : i8
+    linalg.yield %x : i8
+  } -> tensor<3x2xi8>
+  %w = arith.constant dense<[[-128, 127], [3, 4]]> : tensor<2x2xi8>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%b, %w : tensor<3x2xi8>, tensor<2x2xi8>) outs(%c : tensor<3x2xi32>) {
+  ^bb0(%l: i8, %r: i8, %o: i32):
+    %u = arith.extsi %l : i8 to i32
+    %v = arith.extsi %r : i8 to i32
+    %p = arith.muli %u, %v : i32
+    %s = arith.addi %o, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<3x2xi32>
+  func.return %y : tensor<3x2xi32>
+}

@@ -25,3 +25,10 @@ def test_a_matrix_that_lies_row_by_row_and_is_read_once_is_read_so():
     assert choose(in_place, replace(AVX2, cores=2)).panel_blocks == 2
     small = replace(in_place, columns=256, depth=256, loops=(256,))
     assert choose(small, AVX2).depth == choose(replace(in_place, in_memory=False), AVX2).depth == 0
+
+
+def test_vectors_that_are_lines_go_three_wide():
+    square = Problem(batch=1, rows=1024, columns=1024, depth=1024, element_bytes=4, lanes=16, loops=(1024,))
+    avx512 = replace(Machine.preset("x86-64-avx512"), cores=1)
+    assert (choose(square, avx512).rows, choose(square, avx512).panels) == (9, 3)
+    assert (choose(square, AVX2).rows, choose(square, AVX2).panels) == (6, 1)

@@ -1,0 +1,81 @@
+// RUN: lamina-opt %s -p convert-contraction-to-vector --machine x86-64-amx | filecheck %s
+
+// Two strips of 32 rows: their rows are copied into tiles of 64 bytes a row, then each panel of B meets both; a strip
+// asks for half of the next panel. The bias is added from what lies beside the tile.
+
+func.func private @copied(%x: memref<64x128xbf16>, %w: memref<3x64x32x2xbf16>, %e: memref<96xf32>, %y: memref<64x96xf32>,
+                          %copies: memref<8208xbf16>)
+    attributes {lamina.kernel = "contraction", lamina.copies, lamina.schedule = "rows=32 ahead=2 copy=1"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<64x96xf32>)
+  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
+      affine_map<(m, n, k) -> (n floordiv 32, k floordiv 2, n mod 32, k mod 2)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : memref<64x128xbf16>, memref<3x64x32x2xbf16>) outs(%y : memref<64x96xf32>) {
+  ^bb0(%l: bf16, %r: bf16, %o: f32):
+    %u = arith.extf %l : bf16 to f32
+    %v = arith.extf %r : bf16 to f32
+    %p = arith.mulf %u, %v : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(m, n) -> (n)>, affine_map<(m, n) -> (m, n)>],
+      iterator_types = ["parallel", "parallel"]} ins(%e : memref<96xf32>) outs(%y : memref<64x96xf32>) {
+  ^bb0(%b: f32, %t: f32):
+    %d = arith.addf %t, %b : f32
+    linalg.yield %d : f32
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func private @copied
+// CHECK:         %[[SUMS:.*]] = memref.alloca() {alignment = 64 : i64} : memref<1024xf32>
+// CHECK:         affine.for %{{.*}} = 0 to 2 {
+// CHECK:           affine.for %[[K:.*]] = 0 to 128 step 32 {
+// CHECK-NEXT:        %[[R0:.*]] = affine.vector_load {{.*}} : memref<8192xbf16>, vector<32xbf16>
+// CHECK-NEXT:        affine.vector_store %[[R0]], %copies[%[[STRIP:.*]] + %[[K]] * 32]
+// CHECK-NEXT:        %[[R1:.*]] = affine.vector_load {{.*}} + 128] : memref<8192xbf16>, vector<32xbf16>
+// CHECK-NEXT:        affine.vector_store %[[R1]], %copies[%[[STRIP]] + %[[K]] * 32 + 32]
+// CHECK:         affine.for %{{.*}} = 0 to 3 {
+// CHECK-NEXT:      affine.for %{{.*}} = 0 to 2 {
+// CHECK-COUNT-4:     amx.tile_zero : !amx.tile<16x16xf32>
+// CHECK:             affine.for %{{.*}} = 0 to 128 step 32 iter_args
+// CHECK-COUNT-16:      memref.prefetch
+// CHECK-NOT:           memref.prefetch
+// CHECK-COUNT-2:       amx.tile_load %copies
+// CHECK-COUNT-2:       amx.tile_load {{.*}} : memref<12288xbf16> into !amx.tile<16x32xbf16>
+// CHECK-COUNT-4:       amx.tile_mulf
+// CHECK-COUNT-4:     amx.tile_store %[[SUMS]]
+// CHECK:             affine.for %[[ROW:.*]] = 0 to 32 {
+// CHECK:               affine.vector_load %[[SUMS]][%[[ROW]] * 32] : memref<1024xf32>, vector<32xf32>
+// CHECK:               arith.addf
+// CHECK-NEXT:          affine.vector_store
+
+// Rows that are no multiple of a tile overlap, columns beyond the last are computed and not stored.
+
+// CHECK-LABEL: func.func private @ragged
+// CHECK:         affine.for
+// CHECK:           amx.tile_load {{.*}} : memref<1088xi8> into !amx.tile<16x64xi8>
+// CHECK:           affine.apply {{.*}} + 64
+// CHECK:           amx.tile_load {{.*}} : memref<1088xi8> into !amx.tile<16x64xi8>
+// CHECK:           amx.tile_load {{.*}} : memref<2048xi8> into !amx.tile<16x64xi8>
+// CHECK-NOT:       amx.tile_load
+// CHECK:           affine.for %{{.*}} = 0 to 17 {
+// CHECK:             vector.maskedstore
+func.func private @ragged(%x: memref<17x64xi8>, %w: memref<1x16x32x4xi8>, %y: memref<17x9xi32>)
+    attributes {lamina.kernel = "contraction", lamina.schedule = "rows=32"} {
+  %zero = arith.constant 0 : i32
+  linalg.fill ins(%zero : i32) outs(%y : memref<17x9xi32>)
+  linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
+      affine_map<(m, n, k) -> (n floordiv 32, k floordiv 4, n mod 32, k mod 4)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : memref<17x64xi8>, memref<1x16x32x4xi8>) outs(%y : memref<17x9xi32>) {
+  ^bb0(%l: i8, %r: i8, %o: i32):
+    %u = arith.extui %l : i8 to i32
+    %v = arith.extsi %r : i8 to i32
+    %p = arith.muli %u, %v : i32
+    %s = arith.addi %o, %p : i32
+    linalg.yield %s : i32
+  }
+  func.return
+}
