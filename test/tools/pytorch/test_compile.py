@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import lamina
-
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
