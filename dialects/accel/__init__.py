@@ -9,6 +9,7 @@ from xdsl.ir import Dialect
 
 from .ops import (
     AddOp,
+    ConcatOp,
     ConvAddOp,
     ConvOp,
     ConvPoolOp,
@@ -23,12 +24,26 @@ from .ops import (
 )
 
 ACCEL = Dialect(
-    "accel", [AddOp, ConvAddOp, ConvOp, ConvPoolOp, DepthwiseOp, EnterOp, GroupedConvOp, LeaveOp, MaxPoolOp, ProductOp]
+    "accel",
+    [
+        AddOp,
+        ConcatOp,
+        ConvAddOp,
+        ConvOp,
+        ConvPoolOp,
+        DepthwiseOp,
+        EnterOp,
+        GroupedConvOp,
+        LeaveOp,
+        MaxPoolOp,
+        ProductOp,
+    ],
 )
 
 __all__ = [
     "ACCEL",
     "AddOp",
+    "ConcatOp",
     "ConvAddOp",
     "ConvOp",
     "ConvPoolOp",

@@ -16,6 +16,7 @@ from xdsl.irdl import (
     prop_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -443,3 +444,33 @@ class AddOp(LayerOp):
     def verify_(self) -> None:
         if not self.a.type == self.b.type == self.result.type:
             raise VerifyException(f"adds {self.a.type} and {self.b.type} to {self.result.type}")
+
+
+@irdl_op_definition
+class ConcatOp(LayerOp):
+    """Images beside each other, channels behind channels.
+
+    %y = accel.concat %a, %b : tensor<1x8x8x16xi8>, tensor<1x8x8x20xi8> -> tensor<1x8x8x36xi8>
+
+    C1 all have one size; C2 the channels of the result are those of all.
+    """
+
+    name = "accel.concat"
+    parts = var_operand_def(TensorType)
+    result = result_def(TensorType)
+    traits = traits_def(Pure())
+    assembly_format = "$parts attr-dict `:` type($parts) `->` type($result)"
+
+    def __init__(self, parts: Sequence[SSAValue], shape: Sequence[int]):
+        super().__init__(operands=[parts], result_types=[TensorType(i8, shape)])
+
+    @property
+    def images(self) -> Sequence[SSAValue]:
+        return self.operands
+
+    def verify_(self) -> None:
+        parts, out = [_expect_image(p, "an image") for p in self.parts], _expect_image(self.result, "the result")
+        if any(part[:3] != out[:3] for part in parts):
+            raise VerifyException(f"C1: images beside each other in {self.result.type}: {parts}")
+        if sum(part[3] for part in parts) != out[3]:
+            raise VerifyException(f"C2: {sum(part[3] for part in parts)} channels in {self.result.type}")

@@ -165,3 +165,9 @@ def max_pool(image: Array, *, call: Call) -> Array:
 def add(a: Array, b: Array, *, factors: list[float], post: list[int]) -> Array:
     """As the hardware rounds."""
     return add_bytes(a, b, np.array(factors, np.float32), *post)
+
+
+@semantics("accel.concat")
+def concat(*parts: Array) -> Array:
+    """Along the channels."""
+    return np.concatenate(parts, axis=3)

@@ -12,9 +12,9 @@
 Conv, MatMul and Gemm add int32 products up and scale the sum once, by sx sw / sy in float32, as ONNX defines
 QLinearConv and ONNX Runtime computes QDQ models. Read as floats the same model rounds every product and every partial
 sum, so the two may differ by one step where a result lies next to the middle between two steps; the integers are the
-exact ones. Clip and Relu move behind the rounding, which keeps order. What only moves or chooses numbers (MaxPool,
-Reshape, ...) works on the integers where both sides have one scale. Add and means become com.microsoft's, with the
-same float meaning.
+exact ones. Clip and Relu move behind the rounding, which keeps order. What only moves, chooses or joins numbers
+(MaxPool, Reshape, Concat, ...) works on the integers where all sides have one scale. Add and means become
+com.microsoft's, with the same float meaning.
 """
 
 from __future__ import annotations
@@ -276,12 +276,26 @@ def _moved(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
     return _made(op.name, [data.value, *op.operands[1:]], reader.results[0].type, op.attributes)
 
 
+def _joined(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
+    found = [fuser.activation(value) for value in op.operands]
+    right = [fuser.constant(value) for value in reader.operands[1:]]
+    for data in found:
+        if data is None or dtype_of(data.value.type) != dtype_of(reader.results[0].type):
+            return None
+        for ours, theirs in zip((data.scale, data.zero), right, strict=True):
+            own = fuser.constant(ours)
+            if own is None or theirs is None or own.reshape(-1)[0] != theirs.reshape(-1)[0]:
+                return None
+    return _made(op.name, [data.value for data in found if data], reader.results[0].type, op.attributes)
+
+
 _FUSED: dict[str, Callable[[_Fuser, OnnxOp, Operation], Operation | None]] = {
     "onnx.Conv": _convolution,
     "onnx.Gemm": _gemm,
     "onnx.MatMul": _product,
     "onnx.Add": _sum,
     "onnx.AveragePool": _mean,
+    "onnx.Concat": _joined,
     "onnx.GlobalAveragePool": _mean,
     **{f"onnx.{name}": _moved for name in _MOVED},
 }

@@ -71,6 +71,11 @@ class Added:
 
 
 @dataclass(frozen=True)
+class Joined:
+    """Images beside each other, channels behind channels."""
+
+
+@dataclass(frozen=True)
 class Limited:
     """Another limit for the layer before."""
 
@@ -83,7 +88,7 @@ class Same:
     """The same bytes in the same order."""
 
 
-Layer = Summed | Multiplied | Pooled | Added | Limited | Same
+Layer = Summed | Multiplied | Pooled | Added | Joined | Limited | Same
 
 
 class Reader:
@@ -323,6 +328,13 @@ def _clip(r: Reader, op: OnnxOp) -> Layer | None:
     return Limited(low, high) if low <= high else None
 
 
+def _concat(r: Reader, op: OnnxOp) -> Layer | None:
+    rank, types = len(sizes(op.results[0])), {value.type.element_type for value in op.operands if _is_bytes(value)}  # pyright: ignore
+    known = all(_is_bytes(value) and r.constant(value) is None for value in op.operands)
+    channels = 1 if rank == 4 else rank - 1
+    return Joined() if known and len(types) == 1 and r.attributes(op)["axis"] % rank == channels else None
+
+
 def _reshaped(r: Reader, op: OnnxOp) -> Layer | None:
     shapes = sizes(op.operands[0]), sizes(op.results[0])
     before, after = (image_shape(shape) for shape in shapes)
@@ -335,6 +347,7 @@ _READS: dict[str, Callable[[Reader, OnnxOp], Layer | None]] = {
     "onnx.QLinearMatMul": _matmul,
     "onnx.MaxPool": _max_pool,
     "onnx.Clip": _clip,
+    "onnx.Concat": _concat,
     f"{MICROSOFT}.QGemm": _gemm,
     f"{MICROSOFT}.QLinearAdd": _add,
     f"{MICROSOFT}.QLinearGlobalAveragePool": _mean,

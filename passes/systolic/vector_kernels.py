@@ -1,4 +1,4 @@
-"""Kernels of the vector unit, as loops over tiles: depthwise convolutions and means, pools, sums of two images."""
+"""Kernels of the vector unit as loops over tiles: depthwise convolutions and means, pools, sums of images; copies."""
 
 from __future__ import annotations
 
@@ -192,21 +192,7 @@ def add_kernel(
     name: str, pixels: int, channels: int, machine: SystolicMachine, factors: Sequence[float], post: Sequence[int]
 ) -> FuncOp:
     """The sum of two images in new scales."""
-    lanes = machine.lanes
-    windows = Windows(
-        rows=1,
-        row_bytes=pixels * channels,
-        out=(1, pixels),
-        run=channels,
-        taps=(1, 1),
-        steps=(1, channels),
-        strides=(1, 1),
-        dilations=(1, 1),
-        advance=(1, channels),
-        origin=(0, 0),
-        filters=channels,
-        pitch=channels,
-    )
+    lanes, windows = machine.lanes, _pixels(pixels, channels, channels)
     out = _tile(windows, min(256, machine.spm_rows // 6), machine.spm_rows // 6)
     rows = out[1]
     rings = {name: Ring("spm", 2 * i * rows, rows, 2) for i, name in enumerate("abo")}
@@ -227,3 +213,40 @@ def add_kernel(
                 nest.add_op(tile.StoreOp((total, nest.constant(0)), y, at, length))
     function.body.block.add_op(ReturnOp())
     return function
+
+
+def copy_kernel(name: str, pixels: int, channels: int, pitch: int, machine: SystolicMachine) -> FuncOp:
+    """An image as the first channels of one that has `pitch`."""
+    lanes, windows = machine.lanes, _pixels(pixels, channels, pitch)
+    out = _tile(windows, machine.spm_rows // 4, machine.spm_rows // 4)
+    types = [tile_type([1, pixels * channels], i8, "dram"), tile_type([1, pixels, pitch], i8, "dram")]
+    function = _function(name, machine, types, {"a": Ring("spm", 0, out[1], 4)}, "xy")
+    x, y = function.args
+    nest = Nest(function.body.block)
+    images = _Images(nest, windows, out)
+    for segment, length in _blocks(channels, lanes):
+        for block in nest.loop(segment):
+            for row, column, size in images:
+                patch = images.patch(x, (row, column, block), size, lanes=(lanes, lanes, length), pad=0)
+                at = row, column, nest.affine([(block, lanes)], 0)
+                nest.add_op(tile.StoreOp((patch, nest.constant(0)), y, at, length))
+    function.body.block.add_op(ReturnOp())
+    return function
+
+
+def _pixels(pixels: int, channels: int, pitch: int) -> Windows:
+    """Windows of one pixel of an image of one row."""
+    return Windows(
+        rows=1,
+        row_bytes=pixels * channels,
+        out=(1, pixels),
+        run=channels,
+        taps=(1, 1),
+        steps=(1, channels),
+        strides=(1, 1),
+        dilations=(1, 1),
+        advance=(1, channels),
+        origin=(0, 0),
+        filters=channels,
+        pitch=pitch,
+    )

@@ -7,8 +7,8 @@
 Weights are symmetric, one scale for each output channel; a bias has the scale of its products, and so adds up with
 them. Where both operands of a product are activations both are symmetric, as an array has no sums of either. A value
 has one pair, whoever reads it. What only chooses or moves numbers (MaxPool, Reshape, Transpose, ...) keeps the scale
-of what it reads; Relu and Clip go with the op before them. A sum that Softmax reads stays as it is: masks are as good
-as infinite, and would leave the scores no steps.
+of what it reads, and what Concat joins has one; Relu and Clip go with the op before them. A sum that Softmax reads
+stays as it is: masks are as good as infinite, and would leave the scores no steps.
 """
 
 from __future__ import annotations
@@ -38,16 +38,31 @@ _PARAMETERS = ("scale", "zero")
 class Plan:
     """Which values get a pair, and from which value they take scale and zero point (often themselves).
 
-    Those in `symmetric` have zero in the middle.
+    Those in `symmetric` have zero in the middle; a scale holds the ranges of all that it `covers`, or of its own value.
     """
 
     like: dict[str, str] = field(default_factory=dict[str, str])
+    covers: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
     symmetric: set[str] = field(default_factory=set[str])
+
+    def join(self, values: Sequence[str], result: str) -> None:
+        """Gives values, and all that have a scale with one of them, the scale of `result`."""
+        roots = {self.like[value] for value in values}
+        self.like |= {name: result for name, root in self.like.items() if root in roots}
+        self.like[result] = result
+        self.covers[result] = {result}.union(*(self.covers.pop(root, {root}) for root in roots))
+        if roots & self.symmetric:
+            self.symmetric.add(result)
+
+    @property
+    def scaled(self) -> dict[str, set[str]]:
+        """The values that have a scale of their own, each with those whose ranges it must hold."""
+        return {root: self.covers.get(root, {root}) for root in sorted(set(self.like.values()))}
 
     @property
     def measured(self) -> list[str]:
         """The values whose range must be known."""
-        return sorted(set(self.like.values()))
+        return sorted(set().union(*self.scaled.values()))
 
 
 def plan(model: FloatModel) -> Plan:
@@ -63,6 +78,8 @@ def plan(model: FloatModel) -> Plan:
                 made.symmetric |= {made.like[name] for name in given}
             last = _after_activation(model, node, readers)
             made.like.setdefault(last, last)
+        elif node.op_type == "Concat" and all(name in made.like for name in node.input):
+            made.join(node.input, out)
         elif node.op_type in MOVED and node.input[0] in made.like and out in model.floats and len(node.output) == 1:
             made.like.setdefault(out, made.like[node.input[0]])
     return made
@@ -116,8 +133,9 @@ class _Inserter:
         self.dtype = np.dtype(activations)
         self.scales: dict[str, np.float32] = {}
         self.nodes: list[NodeProto] = []
-        for name in made.measured:
-            self._activation_parameters(name, ranges[name])
+        for name, covered in made.scaled.items():
+            low, high = min(ranges[n].low for n in covered), max(ranges[n].high for n in covered)
+            self._activation_parameters(name, Range(low, high))
 
     def model(self) -> ModelProto:
         for name in self.source.inputs:

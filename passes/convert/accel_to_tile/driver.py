@@ -103,8 +103,9 @@ class _Lowering:
                 case _:
                     raise LaminaError("is no layer of an accelerator", where=op)
         images = [place for place in self.places.values() if place.start < 0]
-        grouped = [op for op in ops if isinstance(op, accel.GroupedConvOp)]  # views of a group begin and end later
-        beyond = max((shape_of(value)[3] for op in grouped for value in (op.image, op.result)), default=0)
+        grouped = [op for op in ops if isinstance(op, accel.GroupedConvOp | accel.ConcatOp)]
+        # views of a group, or a part, begin and end later
+        beyond = max((shape_of(value)[3] for op in grouped for value in (*op.images, op.result)), default=0)
         return max(aligned(1), arrange(images, at) + aligned(beyond))
 
     def _view(self, offset: int, type_: Attribute, program: FuncOp) -> SSAValue:
@@ -118,8 +119,38 @@ class _Lowering:
         block.add_op(view)
         return view.results[0]
 
+    def _copies(self, op: accel.ConcatOp, program: FuncOp) -> None:
+        """A call for each part of each image."""
+        images, height, width, pitch = shape_of(op.result)
+        first, pixels = 0, height * width
+        for value in op.parts:
+            channels = shape_of(value)[3]
+            kernel = self.kernels.copy(pixels, channels, pitch, self.machine)
+            x, y = kernel.function_type.inputs
+            for image in range(images):
+                source = self.places[value].start + image * pixels * channels
+                target = self.places[op.result].start + image * pixels * pitch + first
+                self._call(kernel, [self._view(source, x, program), self._view(target, y, program)], op, {}, program)
+            first += channels
+
+    def _call(
+        self,
+        kernel: FuncOp,
+        arguments: list[SSAValue],
+        op: accel.LayerOp,
+        told: dict[str, Attribute],
+        program: FuncOp,
+    ) -> None:
+        call = CallOp(kernel.sym_name.data, arguments, [])
+        call.location = op.location
+        call.attributes |= told
+        program.body.block.add_op(call)
+
     def _calls(self, op: accel.LayerOp, program: FuncOp) -> None:
         """One call of the kernel for each image, or part of one, and each group."""
+        if isinstance(op, accel.ConcatOp):
+            self._copies(op, program)
+            return
         kernel = self.kernels.kernel(op, self.machine)
         types = list(kernel.function_type.inputs)
         images = {*op.images, op.result}
@@ -140,10 +171,7 @@ class _Lowering:
                 else:
                     shift = group * _bytes(value) // groups
                 arguments.append(self._view(self.places[value].start + shift, type_, program))
-            call = CallOp(kernel.sym_name.data, arguments, [])
-            call.location = op.location
-            call.attributes |= told
-            program.body.block.add_op(call)
+            self._call(kernel, arguments, op, told, program)
 
     def _declare(self, name: str, dram: int) -> None:
         """What is left of the function: its type, and where its borders lie."""

@@ -13,7 +13,7 @@ from ....dialects.accel.ops import numbers_of, shape_of
 from ...systolic.contraction import Plus, contraction_kernel
 from ...systolic.geometry import Convolution, Windows
 from ...systolic.schedule import search
-from ...systolic.vector_kernels import add_kernel, depthwise_kernel, max_pool_kernel
+from ...systolic.vector_kernels import add_kernel, copy_kernel, depthwise_kernel, max_pool_kernel
 
 
 class Kernels:
@@ -32,6 +32,13 @@ class Kernels:
                 self.made[key] = self._make(op, machine, f"{op.name.removeprefix('accel.')}_{len(self.made)}")
             except LaminaError as error:  # a layer that does not fit: which one
                 raise LaminaError(error.message, where=op, hint=error.hint) from None
+        return self.made[key]
+
+    def copy(self, pixels: int, channels: int, pitch: int, machine: SystolicMachine) -> FuncOp:
+        """The kernel that puts an image between the channels of another."""
+        key = ("copy", machine.name, pixels, channels, pitch)
+        if key not in self.made:
+            self.made[key] = copy_kernel(f"concat_{len(self.made)}", pixels, channels, pitch, machine)
         return self.made[key]
 
     def _make(self, op: accel.LayerOp, machine: SystolicMachine, name: str) -> FuncOp:

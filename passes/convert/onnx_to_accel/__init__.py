@@ -32,7 +32,7 @@ from ....dialects.onnx import NoValueOp, OnnxOp
 from ....dialects.stablehlo.constants import constant_attr
 from ...systolic.geometry import Convolution
 from ...systolic.groups import diagonal, group_of, merged_groups
-from ...systolic.layers import Added, Limited, Multiplied, Pooled, Reader, Same, Summed, image_shape, sizes
+from ...systolic.layers import Added, Joined, Limited, Multiplied, Pooled, Reader, Same, Summed, image_shape, sizes
 from ...systolic.names import MACHINE
 from ...systolic.packing import blocked, blocked_lanes, table_of
 from ...systolic.schedule import entering
@@ -109,6 +109,10 @@ class _Converter:
                 return self._add(accel.MaxPoolOp(image, shape, _window(layer.geometry, -128)), op)
             case Added():
                 return self._add(accel.AddOp(image, self._image(op.operands[3]), layer.factors, layer.post), op)
+            case Joined():
+                parts = [self._image(value) for value in op.operands]
+                shape = *shape_of(image)[:3], sum(shape_of(part)[3] for part in parts)
+                return self._add(accel.ConcatOp(parts, shape), op)
             case Limited():
                 before = image.owner
                 assert isinstance(before, Operation)

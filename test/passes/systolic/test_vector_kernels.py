@@ -178,6 +178,19 @@ def test_pool_behind_a_convolution(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MACHINES)
+def test_copies(name: str) -> None:
+    """All channels of an image, blocks that are not full, too, come between those of another."""
+    machine, rng = SystolicMachine.preset(name), np.random.default_rng(8)
+    for pixels, channels in ((300, 21), (5, 3)):
+        x, y = images(rng, pixels, channels)[0], np.zeros((1, pixels, channels + 4), np.int8)
+        kernel = Kernels().copy(pixels, channels, channels + 4, machine)
+        kernel.verify()
+        for run in (run_on_tiles, lambda k, arrays: run_on_chip(k, machine, arrays)):
+            made = run(kernel, [x.reshape(1, -1), y.copy()])
+            assert np.array_equal(made[0, :, :channels], x) and not made[0, :, channels:].any()
+
+
+@pytest.mark.parametrize("name", MACHINES)
 def test_products_of_two_images(name: str) -> None:
     """The second as it lies in DRAM: blocks that are not full, the last rows of a matrix, fewer rows than the array."""
     machine, rng = SystolicMachine.preset(name), np.random.default_rng(6)
