@@ -38,7 +38,7 @@ from ....dialects.stablehlo.constants import constant_value
 from ....dialects.tile.memory import tile_type
 from ...systolic.dram import Place, aligned, arrange
 from ...systolic.names import CONSTANTS, DRAM, INPUTS, LAYER, MACHINE, OUTPUTS, PROGRAM
-from .kernels import Kernels, geometry_of
+from .kernels import CONVOLUTIONS, Kernels, geometry_of
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,7 @@ class _Lowering:
     def __init__(self, function: FuncOp, machine: SystolicMachine, kernels: Kernels, weights: WeightStore):
         self.function, self.machine, self.kernels, self.weights = function, machine, kernels, weights
         self.places: dict[SSAValue, Place] = {}
+        self.inside: dict[SSAValue, tuple[SSAValue, int]] = {}  # of which image they are channels, from which one on
         self.constants: list[tuple[SSAValue, int, int]] = []  # with offset and bytes
 
     def run(self, module: ModuleOp) -> None:
@@ -96,6 +97,8 @@ class _Lowering:
                     self.places[op.result] = Place(_bytes(op.result), step, step)
                     for operand in op.operands:
                         self.places[operand].last = max(self.places[operand].last, step)
+                    if isinstance(op, accel.ConcatOp):
+                        self._joined(op)
                 case accel.LeaveOp():
                     self.places[op.source].last = len(ops)
                 case ReturnOp():
@@ -107,6 +110,20 @@ class _Lowering:
         # views of a group, or a part, begin and end later
         beyond = max((shape_of(value)[3] for op in grouped for value in (*op.images, op.result)), default=0)
         return max(aligned(1), arrange(images, at) + aligned(beyond))
+
+    def _joined(self, op: accel.ConcatOp) -> None:
+        """Convolutions that nobody else reads write into the joined image, which so begins with the first of them."""
+        first, whole = 0, self.places[op.result]
+        for value in op.parts:
+            if isinstance(value.owner, CONVOLUTIONS) and len(list(value.uses)) == 1:
+                self.inside[value] = op.result, first
+                whole.first = min(whole.first, self.places.pop(value).first)
+            first += shape_of(value)[3]
+
+    def _start(self, value: SSAValue, turn: int, turns: int) -> int:
+        """Where an image, or the `turn`th of `turns` equal parts of one, begins."""
+        whole, first = self.inside.get(value, (value, 0))
+        return self.places[whole].start + turn * (_bytes(whole) // turns) + first
 
     def _view(self, offset: int, type_: Attribute, program: FuncOp) -> SSAValue:
         assert isinstance(type_, MemRefType)
@@ -125,11 +142,14 @@ class _Lowering:
         first, pixels = 0, height * width
         for value in op.parts:
             channels = shape_of(value)[3]
+            if value in self.inside:
+                first += channels
+                continue
             kernel = self.kernels.copy(pixels, channels, pitch, self.machine)
             x, y = kernel.function_type.inputs
             for image in range(images):
-                source = self.places[value].start + image * pixels * channels
-                target = self.places[op.result].start + image * pixels * pitch + first
+                source = self._start(value, image, images)
+                target = self._start(op.result, image, images) + first
                 self._call(kernel, [self._view(source, x, program), self._view(target, y, program)], op, {}, program)
             first += channels
 
@@ -151,7 +171,8 @@ class _Lowering:
         if isinstance(op, accel.ConcatOp):
             self._copies(op, program)
             return
-        kernel = self.kernels.kernel(op, self.machine)
+        whole = self.inside.get(op.result, (None, 0))[0]
+        kernel = self.kernels.kernel(op, self.machine, 0 if whole is None else shape_of(whole)[3])
         types = list(kernel.function_type.inputs)
         images = {*op.images, op.result}
         values = [*op.operands, op.result]
@@ -167,10 +188,10 @@ class _Lowering:
             arguments: list[SSAValue] = []
             for value, type_ in zip(values, types, strict=True):
                 if value in images:
-                    shift = turn * (_bytes(value) // turns) + group * shape_of(value)[3] // groups
+                    start = self._start(value, turn, turns) + group * shape_of(value)[3] // groups
                 else:
-                    shift = group * _bytes(value) // groups
-                arguments.append(self._view(self.places[value].start + shift, type_, program))
+                    start = self.places[value].start + group * _bytes(value) // groups
+                arguments.append(self._view(start, type_, program))
             self._call(kernel, arguments, op, told, program)
 
     def _declare(self, name: str, dram: int) -> None:

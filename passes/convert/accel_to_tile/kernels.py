@@ -15,6 +15,8 @@ from ...systolic.geometry import Convolution, Windows
 from ...systolic.schedule import search
 from ...systolic.vector_kernels import add_kernel, copy_kernel, depthwise_kernel, max_pool_kernel
 
+CONVOLUTIONS = (accel.ConvOp, accel.ConvAddOp, accel.ConvPoolOp)  # which may write between the channels of others
+
 
 class Kernels:
     """The kernels of a module by what they compute."""
@@ -22,14 +24,15 @@ class Kernels:
     def __init__(self) -> None:
         self.made: dict[object, FuncOp] = {}
 
-    def kernel(self, op: accel.LayerOp, machine: SystolicMachine) -> FuncOp:
-        """The kernel of a layer, for one image."""
+    def kernel(self, op: accel.LayerOp, machine: SystolicMachine, pitch: int = 0) -> FuncOp:
+        """The kernel of a layer, for one image; with `pitch` that of one of `CONVOLUTIONS` whose result is between so
+        many channels."""
         attributes = tuple((name, str(value)) for name, value in op.properties.items())
         shapes = tuple(shape_of(v)[1:] for v in op.operands), shape_of(op.result)[1:]
-        key = (type(op), machine.name, attributes, shapes)
+        key = (type(op), machine.name, attributes, shapes, pitch)
         if key not in self.made:
             try:
-                self.made[key] = self._make(op, machine, f"{op.name.removeprefix('accel.')}_{len(self.made)}")
+                self.made[key] = self._make(op, machine, pitch, f"{op.name.removeprefix('accel.')}_{len(self.made)}")
             except LaminaError as error:  # a layer that does not fit: which one
                 raise LaminaError(error.message, where=op, hint=error.hint) from None
         return self.made[key]
@@ -41,16 +44,16 @@ class Kernels:
             self.made[key] = copy_kernel(f"concat_{len(self.made)}", pixels, channels, pitch, machine)
         return self.made[key]
 
-    def _make(self, op: accel.LayerOp, machine: SystolicMachine, name: str) -> FuncOp:
+    def _make(self, op: accel.LayerOp, machine: SystolicMachine, pitch: int, name: str) -> FuncOp:
         match op:
             case accel.ConvOp() | accel.GroupedConvOp():
-                windows = geometry_of(op).windows(machine.rows)
+                windows = _pitched(geometry_of(op).windows(machine.rows), pitch)
                 return contraction_kernel(name, windows, search(windows, machine), machine, op.pad_value, post_of(op))
             case accel.ConvPoolOp():
-                windows = geometry_of(op).windows(machine.rows).pooled(op.block)
+                windows = _pitched(geometry_of(op).windows(machine.rows), pitch).pooled(op.block)
                 return contraction_kernel(name, windows, search(windows, machine), machine, op.pad_value, post_of(op))
             case accel.ConvAddOp():
-                windows = replace(geometry_of(op).windows(machine.rows), added=True)
+                windows = replace(_pitched(geometry_of(op).windows(machine.rows), pitch), added=True)
                 plus = Plus([f.value.data for f in op.factors.data], post_of(op, "total"), op.behind is not None)
                 schedule = search(windows, machine)
                 return contraction_kernel(name, windows, schedule, machine, op.pad_value, post_of(op), plus)
@@ -68,6 +71,10 @@ class Kernels:
                 return add_kernel(name, height * width, channels, machine, factors, post_of(op))
             case _:
                 raise LaminaError("is no layer that has a kernel", where=op)
+
+
+def _pitched(windows: Windows, pitch: int) -> Windows:
+    return replace(windows, pitch=pitch or windows.pitch)
 
 
 def post_of(op: accel.LayerOp, name: str = "post") -> tuple[int, int, int]:

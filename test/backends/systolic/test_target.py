@@ -99,6 +99,34 @@ def test_groups(tmp_path: Path) -> None:
     assert any(part.told == "grouped_conv x4" for part in executable.parts)
 
 
+def test_concatenations_and_pools(tmp_path: Path) -> None:
+    """A convolution writes between the channels of the joined image, a pool is copied there; a pool is fused."""
+    rng = np.random.default_rng(10)
+    shapes = {"v": (6, 3, 3, 3), "w": (5, 6, 1, 1), "u": (4, 11, 3, 3)}
+    nodes = [
+        helper.make_node("Conv", ["x", "v"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "w"], ["c"]),
+        helper.make_node("MaxPool", ["b"], ["d"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        helper.make_node("Concat", ["d", "c"], ["e"], axis=1),
+        helper.make_node("Conv", ["e", "u"], ["f"]),
+        helper.make_node("MaxPool", ["f"], ["y"], kernel_shape=[2, 2], strides=[2, 2]),
+    ]
+    net = helper.make_graph(
+        nodes,
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 7, 9])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 4, 2, 3])],
+        [numpy_helper.from_array(rng.standard_normal(s).astype(np.float32), n) for n, s in shapes.items()],
+    )
+    source, path = tmp_path / "joined.onnx", tmp_path / "joined.int8.onnx"
+    onnx.save(helper.make_model(net, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), source)
+    assert main(["quantize", str(source), "-o", str(path)]) == 0
+    executable = agrees(path, "systolic:tiny4", "functional")
+    told = {word.split()[0] for part in executable.parts for word in part.told.split(", ")}
+    assert {"conv", "conv_pool", "max_pool", "concat"} <= told and len(executable.parts) == 3
+
+
 def test_products_of_activations(tmp_path: Path) -> None:
     """Attention of two heads with a mask: the scores and what is made of them are products of the array, too."""
     rng = np.random.default_rng(9)
