@@ -5,6 +5,7 @@ llvmlite is imported on first use: reading this module costs nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ from ...compiler.machine import Machine
 
 if TYPE_CHECKING:
     from llvmlite.binding import ModuleRef, TargetMachine
+
+
+BF16 = "avx512bf16"  # LLVM's name of the feature
 
 
 @cache
@@ -52,6 +56,22 @@ def target_machine(machine: Machine) -> TargetMachine:
     )
 
 
+def generator_for(machine: Machine, multiplies: bool) -> TargetMachine:
+    """LLVM's code generator for code that `multiplies` vectors of bfloat16, or does not.
+
+    With AVX512-BF16, LLVM 22 has vectors of bfloat16 but no single ones, and aborts where it takes an odd vector of
+    them apart, as to copy it; without, they are 16 bits. Only who needs the instructions has it enabled.
+    """
+    if multiplies or BF16 not in machine.features:
+        return target_machine(machine)
+    return target_machine(replace(machine, features=(*(f for f in machine.features if f != BF16), f"-{BF16}")))
+
+
+def _multiplies(module: ModuleRef) -> bool:
+    """Whether code calls the instructions of AVX512-BF16."""
+    return any(function.name.startswith(f"llvm.x86.{BF16}") for function in module.functions)
+
+
 def module_text(module: ModuleOp, machine: Machine) -> str:
     """LLVM IR of a module of the llvm dialect, for `machine`."""
     from ...dialects.llvm.text import print_module  # heavy, and not needed to load what is cached
@@ -74,8 +94,8 @@ def optimise(text: str, machine: Machine, *, tiled: bool = False) -> ModuleRef:
     A failure here is a defect of ours: RuntimeError with LLVM's words.
     """
     binding = llvm()
-    target = target_machine(machine)
     module: ModuleRef = binding.parse_assembly(text)
+    target = generator_for(machine, _multiplies(module))
     module.verify()
     tuning = binding.PipelineTuningOptions(speed_level=2 if tiled else 3)
     tuning.loop_vectorization = True
@@ -89,9 +109,9 @@ def optimise(text: str, machine: Machine, *, tiled: bool = False) -> ModuleRef:
 
 def object_code(module: ModuleRef, machine: Machine) -> bytes:
     """The relocatable object of an optimised module."""
-    return target_machine(machine).emit_object(module)
+    return generator_for(machine, _multiplies(module)).emit_object(module)
 
 
 def assembly(module: ModuleRef, machine: Machine) -> str:
     """The assembly text of an optimised module."""
-    return target_machine(machine).emit_assembly(module)
+    return generator_for(machine, _multiplies(module)).emit_assembly(module)

@@ -1,4 +1,4 @@
-"""Recognises depthwise convolutions of images with channels before space: a window of each plane has one sum."""
+"""Recognises depthwise convolutions of images, with channels before space or last: a window of each has one sum."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ ITERATORS = (*["parallel"] * 4, *["reduction"] * 2)
 MOST_TAPS = 49
 MOST_STRIDE = 2  # along a row
 FEWEST_COLUMNS = 4  # of the output
+FEWEST_CHANNELS = 8  # that are worth a vector where they come last
 MOST_SCRATCH = 1 << 14  # elements of the rows under one row of windows
 
 
@@ -23,7 +24,8 @@ MOST_SCRATCH = 1 << 14  # elements of the rows under one row of windows
 class Depthwise:
     """y[n, c, h, w] += x[n, c, h * stride + i * dilation, ...] * k[c, i, j]: rows, then columns in each pair.
 
-    `image` is the size of x, which holds every window, `output` that of y.
+    With `channels_last`: y[n, h, w, c] += x[n, h * stride + i * dilation, ..., c] * k[i, j, c]. `image` is the size of
+    x, which holds every window, `output` that of y.
     """
 
     batch: int
@@ -33,6 +35,12 @@ class Depthwise:
     window: tuple[int, int]
     strides: tuple[int, int]
     dilations: tuple[int, int]
+    channels_last: bool = False
+
+    @property
+    def space(self) -> tuple[int, int]:
+        """Which dimensions of x and y are rows and columns."""
+        return (1, 2) if self.channels_last else (2, 3)
 
     @property
     def reach(self) -> tuple[int, int]:
@@ -43,7 +51,7 @@ class Depthwise:
 def match_depthwise(op: GenericOp) -> Depthwise | None:
     """What `op` computes, where it is such a convolution of float32 with few taps, rows of some length and any size.
 
-    Its loops are (n, c, h, w, i, j); subscripts of dimensions of one element may be 0.
+    Its loops are (n, c, h, w, i, j) or (n, h, w, c, i, j); subscripts of dimensions of one element may be 0.
     """
     if op.iterators != ITERATORS or multiply_add(op) != (0, 1):
         return None
@@ -52,24 +60,35 @@ def match_depthwise(op: GenericOp) -> Depthwise | None:
         isinstance(t, ShapedType) and getattr(t, "element_type", None) == f32 and t.has_static_shape() for t in types
     ):
         return None
-    image, taps, output = (t.get_shape() for t in cast("list[ShapedType]", types))
+    shapes = [t.get_shape() for t in cast("list[ShapedType]", types)]
+    return next((found for last in (False, True) if (found := _match(op, shapes, last)) is not None), None)
+
+
+def _match(op: GenericOp, shapes: list[tuple[int, ...]], channels_last: bool) -> Depthwise | None:
+    image, taps, output = shapes
     read, kernel, write = (m.results for m in op.maps)
+    rows, columns, channel = (1, 2, 3) if channels_last else (2, 3, 1)
     if write != tuple(AffineDimExpr(d) for d in range(4)) or len(read) != 4:
         return None
-    used = [(e.position, n) for e, n in zip(kernel, taps, strict=True) if isinstance(e, AffineDimExpr)]
-    if [d for d, _ in used] != [1, 4, 5] or any(n != 1 for e, n in zip(kernel, taps, strict=True) if not _dim(e)):
+    used = {e.position: n for e, n in zip(kernel, taps, strict=True) if isinstance(e, AffineDimExpr)}
+    order = [4, 5, channel] if channels_last else [channel, 4, 5]
+    if list(used) != order or any(n != 1 for e, n in zip(kernel, taps, strict=True) if not _dim(e)):
         return None
-    if not _is(read[0], 0, image[0]) or read[1] != AffineDimExpr(1):
+    if not _is(read[0], 0, image[0]) or read[channel] != AffineDimExpr(channel):
         return None
-    steps = [_steps(expr, space, space + 2) for space, expr in ((2, read[2]), (3, read[3]))]
+    steps = [_steps(read[space], space, 4 + i) for i, space in enumerate((rows, columns))]
     if steps[0] is None or steps[1] is None:
         return None
     (s, d), (t, e) = steps[0], steps[1]
-    found = Depthwise(*output[:2], image[2:], output[2:], (used[1][1], used[2][1]), (s, t), (d, e))  # pyright: ignore
+    sizes = (image[rows], image[columns]), (output[rows], output[columns]), (used[4], used[5])
+    found = Depthwise(output[0], output[channel], *sizes, (s, t), (d, e), channels_last)
     return found if _is_served(found) else None
 
 
 def _is_served(c: Depthwise) -> bool:
+    if c.channels_last:
+        taps = c.window[0] * c.window[1]
+        return taps <= MOST_TAPS and c.channels >= FEWEST_CHANNELS and 0 not in (c.batch, *c.output)
     few = c.window[0] * c.window[1] <= MOST_TAPS and c.strides[1] <= MOST_STRIDE
     large = c.output[1] >= FEWEST_COLUMNS and min(c.image) >= 2 and 0 not in (c.batch, c.channels, *c.output)
     return few and large and c.reach[0] * (c.image[1] + c.reach[1]) <= MOST_SCRATCH

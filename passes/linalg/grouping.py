@@ -301,7 +301,8 @@ def _pads_for(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
     alone = len(group.members) == 1 and all(value.has_one_use() for value in ours)
     if not alone or not isinstance(pad, PadOp) or not isinstance(op, GenericOp):
         return False
-    return match_depthwise(op) is not None and zeros_before(pad, (2, 3)) is not None
+    found = match_depthwise(op)
+    return found is not None and zeros_before(pad, found.space) is not None
 
 
 def row_sizes(op: Operation) -> tuple[int, ...] | None:

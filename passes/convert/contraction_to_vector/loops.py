@@ -80,14 +80,17 @@ class Loops:
 
     def serial(
         self,
-        lower: AffineExpr,
+        lower: AffineExpr | Sequence[AffineExpr],
         upper: AffineExpr | Sequence[AffineExpr],
         operands: Sequence[SSAValue | None],
         inits: Sequence[SSAValue],
         body: Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]],
         step: int = 1,
     ) -> Sequence[SSAValue]:
-        """`for i in range(lower, upper, step)` that carries values; bounds are over `operands`, the least upper one."""
+        """`for i in range(lower, upper, step)` that carries values.
+
+        Bounds are over `operands`: the largest lower one, the least upper one.
+        """
         block = Block(arg_types=[IndexType(), *(value.type for value in inits)])
         self.into(block, lambda: body(block.args[0], block.args[1:]))
         lower_map, lower_operands = compress(lower, operands)

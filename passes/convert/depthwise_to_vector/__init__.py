@@ -1,4 +1,4 @@
-"""convert-depthwise-to-vector: depthwise convolutions of planes become loops over rows of vectors.
+"""convert-depthwise-to-vector: depthwise convolutions become loops over rows of vectors.
 
 before, on buffers (the padded image is the kernel's own memory):
     func.func private @kernel(%x: memref<1x32x112x112xf32>, %k: memref<32x3x3xf32>, %bias: memref<32xf32>,
@@ -19,8 +19,8 @@ after:
               ... eight rows of sums as vectors: for each column of the window its taps, then the rows under them,
               ... each loaded once for all sums that it is part of; + bias, relu; affine.vector_store
 
-So the padded image is never written, and the loads are contiguous whatever the stride. Kernels of another form are
-left for convert-linalg-to-affine.
+So the padded image is never written, and the loads are contiguous whatever the stride. With channels last, vectors are
+of channels: `channels.py`. Kernels of another form are left for convert-linalg-to-affine.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from ....dialects.linalg import FillOp, GenericOp
 from ..contraction_to_vector.analysis import Unsupported
 from ..contraction_to_vector.loops import Loops
 from .analysis import analyse
+from .channels import Channels
 from .planes import Planes
 
 
@@ -65,7 +66,8 @@ def _convert(function: FuncOp, machine: Machine) -> None:
     old = list(block.ops)
     end = block.last_op
     assert isinstance(end, ReturnOp)
-    Planes(problem, Loops(InsertPoint.before(end)), machine).write()
+    loops = Channels if problem.convolution.channels_last else Planes
+    loops(problem, Loops(InsertPoint.before(end)), machine).write()
     for new in block.ops:
         if new not in old:
             for inner in new.walk():

@@ -48,7 +48,10 @@ def analyse(function: FuncOp) -> Problem:
     fill = next((each for each in fills if each.output is op.outputs[0]), None)
     if fill is None:
         raise Unsupported("the sums are added to what is there")
-    image, pad = _image(op.inputs[0], before)
+    rows, columns = found.space
+    image, pads = _image(op.inputs[0], before)
+    if any(pads[d] for d in range(4) if d not in found.space):
+        raise Unsupported("more than rows and columns are padded")
     size = memref_shape(image)
     contraction = _contraction(op)
     for generic in epilogue:
@@ -57,13 +60,13 @@ def analyse(function: FuncOp) -> Problem:
     check(kernel)
     if size is None:
         raise Unsupported("the image is not plain")
-    return Problem(found, kernel, image, (size[2], size[3]), pad)
+    return Problem(found, kernel, image, (size[rows], size[columns]), (pads[rows], pads[columns]))
 
 
-def _image(read: SSAValue, before: list[GenericOp]) -> tuple[SSAValue, tuple[int, int]]:
-    """What is convolved, and the rows and columns of zeros before it."""
+def _image(read: SSAValue, before: list[GenericOp]) -> tuple[SSAValue, list[int]]:
+    """What is convolved, and how many zeros there are before it in each dimension."""
     if not before:
-        return read, (0, 0)
+        return read, [0] * 4
     [copy] = before if len(before) == 1 else [None]
     view = copy.outputs[0].owner if copy is not None and len(copy.outputs) == 1 else None
     if copy is None or not isinstance(view, SubviewOp) or view.source is not read or len(copy.inputs) != 1:
@@ -72,13 +75,16 @@ def _image(read: SSAValue, before: list[GenericOp]) -> tuple[SSAValue, tuple[int
     yielded = copy.body.block.last_op
     plain = isinstance(yielded, YieldOp) and yielded.operands[0] is copy.body.block.args[0]
     identity = all(m == AffineMap.identity(4) for m in copy.maps)
-    if not plain or not identity or DYNAMIC_INDEX in offsets or any(offsets[:2]) or set(steps) != {1}:
+    if not plain or not identity or DYNAMIC_INDEX in offsets or set(steps) != {1}:
         raise Unsupported("more than padding comes before the convolution")
-    return copy.inputs[0], (int(offsets[2]), int(offsets[3]))
+    return copy.inputs[0], [int(offset) for offset in offsets]
 
 
 def _contraction(op: GenericOp) -> Contraction:
-    """The sums as those of a contraction whose columns are a row's and whose batch is the planes."""
+    """The sums as those of a contraction whose columns are a row's and whose batch is the planes.
+
+    With channels last they are its columns, and images' rows its batch.
+    """
     sizes = loop_extents(op)
     image, taps, output = (access(value, map_) for value, map_ in zip(op.operands, op.maps, strict=True))
     if image is None or taps is None or output is None:

@@ -38,6 +38,7 @@ from .rules import (
     constant,
     element_bytes,
     element_of,
+    insert_element,
     lanes,
     like,
     llvm_type,
@@ -259,7 +260,7 @@ def lower_extract(op: vector.ExtractOp, operands: Sequence[SSAValue], b: RuleBui
 @RULES.lowers(vector.InsertOp)
 def lower_insert(op: vector.InsertOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     source, target, *dynamic = operands
-    return b(llvm.InsertElementOp(target, source, _position(op, dynamic, b))).res
+    return insert_element(b, target, source, _position(op, dynamic, b))
 
 
 @RULES.lowers(vector.ShuffleOp)

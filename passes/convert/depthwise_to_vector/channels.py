@@ -1,0 +1,158 @@
+"""The loops of a depthwise convolution with channels last: rows as tasks, tiles of columns by a vector of channels.
+
+after (a window of 3 × 3, one zero before and after each row and column):
+    affine.for %row = ... {
+      affine.for %tile = ... {                               // eight columns, all of whose windows lie in the image
+        affine.for %channels = 0 to 6 {
+          %sums:8 = affine.for %i = max(0, 1 - %row) to min(3, 113 - %row) iter_args(...) -> (vector<16xf32>, ...) {
+            ... three taps; ten columns of the image, each loaded once for all sums that it is part of
+          ... + bias, relu; affine.vector_store
+      ... the first and the last column, with the taps that meet the image
+
+So neither the padded image is written nor a zero multiplied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from xdsl.dialects.builtin import VectorType, f32
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ....compiler.machine import Machine
+from ....dialects import vector
+from ..contraction_to_vector.epilogue import Epilogue, overlap_is_harmless, unread_arrays
+from ..contraction_to_vector.loops import D, Loops
+from ..contraction_to_vector.schedule import ceil_div
+from ..contraction_to_vector.spot import Columns, TilePlace
+from ..contraction_to_vector.tasks import Cover, covers
+from .analysis import Problem
+from .rows import Index
+
+MOST_COLUMNS = 8  # of a tile
+MOST_PRODUCTS = 64  # of a tile and a row of the window, all of them written out
+
+
+class Channels:
+    """Writes the loops of one kernel."""
+
+    def __init__(self, problem: Problem, code: Loops, machine: Machine):
+        self.problem, self.code, self.machine = problem, code, machine
+        self.kernel, self.convolution = problem.kernel, problem.convolution
+        self.contraction = problem.kernel.contraction
+        self.overlap = overlap_is_harmless(self.kernel)
+        self.lanes = machine.lanes(4)
+        arrays = [problem.image, self.contraction.a.value, self.contraction.c.value]
+        arrays += [value for op in self.kernel.epilogue for value in (*op.inputs, *op.outputs)]
+        self.flats = {value: code.flat(value) for value in dict.fromkeys(arrays)}
+        self.epilogue = Epilogue(self.kernel, self.flats)
+        self.unread = unread_arrays(self.kernel)
+
+    @property
+    def most(self) -> int:
+        """Columns of a tile: its sums, a row of taps and a column of the image stay in registers."""
+        taps = self.convolution.window[1]
+        room = self.machine.vector_registers - self.machine.scratch_registers - taps - 1
+        return max(1, min(MOST_COLUMNS, room, MOST_PRODUCTS // taps))
+
+    def write(self) -> None:
+        """All rows of all images, in equal shares for the threads."""
+        c = self.convolution
+        rows = c.batch * c.output[0]
+        work = rows * c.output[1] * c.channels * c.window[0] * c.window[1]
+        cores = self.machine.cores if rows >= self.machine.cores and work >= self.machine.worth_forking else 1
+
+        def share(thread: Index) -> None:
+            low, high = (D(0) * rows) // cores, (D(0) * rows + rows) // cores
+            self.code.serial(low, high, (thread,), (), self.row)
+
+        if cores > 1:
+            self.code.parallel(cores, share)
+        else:
+            share(None)
+
+    def row(self, number: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        """A row of sums: the columns whose windows lie in the image, then those at the borders."""
+        c, size, pad = self.convolution, self.problem.size[1], self.problem.pad[1]
+        width, stride = c.output[1], c.strides[1]
+        first = min(width, ceil_div(pad, stride))
+        end = min(width, max(first, (size + pad - c.reach[1]) // stride + 1))
+        for cover in covers(end - first, self.most, self.overlap):
+            self.code.count(cover.tiles, partial(self.inner, number, cover, first))
+        for low, high in ((0, first), (end, width)):
+            for column in range(low, high, self.most):
+                self.tile(number, None, column, min(self.most, high - column))
+        return ()
+
+    def inner(self, row: SSAValue, cover: Cover, first: int, number: Index) -> None:
+        """A tile of columns all of whose windows lie in the image; they count from `first`."""
+        self.tile(row, cover.start(self.code, number), first, cover.size)
+
+    def tile(self, row: SSAValue, start: Index, first: int, count: int) -> None:
+        """So many columns from `start` + `first` on, all channels."""
+        whole, rest = divmod(self.convolution.channels, self.lanes)
+        runs = [Columns(0, whole, self.lanes, self.lanes)] if whole else []
+        if rest:
+            runs.append(Columns(whole * self.lanes, 1, 1 << (rest - 1).bit_length(), rest))
+        for run in runs:
+            self.code.count(run.panels, lambda i, run=run: self.sums(row, start, first, count, run, i))
+
+    def sums(self, row: SSAValue, start: Index, first: int, count: int, run: Columns, panel: Index) -> None:
+        """A vector of channels of the columns of a tile."""
+        c, code = self.convolution, self.code
+        column = code.index(D(0) + first, start) if start is not None or first else None
+        place = TilePlace(code, self.contraction, run, (row, column, panel))
+        type_ = VectorType(f32, [run.lanes])
+        mask = place.mask()
+        if mask is not None:
+            place.zeros(type_)  # made here, used inside the loop over rows of the window
+        assert self.kernel.fill is not None
+        inits = [code(vector.BroadcastOp(self.kernel.fill.value, type_)).vector] * count
+        users = self.users(None if start is not None else first, count)
+        image, taps = self.flats[self.problem.image], self.flats[self.contraction.a.value]
+        (height, width), (pad, pad_left) = self.problem.size, self.problem.pad
+        line, channel = D(0) % c.output[0] if c.batch > 1 else D(0), D(2) * run.lanes + run.first
+        source = line * c.strides[0] - pad  # the first row of the image that the window meets, and its first column
+        if c.batch > 1:
+            source = source + D(0) // c.output[0] * height
+        corner = (source * width + D(1) * c.strides[1] - pad_left) * c.channels + channel
+        begin, window = code.index(corner, row, column, panel), code.index(channel, None, None, panel)
+
+        def load(flat: SSAValue, expr: AffineExpr, *operands: SSAValue | None) -> SSAValue:
+            otherwise = place.zeros(type_) if mask is not None else None
+            return code.load_vector(type_, flat, expr, *operands, mask=mask, otherwise=otherwise)
+
+        def once(i: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            totals = list(carried)
+            across = sorted({j for pairs in users.values() for _, j in pairs})
+            tap = {j: load(taps, D(0) + (D(1) * c.window[1] + j) * c.channels, window, i) for j in across}
+            for offset, pairs in users.items():
+                x = load(image, D(0) + (D(1) * (c.dilations[0] * width) + offset) * c.channels, begin, i)
+                for r, j in pairs:
+                    totals[r] = code(vector.FMAOp(tap[j], x, totals[r])).res
+            return totals
+
+        low = [AffineExpr.constant(0), (line * -c.strides[0] + (pad + c.dilations[0] - 1)) // c.dilations[0]]
+        above = (line * -c.strides[0] + (height + pad + c.dilations[0] - 1)) // c.dilations[0]
+        sums = code.serial(low, [AffineExpr.constant(c.window[0]), above], (row,), inits, once)
+        for r, total in enumerate(sums):
+            position = place.position(self.contraction.c.form, r, 0)
+            for array, value in self.epilogue.apply(place, r, 0, total).items():
+                if array not in self.unread:
+                    code.store_vector(value, self.flats[array], position, *place.operands, mask=mask)
+
+    def users(self, first: int | None, count: int) -> dict[int, list[tuple[int, int]]]:
+        """For each column under a tile, counted from its first window's, the sums and columns of the window it is for.
+
+        Where the tile's `first` column is known, only those in the image; None: all are.
+        """
+        c, pad, width = self.convolution, self.problem.pad[1], self.problem.size[1]
+        found: dict[int, list[tuple[int, int]]] = {}
+        for r in range(count):
+            for j in range(c.window[1]):
+                offset = r * c.strides[1] + j * c.dilations[1]
+                if first is None or 0 <= first * c.strides[1] - pad + offset < width:
+                    found.setdefault(offset, []).append((r, j))
+        return dict(sorted(found.items()))

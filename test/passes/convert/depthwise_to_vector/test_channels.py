@@ -1,0 +1,143 @@
+"""Depthwise convolutions with channels last against the sums in float64, around every boundary of tiles and vectors."""
+
+from __future__ import annotations
+
+import itertools
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lamina
+from lamina.backends import Options
+from lamina.compiler.machine import Machine
+from lamina.compiler.parsing import parse_module
+from lamina.compiler.program import Program
+from lamina.tools.sources import new_context
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """x of `shape` by one `window` per channel; `pads`: top, left, bottom, right."""
+
+    shape: tuple[int, int, int, int]
+    window: tuple[int, int] = (3, 3)
+    strides: tuple[int, int] = (1, 1)
+    dilations: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (1, 1, 1, 1)
+    residual: bool = False
+
+    @property
+    def output(self) -> tuple[int, int, int, int]:
+        (n, h, w, c), (top, left, bottom, right) = self.shape, self.pads
+        sizes = zip((h + top + bottom, w + left + right), self.window, self.dilations, self.strides, strict=True)
+        rows, columns = ((size - (taps - 1) * d - 1) // s + 1 for size, taps, d, s in sizes)
+        return n, rows, columns, c
+
+    def expected(self, x: Array, k: Array, b: Array, r: Array) -> Array:
+        _, rows, columns, _ = self.output
+        top, left, bottom, right = self.pads
+        padded = np.pad(x.astype(np.float64), [(0, 0), (top, bottom), (left, right), (0, 0)])
+        total = np.zeros(self.output)
+        for i, j in itertools.product(*(range(n) for n in self.window)):
+            at = i * self.dilations[0] + self.strides[0] * np.arange(rows)
+            along = j * self.dilations[1] + self.strides[1] * np.arange(columns)
+            total += padded[:, at[:, None], along] * k[i, j, 0]
+        return np.maximum(total + b, 0) + (r if self.residual else 0)
+
+    def function(self, name: str) -> str:
+        """In the words of the hub: bias, activation, and the residual, which the sums may not be computed twice for."""
+        top, left, bottom, right = self.pads
+        c = self.shape[3]
+        x, y = ("x".join(map(str, (*shape, "f32"))) for shape in (self.shape, self.output))
+        k = f"{self.window[0]}x{self.window[1]}x1x{c}xf32"
+        return f"""
+    func.func private @{name}(%x: tensor<{x}>, %k: tensor<{k}>, %b: tensor<{c}xf32>, %r: tensor<{y}>) -> tensor<{y}> {{
+      %s = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
+          window = {{stride = {list(self.strides)}, pad = [[{top}, {bottom}], [{left}, {right}]],
+          rhs_dilate = {list(self.dilations)}}} {{batch_group_count = 1 : i64, feature_group_count = {c} : i64}}
+          : (tensor<{x}>, tensor<{k}>) -> tensor<{y}>
+      %w = stablehlo.broadcast_in_dim %b, dims = [3] : (tensor<{c}xf32>) -> tensor<{y}>
+      %t = stablehlo.add %s, %w : tensor<{y}>
+      %z = stablehlo.constant dense<0.0> : tensor<{y}>
+      %m = stablehlo.maximum %t, %z : tensor<{y}>
+      {"%o = stablehlo.add %m, %r" if self.residual else "%o = stablehlo.add %m, %z"} : tensor<{y}>
+      func.return %o : tensor<{y}>
+    }}"""
+
+
+def check(cases: Sequence[Case], target: str = "cpu", threads: int = 2) -> None:
+    rng = np.random.default_rng(0)
+    functions: list[str] = []
+    arguments: list[str] = []
+    calls: list[str] = []
+    results: list[str] = []
+    given: list[Array] = []
+    want: list[Array] = []
+    for i, case in enumerate(cases):
+        shapes = (case.shape, (*case.window, 1, case.shape[3]), case.shape[3:], case.output)
+        arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+        want.append(case.expected(*arrays))
+        given += arrays
+        types = ["tensor<" + "x".join(map(str, (*shape, "f32"))) + ">" for shape in shapes]
+        names = [f"%{letter}{i}" for letter in "xkbr"]
+        functions.append(case.function(f"f{i}"))
+        arguments += [f"{name}: {type_}" for name, type_ in zip(names, types, strict=True)]
+        calls.append(f"%y{i} = func.call @f{i}({', '.join(names)}) : ({', '.join(types)}) -> {types[3]}")
+        results.append(types[3])
+    values = ", ".join(f"%y{i}" for i in range(len(cases)))
+    text = "\n".join(
+        [
+            f"func.func public @main({', '.join(arguments)}) -> ({', '.join(results)}) {{",
+            *calls,
+            f"func.return {values} : {', '.join(results)}",
+            "}",
+            *functions,
+        ]
+    )
+    context = new_context()
+    program = Program(parse_module(text, "channels.mlir", context), context)
+    assert 'lamina.kernel = "depthwise"' in str(lamina.lower(program.clone(), "linalg", target=target))
+    got = lamina.compile(program, target, options=Options(threads=threads, cache=False))(*given)
+    for case, result, values in zip(cases, got, want, strict=True):
+        error = float(np.abs(result - values).max())
+        assert error <= 2e-5, f"{case}: {error}"
+
+
+CASES = [
+    Case((1, 14, 14, 32)),
+    Case((2, 9, 13, 24), strides=(2, 2), residual=True),
+    Case((1, 7, 7, 19), window=(5, 5), pads=(2, 2, 2, 2)),
+    Case((2, 8, 8, 16), strides=(2, 2), pads=(0, 0, 1, 1)),
+    Case((1, 11, 12, 40), dilations=(2, 3), pads=(2, 3, 2, 3), residual=True),
+    Case((3, 5, 6, 8), window=(2, 3), pads=(4, 5, 3, 6)),  # windows that see nothing but zeros
+    Case((1, 20, 33, 17), window=(7, 7), strides=(1, 2), pads=(3, 3, 3, 3)),
+    Case((1, 6, 6, 16), pads=(0, 0, 0, 0)),
+    Case((2, 3, 1, 33), window=(3, 1), pads=(1, 0, 1, 0)),
+    Case((1, 4, 5, 16), window=(1, 1), strides=(3, 3), pads=(0, 0, 0, 0)),
+    Case((1, 1, 1, 9), residual=True),
+    Case((4, 1, 40, 16), window=(1, 3), pads=(0, 1, 0, 1)),  # images of one row
+]
+
+
+def test_numbers() -> None:
+    check(CASES)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="machines by name")
+@pytest.mark.parametrize("name", ["x86-64", "x86-64-avx2"])
+def test_other_vectors(name: str) -> None:
+    if not all(feature in Machine.host().features for feature in Machine.preset(name).features):
+        pytest.skip(f"this machine is no {name}")
+    check(CASES, f"cpu:{name}", threads=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stride", [1, 2])
+def test_every_width(stride: int) -> None:
+    check([Case((1, 3, width, 20), strides=(1, stride), residual=bool(width % 2)) for width in range(1, 36)])
