@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import CallOp, FuncOp
-from xdsl.ir import Attribute, Block, ErasedSSAValue, Operation, OpResult, OpTraits, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, ErasedSSAValue, Operation, OpResult, OpTraits, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, SymbolTable
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -87,6 +87,9 @@ class _Walk:
             if id(value) not in visible:
                 if isinstance(value, ErasedSSAValue):
                     raise LaminaError(f"operand #{index} is a value that was erased", where=op)
+                if not isinstance(value, OpResult | BlockArgument):  # of a text: named before, and then only elsewhere
+                    name = f" (%{value.name_hint})" if value.name_hint else ""
+                    raise LaminaError(f"operand #{index}{name} is defined nowhere that it sees", where=op)
                 if self.reachable:
                     raise self.not_dominated(op, index, value)
 

@@ -142,6 +142,15 @@ PROGRAMS = {
         return %n : tensor<i32> }""",
         "no size that is known",
     ),
+    "a value that only a region of its user defines": (
+        """func.func @main(%x: tensor<8x2xf32>) -> tensor<8xf32> {
+        %y = stablehlo.reduce(%x init: %a) across dimensions = [1] : (tensor<8x2xf32>, tensor<f32>) -> tensor<8xf32>
+          reducer(%a: tensor<f32>, %b: tensor<f32>) {
+            %s = stablehlo.add %a, %b : tensor<f32>
+            stablehlo.return %s : tensor<f32> }
+        return %y : tensor<8xf32> }""",
+        "operand #1 is defined nowhere that it sees",
+    ),
     "extents of no output": (identity("lamina.extents = [array<i64: 7, 9>]"), "no dimension 9 of output 7"),
 }
 
