@@ -105,7 +105,12 @@ class ModelCache:
             file.write(note.encode())
 
     def _trim(self) -> None:
-        entries = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in self.folder.iterdir())
+        entries: list[tuple[float, int, Path]] = []
+        for path in self.folder.iterdir():
+            with suppress(FileNotFoundError):  # what another process was writing has its own name by now
+                status = path.stat()
+                entries.append((status.st_mtime, status.st_size, path))
+        entries.sort()
         excess = sum(size for _, size, _ in entries) - self.limit_bytes
         for _, size, path in entries:
             if excess > 0:

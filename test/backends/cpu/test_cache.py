@@ -2,6 +2,7 @@
 
 import errno
 import os
+import warnings
 from functools import partial
 from pathlib import Path
 
@@ -76,3 +77,23 @@ def test_a_model_whose_constants_do_not_fit_on_the_disk_runs(tmp_path: Path, mon
         model = lamina.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
     x = w[::-1].copy()
     np.testing.assert_allclose(model(x)[0], x @ w, rtol=1e-5, atol=1e-5)
+
+
+def test_a_file_that_another_process_was_writing_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It is listed, and gone when it is looked at: as a link to nothing is."""
+    monkeypatch.setenv("LAMINA_CACHE", str(tmp_path))
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / ".model.lamx.1").symlink_to(tmp_path / "nothing")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", CacheWarning)
+        model = lamina.compile(
+            helper.make_model(
+                helper.make_graph(
+                    [helper.make_node("Relu", ["x"], ["y"])],
+                    "g",
+                    [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+                    [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])],
+                )
+            )
+        )
+    np.testing.assert_array_equal(model(np.array([-1, 0, 2], np.float32))[0], [0, 0, 2])
