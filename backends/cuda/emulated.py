@@ -10,9 +10,10 @@ from ...compiler.artefact import Artefact
 from ...compiler.signature import Array, Signature, dtype_named
 from .build import BuiltProgram
 from .emulator.layouts import TensorMap
-from .emulator.machine import launch
+from .emulator.machine import decoded, launch
 from .emulator.memory import Counters, GlobalMemory
-from .emulator.ptx import Kernel, parse
+from .emulator.program import Program
+from .emulator.ptx import parse
 from .steps import Place, Straight, Tensor, execute
 
 _ROOM = 1 << 16  # beside what is asked for: gaps between allocations, and constants of kernels
@@ -28,13 +29,13 @@ class EmulatedProgram:
     ):
         self.built, self.signature, self.constants = built, signature, constants
         self.late, self.seed = late, seed
-        self._kernels: dict[str, Kernel] = {}
+        self._kernels: dict[str, Program] = {}
         self.counters: list[Counters] = []
 
-    def kernel(self, name: str) -> Kernel:
+    def kernel(self, name: str) -> Program:
         """A kernel, whose PTX is read when it first runs."""
         if name not in self._kernels:
-            self._kernels[name] = parse(self.built.kernels[name].ptx).kernel()
+            self._kernels[name] = decoded(parse(self.built.kernels[name].ptx).kernel())
         return self._kernels[name]
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
@@ -66,8 +67,9 @@ class EmulatedProgram:
 
         def launched(straight: Straight) -> None:
             for step in straight.launches:
+                program = self.kernel(step.kernel)
                 counted = launch(
-                    self.kernel(step.kernel),
+                    program.kernel,
                     [argument(given) for given in step.arguments],
                     grid=step.grid,
                     block=step.block,
@@ -75,6 +77,7 @@ class EmulatedProgram:
                     shared_bytes=step.shared_bytes,
                     late=self.late,
                     seed=self.seed,
+                    program=program,
                 )
                 self.counters.append(counted)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -10,10 +10,11 @@ import numpy as np
 from ....compiler.diagnostics import LaminaError
 from ....compiler.signature import Array
 from .memory import UNSIGNED
-from .ptx import Address, Instruction, Kernel, Number, Operand, Register, Several, Sink, Symbol, width_of
+from .ptx import Address, Kernel, Number, Operand, Register, Several, Sink, Symbol, width_of
 
 if TYPE_CHECKING:
     from .block import Block
+    from .program import Program
 
 Step: TypeAlias = "Callable[[Agent], object]"
 """Executes a decoded instruction. The result may be WAIT: it could not, and is to be tried again; PAUSE or SPIN."""
@@ -31,12 +32,17 @@ class EmulationError(LaminaError):
 
 
 class Frame:
-    """Lanes on one side of a branch: where they are, and where they meet the others."""
+    """Lanes on one side of a branch, that have not returned: where they are, and where they meet the others."""
 
-    __slots__ = ("at", "lanes", "until")
+    __slots__ = ("all", "any", "at", "lanes", "until")
 
     def __init__(self, lanes: Array, at: int, until: int):
-        self.lanes, self.at, self.until = lanes, at, until
+        self.at, self.until = at, until
+        self.keep(lanes)
+
+    def keep(self, lanes: Array) -> None:
+        """The lanes are these from now on."""
+        self.lanes, self.any, self.all = lanes, bool(lanes.any()), bool(lanes.all())
 
 
 class Agent:
@@ -44,11 +50,9 @@ class Agent:
 
     def __init__(self, block: Block, kernel: Kernel, first: int, lanes: int):
         self.block, self.first, self.lanes = block, first, lanes
+        self.banks = _unwritten(kernel, lanes)
         self.registers: dict[str, Array] = {
-            name: np.zeros(lanes, np.bool_)
-            if kind == "pred"
-            else np.full(lanes, 0xCCCCCCCCCCCCCCCC & ((1 << 8 * width_of(kind)) - 1), UNSIGNED[width_of(kind)])
-            for name, kind in kernel.registers.items()
+            name: row for kind, bank in self.banks.items() for name, row in zip(kernel.bank(kind), bank, strict=True)
         }
         self.registers.update(block.special_registers(first, lanes))
         everyone = np.ones(lanes, np.bool_)
@@ -84,29 +88,31 @@ class Agent:
         self.waits_for = ""
         while taken < steps and self.frames:
             frame = self.frames[-1]
-            lanes = frame.lanes & ~self.done
-            if frame.at == frame.until or not lanes.any():
+            at = frame.at
+            if at == frame.until or not frame.any:
                 self.frames.pop()
                 continue
-            at = frame.at
             guard = program.guards[at]
-            active = lanes if guard is None else lanes & guard(self)
+            active = frame.lanes if guard is None else frame.lanes & guard(self)
             if program.branches[at] is not None:
-                self._branch(program, frame, lanes, active)
+                self._branch(program, frame, active)
                 taken += 1
                 continue
-            frame.at = at + 1
-            if not active.any():
+            frame.at = at + program.runs[at]
+            if guard is None:
+                self.all_active = frame.all
+            elif active.any():
+                self.all_active = bool(active.all())
+            else:
                 continue
             self.active = active
-            self.all_active = bool(active.all())
             outcome = program.steps[at](self)
             if outcome is WAIT:
                 frame.at = at
                 self.waits_for = program.kernel.instructions[at].text
                 return taken
-            taken += 1
-            program.counts[at] += 1
+            taken += program.runs[at]
+            program.counts[at] += program.runs[at]
             if outcome is SPIN:
                 self.spins_at, self.since_spin = at, 0
                 self.waits_for = program.kernel.instructions[at].text
@@ -117,13 +123,20 @@ class Agent:
                 return taken
         return taken
 
-    def _branch(self, program: Program, frame: Frame, lanes: Array, active: Array) -> None:
+    def leave(self) -> None:
+        """The active threads return."""
+        self.done |= self.active
+        for frame in self.frames:
+            frame.keep(frame.lanes & ~self.done)
+
+    def _branch(self, program: Program, frame: Frame, active: Array) -> None:
         """Splits the lanes: those that jump, by target, and those that fall through."""
         at = frame.at
         choose = program.branches[at]
         assert choose is not None
         program.counts[at] += 1
-        sides = [(lanes & ~active, at + 1)] if (lanes & ~active).any() else []
+        falling = frame.lanes & ~active
+        sides = [(falling, at + 1)] if falling.any() else []
         if active.any():
             sides += choose(self, active)
         if len(sides) == 1:
@@ -139,47 +152,14 @@ class Agent:
         return not self.frames or bool(self.done.all())
 
 
-class Program:
-    """A kernel with each instruction decoded into what executes it."""
-
-    def __init__(self, kernel: Kernel, decode: Callable[[Instruction, Kernel], Step]):
-        from .flow import meeting_points, targets
-
-        self.kernel = kernel
-        self.meeting = meeting_points(kernel)
-        self.counts = [0] * len(kernel.instructions)
-        self.guards: list[Read | None] = []
-        self.branches: list[Callable[[Agent, Array], list[tuple[Array, int]]] | None] = []
-        self.steps: list[Step] = []
-        for at, instruction in enumerate(kernel.instructions):
-            self.guards.append(None if instruction.guard is None else reads(instruction.guard, np.bool_))
-            if instruction.opcode[0] not in ("bra", "brx"):
-                self.branches.append(None)
-                self.steps.append(decode(instruction, kernel))
-                continue
-            places = targets(kernel, instruction)
-            index = reads(instruction.operands[0], np.uint32) if instruction.opcode[0] == "brx" else None
-            self.branches.append(_chooser(places, index))
-            self.steps.append(_nothing)
-            self.meeting.setdefault(at, len(kernel.instructions))
-
-
-def _nothing(agent: Agent) -> None:
-    """A branch is not executed as a step."""
-
-
-def _chooser(places: Sequence[int], index: Read | None) -> Callable[[Agent, Array], list[tuple[Array, int]]]:
-    if index is None:
-        return lambda agent, active: [(active, places[0])]
-
-    def choose(agent: Agent, active: Array) -> list[tuple[Array, int]]:
-        chosen = index(agent)
-        if int(chosen[active].max()) >= len(places):
-            raise EmulationError(f"brx.idx: index {int(chosen[active].max())} of {len(places)} targets")
-        sides = [(active & (chosen == i), place) for i, place in enumerate(places)]
-        return [(side, place) for side, place in sides if side.any()]
-
-    return choose
+def _unwritten(kernel: Kernel, lanes: int) -> dict[str, Array]:
+    """The registers before anything is written to them, by kind: a row for each."""
+    found: dict[str, Array] = {}
+    for kind in dict.fromkeys(kernel.registers.values()):
+        shape = (len(kernel.bank(kind)), lanes)
+        bits = 0xCCCCCCCCCCCCCCCC & ((1 << 8 * width_of(kind)) - 1) if kind != "pred" else 0
+        found[kind] = np.full(shape, bits, UNSIGNED[width_of(kind)] if kind != "pred" else np.bool_)
+    return found
 
 
 def reads(operand: Operand, dtype: Any) -> Read:
@@ -188,7 +168,14 @@ def reads(operand: Operand, dtype: Any) -> Read:
     if isinstance(operand, Number):
         bits = operand.value & ((1 << 8 * wanted.itemsize) - 1)
         constant = np.array(bits, UNSIGNED[wanted.itemsize]).view(wanted) if wanted != np.bool_ else np.array(bits != 0)
-        return lambda agent: np.broadcast_to(constant, agent.lanes)
+        kept: dict[int, Array] = {}
+
+        def same(agent: Agent) -> Array:
+            if agent.lanes not in kept:
+                kept[agent.lanes] = np.broadcast_to(constant, agent.lanes)
+            return kept[agent.lanes]
+
+        return same
     if isinstance(operand, Symbol):
         name = operand.name
         return lambda agent: np.full(agent.lanes, agent.block.address_of(name), np.uint64).astype(wanted)
@@ -199,6 +186,8 @@ def reads(operand: Operand, dtype: Any) -> Read:
 
     def read(agent: Agent) -> Array:
         found = agent.registers[name]
+        if found.dtype is wanted:
+            return found
         if found.dtype.itemsize != wanted.itemsize:
             found = found.astype(UNSIGNED[wanted.itemsize])
         return found.view(wanted)

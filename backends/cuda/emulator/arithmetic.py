@@ -125,13 +125,22 @@ def fused(instruction: Instruction) -> Step:
     return elementwise(instruction, (lambda a, b, c: np.maximum(function(a, b, c), 0)) if relu else function)
 
 
+_CUT_OFF, _HALFWAY = (1 << 29) - 1, 1 << 28  # bits of float64 that float32 has not, and half a step of it
+_NORMAL = 2.0**-125  # below, float32 has fewer bits
+
+
 def fma32(a: Array, b: Array, c: Array) -> Array:
     """a * b + c of float32, rounded once: to odd in double precision, then to nearest.
 
     The product is exact in double precision. Rounding the sum to odd there leaves enough bits that the second rounding
     sees what was cut off (Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums", 2008).
     """
-    return odd_sum(a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)).astype(np.float32)
+    product, more = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
+    total = np.asarray(product + more)
+    small = np.abs(total) < _NORMAL
+    if (total.view(np.int64) & _CUT_OFF == _HALFWAY).any() or (small.any() and total[small].any()):
+        total = odd_sum(product, more)  # elsewhere rounding twice does no harm
+    return total.astype(np.float32)
 
 
 def fma16(a: Array, b: Array, c: Array) -> Array:

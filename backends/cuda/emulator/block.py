@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ....compiler.signature import Array
-from .agent import Agent, EmulationError, Program
+from .agent import Agent, EmulationError
 from .memory import Counters, GlobalMemory, Memory
+from .program import Program
 from .ptx import SHARED_ALIGNMENT, Kernel
 
 WARP = 32
@@ -59,10 +60,16 @@ class Launch:
 
 
 class Block:
-    """A cooperative thread array: shared memory, barriers, and what was begun and not finished."""
+    """A cooperative thread array: shared memory, barriers, and what was begun and not finished.
 
-    def __init__(self, launch: Launch, index: tuple[int, int, int], rank: int):
+    Where threads of several warps never learn of each other, it may stand for more: `others` are their indices.
+    """
+
+    def __init__(
+        self, launch: Launch, index: tuple[int, int, int], rank: int, others: Sequence[tuple[int, int, int]] = ()
+    ):
         self.launch, self.index, self.rank = launch, index, rank
+        self.indices = np.array([index, *others], np.uint32)
         self.peers: list[Block] = [self]
         self.variables, nbytes = _shared_layout(launch.program.kernel, launch.shared_bytes)
         self.shared = Memory(nbytes, 0, f"shared memory of block {index}")
@@ -71,10 +78,9 @@ class Block:
         self.generation: Counter[str] = Counter()
         self.pending: list[Callable[[], None]] = []
         kernel = launch.program.kernel
-        lanes = min(launch.agent_lanes, launch.threads)
-        self.agents = [
-            Agent(self, kernel, first, min(lanes, launch.threads - first)) for first in range(0, launch.threads, lanes)
-        ]
+        threads = launch.threads * len(self.indices)
+        lanes = min(launch.agent_lanes, threads)
+        self.agents = [Agent(self, kernel, first, min(lanes, threads - first)) for first in range(0, threads, lanes)]
 
     def address_of(self, name: str) -> int:
         """The address of a variable or parameter in its own space."""
@@ -90,7 +96,7 @@ class Block:
     def special_registers(self, first: int, lanes: int) -> dict[str, Array]:
         """The registers that tell a thread where it is."""
         launch = self.launch
-        threads = np.arange(first, first + lanes, dtype=np.uint32)
+        block, threads = np.divmod(np.arange(first, first + lanes, dtype=np.uint32), np.uint32(launch.threads))
         x, y, _ = launch.block
         found: dict[str, Array] = {
             "%tid.x": threads % x,
@@ -100,7 +106,9 @@ class Block:
             "%warpid": threads // WARP,
             "%lanemask_lt": ((np.uint64(1) << (threads % WARP).astype(np.uint64)) - np.uint64(1)).astype(np.uint32),
         }
-        sizes = {"%ctaid": self.index, "%nctaid": launch.grid, "%ntid": launch.block}
+        for axis, values in zip("xyz", self.indices.T, strict=True):
+            found[f"%ctaid.{axis}"] = values[block]
+        sizes = {"%nctaid": launch.grid, "%ntid": launch.block}
         for name, values in sizes.items():
             for axis, value in zip("xyz", values, strict=True):
                 found[f"{name}.{axis}"] = np.full(lanes, value, np.uint32)

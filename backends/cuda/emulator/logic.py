@@ -290,11 +290,7 @@ def move(instruction: Instruction) -> Step:
 @decodes("ret", "exit")
 def leave(instruction: Instruction) -> Step:
     """The active threads are done."""
-
-    def step(agent: Agent) -> None:
-        agent.done |= agent.active
-
-    return step
+    return Agent.leave
 
 
 @decodes("trap")

@@ -15,13 +15,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from ....compiler.diagnostics import LaminaError
-from .agent import EmulationError, Program
+from .agent import EmulationError
 from .block import WARP, Block, Launch
 from .decode import decode
 from .memory import Counters, GlobalMemory, Memory
+from .program import Program
 from .ptx import Kernel
 
 WARPGROUP = 128
+CROWD = 4096  # threads that step together where none learns of others
 TURN = 200  # instructions of a warp before another comes
 PATIENCE = 500  # turns in which nothing happens before it is a deadlock
 
@@ -37,8 +39,11 @@ def launch(
     shared_bytes: int = 0,
     late: bool = False,
     seed: int = 0,
+    program: Program | None = None,
 ) -> Counters:
     """Executes a kernel. `arguments` are numbers, addresses of `memory`, or the bytes of a block parameter.
+
+    `program` is the kernel when it was `decoded` before.
 
     Raises EmulationError for what the hardware would not do or not finish: accesses out of bounds, barriers that not
     all reach, deadlocks, instructions that are not known here.
@@ -46,7 +51,8 @@ def launch(
     threads = block[0] * block[1] * block[2]
     if threads > kernel.max_threads:
         raise LaminaError(f"kernel {kernel.name}: {threads} threads, compiled for at most {kernel.max_threads}")
-    program = Program(kernel, decode)
+    program = program or decoded(kernel)
+    program.counts = [0] * len(kernel.instructions)
     used = {i.opcode[0] for i in kernel.instructions}
     in_step = "wgmma" in used or not (late or "mbarrier" in used)
     state = Launch(
@@ -63,8 +69,15 @@ def launch(
         agent_lanes=WARPGROUP if in_step else WARP,
     )
     with np.errstate(all="ignore"):
-        for corner in itertools.product(*(range(0, n, c) for n, c in zip(grid[::-1], cluster[::-1], strict=True))):
-            _run_cluster(state, corner[::-1])
+        corners = [
+            (x, y, z)
+            for z, y, x in itertools.product(*(range(0, n, c) for n, c in zip(grid[::-1], cluster[::-1], strict=True)))
+        ]
+        if program.apart and threads % WARP == 0 and cluster == (1, 1, 1):
+            _run_crowds(state, corners)
+        else:
+            for corner in corners:
+                _run_cluster(state, corner)
     counts: Counter[str] = Counter()
     for instruction, count in zip(kernel.instructions, program.counts, strict=True):
         counts[instruction.name] += count
@@ -72,10 +85,31 @@ def launch(
     return state.counters
 
 
+def decoded(kernel: Kernel) -> Program:
+    """A kernel with its instructions decoded: what `launch` takes where it is launched again and again."""
+    return Program(kernel, decode)
+
+
+def _run_crowds(state: Launch, corners: list[tuple[int, int, int]]) -> None:
+    """Blocks whose warps never learn of each other: many at once; late, in any order, some of their warps first."""
+    if state.late:
+        state.random.shuffle(corners)
+    together = max(1, CROWD // state.threads)
+    for start in range(0, len(corners), together):
+        index, *others = corners[start : start + together]
+        warps = (1 + len(others)) * state.threads // WARP
+        state.agent_lanes = WARP * (max(1, warps // state.random.choice((1, 2, 4, 8))) if state.late else warps)
+        _run([Block(state, index, 0, others)], state)
+
+
 def _run_cluster(state: Launch, corner: tuple[int, ...]) -> None:
     offsets = itertools.product(*(range(c) for c in state.cluster[::-1]))
     places = [tuple(a + b for a, b in zip(corner, offset[::-1], strict=True)) for offset in offsets]
-    blocks = [Block(state, (x, y, z), rank) for rank, (x, y, z) in enumerate(places)]
+    _run([Block(state, (x, y, z), rank) for rank, (x, y, z) in enumerate(places)], state)
+
+
+def _run(blocks: list[Block], state: Launch) -> None:
+    """Runs blocks of a cluster to their ends."""
     for each in blocks:
         each.peers = blocks
         for agent in each.agents:

@@ -19,6 +19,7 @@ PARAMETER_WINDOW = 0x0000_7D00_0000_0000
 BLOCK_WINDOW = 1 << 24
 SECTOR = 32  # bytes: what global memory is read and written by
 BANKS = 32
+WARP = 32
 POISON = 0xFF  # bytes of memory that nobody wrote: a NaN in every floating-point format
 
 
@@ -38,6 +39,18 @@ class Counters:
     shared_requests: int = 0
     bank_conflicts: int = 0
     instructions: dict[str, int] = field(default_factory=dict[str, int])
+    _known: dict[tuple[bytes, int], tuple[int, int]] = field(
+        default_factory=dict[tuple[bytes, int], tuple[int, int]], repr=False, compare=False
+    )
+
+    def count_shared(self, rows: Array, nbytes: int) -> None:
+        """Adds requests of shared memory, the rows of `by_warps`; loops and blocks come to the same again and again."""
+        key = rows.tobytes(), nbytes
+        if key not in self._known:
+            self._known[key] = int(np.count_nonzero((rows >= 0).any(1))), conflicts(rows, nbytes)
+        asks, again = self._known[key]
+        self.shared_requests += asks
+        self.bank_conflicts += again
 
     @property
     def full_sectors(self) -> bool:
@@ -151,27 +164,40 @@ class GlobalMemory(Memory):
                 raise MemoryFault(f"{does} {nbytes} bytes at {past} of '{near}', which has {size}")
 
 
-def sectors(addresses: Array, nbytes: int) -> int:
-    """How many sectors the request of one warp touches."""
-    if not addresses.size:
-        return 0
-    first = addresses // SECTOR
-    last = (addresses + (nbytes - 1)) // SECTOR
-    return int(np.unique(np.concatenate([first, last])).size)
+def by_warps(addresses: Array, lanes: Array, count: int) -> Array:
+    """One row of 32 for each warp of `count` lanes, of which these ask for these addresses; -1 of those that do not."""
+    if lanes.size == count and count % WARP == 0:
+        return addresses.reshape(-1, WARP)
+    rows = np.full(count + -count % WARP, -1, np.int64)
+    rows[lanes] = addresses
+    return rows.reshape(-1, WARP)
 
 
-def conflicts(offsets: Array, nbytes: int) -> int:
-    """How many times more than needed the banks of shared memory are asked by one warp.
+def requests(rows: Array) -> tuple[int, int, int]:
+    """Of the rows of `by_warps`: how many warps ask, for how many different addresses, in how many sectors."""
+    ordered = np.sort(rows, -1)
+    asks = int(np.count_nonzero(ordered[:, -1] >= 0))
+    return asks, int(np.count_nonzero(_firsts(ordered))), int(np.count_nonzero(_firsts(ordered // SECTOR)))
+
+
+def conflicts(rows: Array, nbytes: int) -> int:
+    """How many times more than needed the banks of shared memory are asked by warps, one a row of `by_warps`.
 
     Lanes are served 32 at a time for 4 bytes or fewer, 16 for 8 and 8 for 16 bytes; the same word counts
     once.
     """
-    together = 32 * 4 // max(nbytes, 4)
-    extra = 0
-    for start in range(0, offsets.size, together):
-        words = np.unique(offsets[start : start + together] // 4)
-        if nbytes > 4:
-            words = np.unique((words[:, None] + np.arange(nbytes // 4)).reshape(-1))
-        if words.size:
-            extra += int(np.bincount(words % BANKS).max()) - 1
-    return extra
+    words = rows.reshape(-1, min(BANKS * 4 // max(nbytes, 4), rows.shape[-1])) // 4
+    if nbytes > 4:
+        parts = np.where(words[..., None] < 0, -1, words[..., None] + np.arange(nbytes // 4))
+        words = parts.reshape(len(words), -1)
+    ordered = np.sort(words, -1)
+    group, at = np.nonzero(_firsts(ordered))
+    asked = np.bincount(group * BANKS + ordered[group, at] % BANKS, minlength=len(words) * BANKS)
+    return int(np.maximum(asked.reshape(-1, BANKS).max(1) - 1, 0).sum())
+
+
+def _firsts(ordered: Array) -> Array:
+    """Where in sorted rows a number stands that was not there before, and is none of -1."""
+    found = ordered >= 0
+    found[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    return found

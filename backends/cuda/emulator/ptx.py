@@ -109,6 +109,10 @@ class Kernel:
     variables: list[Variable] = field(default_factory=list[Variable])
     max_threads: int = 1024
 
+    def bank(self, kind: str) -> list[str]:
+        """The registers of a kind."""
+        return [name for name, its in self.registers.items() if its == kind]
+
     @property
     def parameter_bytes(self) -> int:
         """The size of the parameter space."""

@@ -53,9 +53,8 @@ def matrix_transfer(instruction: Instruction) -> Step:
         shared, counters = agent.block.shared, agent.block.launch.counters
         rows = _shared_offsets(agent, address(agent)).reshape(-1, WARP)[:, : 8 * count].reshape(-1, count, 8)
         shared.check(rows.reshape(-1), 16, "reads" if loads else "writes")
-        for warp in rows:
-            counters.shared_requests += 1
-            counters.bank_conflicts += sum(conflicts(matrix, 16) for matrix in warp)
+        counters.shared_requests += len(rows)
+        counters.bank_conflicts += conflicts(rows.reshape(-1, 8), 16)
         cells = shared.view(2)
         at = rows[..., None] // 2 + np.arange(8)  # warp, matrix, row, column
         if loads:

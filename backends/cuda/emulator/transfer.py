@@ -17,12 +17,11 @@ from .memory import (
     SHARED_WINDOW,
     UNSIGNED,
     Memory,
-    conflicts,
-    sectors,
+    by_warps,
+    requests,
 )
 from .ptx import Instruction, Register
 
-WARP = 32
 SPACES = ("global", "shared", "param", "const", "local")
 
 
@@ -70,23 +69,18 @@ def count_traffic(agent: Agent, memory: Memory, where: Array, lanes: Array, nbyt
     counters = agent.block.launch.counters
     if memory is agent.block.launch.parameters:
         return
-    for warp in range(0, agent.lanes, WARP):
-        mine = where[(lanes >= warp) & (lanes < warp + WARP)]
-        if not mine.size:
-            continue
-        if memory is agent.block.launch.memory:
-            counters.global_requests += 1
-            moved = sectors(mine, nbytes)
-            asked = int(np.unique(mine).size) * nbytes
-            if stores:
-                counters.global_written_bytes += asked
-                counters.global_written_sectors += moved
-            else:
-                counters.global_read_bytes += asked
-                counters.global_read_sectors += moved
-        else:
-            counters.shared_requests += 1
-            counters.bank_conflicts += conflicts(mine, nbytes)
+    rows = by_warps(where, lanes, agent.lanes)
+    if memory is not agent.block.launch.memory:
+        counters.count_shared(rows, nbytes)
+        return
+    asks, different, moved = requests(rows)
+    counters.global_requests += asks
+    if stores:
+        counters.global_written_bytes += different * nbytes
+        counters.global_written_sectors += moved
+    else:
+        counters.global_read_bytes += different * nbytes
+        counters.global_read_sectors += moved
 
 
 @decodes("ld", "ldu")
@@ -103,8 +97,10 @@ def load(instruction: Instruction) -> Step:
         memory, where = located(agent, space, address(agent)[lanes])
         count_traffic(agent, memory, where, lanes, dtype.itemsize * count, False)
         for write, found in zip(results, memory.load(where, dtype.itemsize, count), strict=True):
-            value = np.zeros(agent.lanes, found.dtype)
-            value[lanes] = found
+            value = found
+            if lanes.size < agent.lanes:
+                value = np.zeros(agent.lanes, found.dtype)
+                value[lanes] = found
             write(agent, value.view(dtype))
 
     return step

@@ -9,18 +9,16 @@ import numpy as np
 import pytest
 
 from lamina.backends.cuda.emulator.machine import launch
-from lamina.backends.cuda.emulator.memory import Counters, GlobalMemory, conflicts, sectors
+from lamina.backends.cuda.emulator.memory import Counters, GlobalMemory, by_warps, conflicts, requests
 from lamina.backends.cuda.emulator.ptx import parse
+from lamina.backends.cuda.emulator.runs import run_at
 from lamina.compiler.diagnostics import LaminaError
 
 
-def run(
-    lines: str, inputs: list[Any], shape: tuple[int, ...], dtype: Any, *, threads: int = 32, shared: int = 0, **how: Any
-) -> tuple[Any, Counters]:
-    """Runs a kernel that has the addresses of the inputs in %i0 …, that of the output in %o and its thread in %t."""
-    parameters = ", ".join([*(f".param .u64 in{i}" for i in range(len(inputs))), ".param .u64 out"])
-    heads = "".join(f".reg .b64 %i{i}; ld.param.u64 %i{i}, [in{i}];\n" for i in range(len(inputs)))
-    text = f"""
+def kernel_text(lines: str, inputs: int) -> str:
+    parameters = ", ".join([*(f".param .u64 in{i}" for i in range(inputs)), ".param .u64 out"])
+    heads = "".join(f".reg .b64 %i{i}; ld.param.u64 %i{i}, [in{i}];\n" for i in range(inputs))
+    return f"""
 .version 8.0
 .target sm_80
 .address_size 64
@@ -33,12 +31,24 @@ def run(
 ret;
 }}
 """
+
+
+def run(
+    lines: str, inputs: list[Any], shape: tuple[int, ...], dtype: Any, *, threads: int = 32, shared: int = 0, **how: Any
+) -> tuple[Any, Counters]:
+    """Runs a kernel that has the addresses of the inputs in %i0 …, that of the output in %o and its thread in %t."""
     memory = GlobalMemory(1 << 20)
     arguments = [memory.upload(x, f"in{i}") for i, x in enumerate(inputs)]
     arguments.append(memory.allocate(int(np.prod(shape)) * np.dtype(dtype).itemsize, "out"))
     grid = how.pop("grid", (1, 1, 1))
     counters = launch(
-        parse(text).kernel(), arguments, grid=grid, block=(threads, 1, 1), memory=memory, shared_bytes=shared, **how
+        parse(kernel_text(lines, len(inputs))).kernel(),
+        arguments,
+        grid=grid,
+        block=(threads, 1, 1),
+        memory=memory,
+        shared_bytes=shared,
+        **how,
     )
     return memory.download(arguments[-1], shape, dtype), counters
 
@@ -59,12 +69,40 @@ def test_traffic_of_vectors_and_strides() -> None:
 
 
 def test_sectors_and_conflicts() -> None:
-    lanes = np.arange(32)
-    assert sectors(lanes * 4, 4) == 4 and sectors(lanes * 4 + 4, 4) == 5 and sectors(lanes * 0, 4) == 1
+    lanes = np.arange(32)[None]
+    assert requests(lanes * 4) == (1, 32, 4) and requests(lanes * 4 + 4) == (1, 32, 5)
+    assert requests(lanes * 0) == (1, 1, 1)
     assert conflicts(lanes * 4, 4) == 0 and conflicts(lanes * 0, 4) == 0
     assert conflicts(lanes * 8, 4) == 1 and conflicts(lanes * 128, 4) == 31
     assert conflicts(lanes * 16, 16) == 0 and conflicts(lanes * 128, 16) == 4 * 7
     assert conflicts(lanes * 8, 8) == 0 and conflicts(lanes * 16, 8) == 2
+
+
+RUN = """mad.wide.u32 %p0, %t, 4, %i0; mad.wide.u32 %p1, %t, 4, %o; setp.lt.u32 %q0, %t, 40;
+    @%q0 bra IN; bra OUT;
+    IN: ld.global.b32 %x0, [%p0]; mov.b32 %x2, 0; mov.b32 %x3, 0;
+    fma.rn.f32 %x1, %x0, %x0, %x0; fma.rn.f32 %x2, %x0, %x0, %x2; fma.rn.f32 %x3, %x1, %x0, %x2;
+    add.rn.f32 %x3, %x3, %x1; st.global.b32 [%p1], %x3;
+    OUT:"""
+
+
+def test_runs_of_one_instruction() -> None:
+    """Two of three products are a run; the third needs what they make. Lanes that are elsewhere keep what they have."""
+    x = np.arange(64, dtype=np.float32)
+    found, counters = run(RUN, [x], (64,), np.float32, threads=64)
+    assert np.array_equal(found[:40], (x * x * x + 3 * (x * x) + x)[:40]) and np.isnan(found[40:]).all()
+    assert counters.instructions["fma.rn.f32"] == 3
+    kernel = parse(kernel_text(RUN, 1)).kernel()
+    products = [at for at, each in enumerate(kernel.instructions) if each.name == "fma.rn.f32"]
+    assert [run_at(kernel, at) for at in products] == [2, 1, 1]
+
+
+def test_some_lanes_of_some_warps() -> None:
+    lanes = np.array([0, 1, 5, 64, 65, 66, 67])
+    rows = by_warps(lanes * 128, lanes, 80)
+    assert rows.shape == (3, 32) and np.count_nonzero(rows >= 0) == 7
+    assert requests(rows) == (2, 7, 7)
+    assert conflicts(rows, 4) == 2 + 3 and conflicts(rows, 16) == 2 + 3
 
 
 @pytest.mark.parametrize(
@@ -202,7 +240,7 @@ def test_arguments() -> None:
     kernel = parse(
         ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u32 n)\n.maxntid 64\n{ ret; }"
     )
-    how = dict(grid=(1, 1, 1), memory=GlobalMemory(1 << 12))
+    how: dict[str, Any] = {"grid": (1, 1, 1), "memory": GlobalMemory(1 << 12)}
     with pytest.raises(LaminaError, match="2 arguments, it takes 1"):
         launch(kernel.kernel(), [1, 2], block=(32, 1, 1), **how)
     with pytest.raises(LaminaError, match="96 threads, compiled for at most 64"):

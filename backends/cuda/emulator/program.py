@@ -1,0 +1,67 @@
+"""A kernel with its instructions decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ....compiler.signature import Array
+from .agent import Agent, EmulationError, Read, Step, reads
+from .flow import meeting_points, targets
+from .ptx import Instruction, Kernel
+from .runs import run_at, together
+
+
+class Program:
+    """A kernel with each instruction decoded into what executes it."""
+
+    def __init__(self, kernel: Kernel, decode: Callable[[Instruction, Kernel], Step]):
+        self.kernel = kernel
+        self.apart = _apart(kernel)
+        self.meeting = meeting_points(kernel)
+        self.counts = [0] * len(kernel.instructions)
+        self.guards: list[Read | None] = []
+        self.branches: list[Callable[[Agent, Array], list[tuple[Array, int]]] | None] = []
+        self.steps: list[Step] = []
+        self.runs: list[int] = []  # how many instructions a step executes
+        for at, instruction in enumerate(kernel.instructions):
+            self.guards.append(None if instruction.guard is None else reads(instruction.guard, np.bool_))
+            self.runs.append(run_at(kernel, at))
+            if instruction.opcode[0] not in ("bra", "brx"):
+                self.branches.append(None)
+                run = self.runs[at]
+                self.steps.append(decode(instruction, kernel) if run == 1 else together(kernel, at, run))
+                continue
+            places = targets(kernel, instruction)
+            index = reads(instruction.operands[0], np.uint32) if instruction.opcode[0] == "brx" else None
+            self.branches.append(_chooser(places, index))
+            self.steps.append(_nothing)
+            self.meeting.setdefault(at, len(kernel.instructions))
+
+
+_MEET = {"atom", "bar", "barrier", "cp", "mbarrier", "red"}  # where threads of several warps learn of each other
+
+
+def _apart(kernel: Kernel) -> bool:
+    """Whether warps never learn of each other, so that those of many blocks may step together."""
+    shared = any(variable.space == "shared" for variable in kernel.variables)
+    return not shared and _MEET.isdisjoint(instruction.opcode[0] for instruction in kernel.instructions)
+
+
+def _nothing(agent: Agent) -> None:
+    """A branch is not executed as a step."""
+
+
+def _chooser(places: Sequence[int], index: Read | None) -> Callable[[Agent, Array], list[tuple[Array, int]]]:
+    if index is None:
+        return lambda agent, active: [(active, places[0])]
+
+    def choose(agent: Agent, active: Array) -> list[tuple[Array, int]]:
+        chosen = index(agent)
+        if int(chosen[active].max()) >= len(places):
+            raise EmulationError(f"brx.idx: index {int(chosen[active].max())} of {len(places)} targets")
+        sides = [(active & (chosen == i), place) for i, place in enumerate(places)]
+        return [(side, place) for side, place in sides if side.any()]
+
+    return choose
