@@ -20,7 +20,8 @@ After:
 
 Nests follow each other as launches, since blocks cannot wait for each other. Neighbouring threads take neighbouring
 points of the innermost dimension; where that is not how a source lies, tiles are turned in shared memory
-(`gpu.turned_points`). What is no parallel nest is done by one thread. What launches already stays.
+(`gpu.turned_points`); where a point combines numbers that lie next to each other, a team of threads does it
+(`gpu.team_points`). What is no parallel nest is done by one thread. What launches already stays.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from ...dialects.affine import ApplyOp, IfOp, ParallelOp, YieldOp
 from ...dialects.gpu import BlockIdOp, LaunchFuncOp, ThreadIdOp
 from ...dialects.memref.views import root
 from ..gpu.kernels import launched, leave, outlined, placed
+from ..gpu.team_points import emit_alone, emit_team, team_of
 from ..gpu.turned_points import emit_turn, turn_of
 from ..gpu.widen_points import band_of
 
@@ -153,9 +155,12 @@ def _mapped(kernel: FuncOp, threads: int) -> tuple[int, int]:
     if nest is None or others != [nest]:
         for loop in [op for op in all_ops(kernel) if isinstance(op, ParallelOp)]:
             raise LaminaError("a parallel loop beside something else cannot be given to threads", where=loop)
-        return 1, 1
+        return emit_alone(block)
     turn = turn_of(nest)
-    return emit_turn(nest, turn) if turn is not None else _spread(nest, threads)
+    if turn is not None:
+        return emit_turn(nest, turn)
+    team = team_of(nest)
+    return emit_team(nest, team) if team is not None else _spread(nest, threads)
 
 
 def _spread(nest: ParallelOp, threads: int) -> tuple[int, int]:

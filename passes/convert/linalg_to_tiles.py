@@ -51,27 +51,13 @@ from ...dialects.linalg import YieldOp as LinalgYieldOp
 from ...dialects.linalg.views import loop_ranges
 from ...dialects.vector import ReductionOp
 from ...dialects.vector.widen import Widener, is_vector
+from ..gpu.combining import COMBINERS
 
 _Index: TypeAlias = "SSAValue[IndexType]"
 _Buffer: TypeAlias = "SSAValue[MemRefType[Attribute]]"
 KERNEL, ROWS = "lamina.kernel", "rows"
 SCRATCH = "lamina.scratch"
 LONGEST = 1 << 15  # elements of a row: 1024 threads with 32 each
-COMBINERS = {
-    "arith.addf": "add",
-    "arith.addi": "add",
-    "arith.mulf": "mul",
-    "arith.muli": "mul",
-    "arith.maximumf": "maximumf",
-    "arith.minimumf": "minimumf",
-    "arith.maxsi": "maxsi",
-    "arith.minsi": "minsi",
-    "arith.maxui": "maxui",
-    "arith.minui": "minui",
-    "arith.andi": "and",
-    "arith.ori": "or",
-    "arith.xori": "xor",
-}
 
 
 @dataclass(frozen=True)

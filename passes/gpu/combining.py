@@ -25,6 +25,22 @@ _NAMES = {
     "or": ("", "ori"),
     "xor": ("", "xori"),
 }
+COMBINERS = {
+    "arith.addf": "add",
+    "arith.addi": "add",
+    "arith.mulf": "mul",
+    "arith.muli": "mul",
+    "arith.maximumf": "maximumf",
+    "arith.minimumf": "minimumf",
+    "arith.maxsi": "maxsi",
+    "arith.minsi": "minsi",
+    "arith.maxui": "maxui",
+    "arith.minui": "minui",
+    "arith.andi": "and",
+    "arith.ori": "or",
+    "arith.xori": "xor",
+}
+"""Ops that combine numbers in any order, and what that is called."""
 _FLOATS = {"add": 0.0, "mul": 1.0, "maximumf": -inf, "minimumf": inf}
 
 

@@ -225,6 +225,43 @@ def test_reductions_along_every_dimension(tmp_path: Path) -> None:
         assert counted.full_sectors or 2 in dims
 
 
+@pytest.mark.parametrize(
+    ("shape", "over", "team"),
+    [
+        ((8, 32, 64), [0, 2], 64),  # a block for each number
+        ((4, 32, 24), [0, 2], 32),  # a warp
+        ((16, 40, 8), [0, 2], 32),
+        ((3, 8, 4, 16), [0, 2, 3], 32),
+        ((2, 20, 1024), [0, 1, 2], 1024),  # all of it, more than a row
+    ],
+)
+def test_reductions_around_a_dimension(shape: tuple[int, ...], over: list[int], team: int, tmp_path: Path) -> None:
+    """A team of threads for each number, whose neighbours read neighbours: whole sectors, each once."""
+    left = [n for d, n in enumerate(shape) if d not in over]
+    text = outputs_of(
+        shape,
+        [(f"stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = {over}", left)],
+    )
+    model, _ = emulated(text, tmp_path, late=True)
+    [counted], [launched] = model.counters, model.built.launches
+    assert launched.block[0] == max(team, 128 if team <= 32 else team)
+    assert counted.global_read_bytes == 4 * np.prod(shape) == 32 * counted.global_read_sectors
+    assert counted.global_written_bytes == 4 * np.prod(left) and counted.bank_conflicts == 0
+
+
+@pytest.mark.parametrize("dtype", ["f64", "bf16", "i64", "i16", "i8"])
+def test_odd_reductions_around_a_dimension(dtype: str, tmp_path: Path) -> None:
+    """No whole number of each thread, nor of points of a block."""
+    zero = "0" if dtype[0] == "i" else "0.0"
+    text = f"""func.func public @main(%x: tensor<3x7x41x{dtype}>) -> tensor<7x{dtype}> {{
+      %zero = stablehlo.constant dense<{zero}> : tensor<{dtype}>
+      %m = stablehlo.reduce(%x init: %zero) applies stablehlo.maximum across dimensions = [0, 2] : (tensor<3x7x41x{dtype}>, tensor<{dtype}>) -> tensor<7x{dtype}>
+      return %m : tensor<7x{dtype}>
+    }}"""
+    model, _ = emulated(text, tmp_path, late=True)
+    assert any(name.startswith("shfl") for name in model.counters[0].instructions)
+
+
 def test_pooling_reads_each_window_once(tmp_path: Path) -> None:
     model, nbytes = emulated(POOLING, tmp_path)
     [counted] = model.counters

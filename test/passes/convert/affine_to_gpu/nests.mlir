@@ -3,7 +3,7 @@
 // Two nests are two launches; three blocks of 128 threads cover 300 points, and those beyond do nothing.
 // CHECK-LABEL: func.func private @two
 // CHECK-NEXT: gpu.launch_func @two_0(%x, %y) {blocks = array<i64: 3, 1, 1>, threads = array<i64: 128, 1, 1>}
-// CHECK-NEXT: gpu.launch_func @two_1(%y, %s) {blocks = array<i64: 1, 1, 1>, threads = array<i64: 32, 1, 1>}
+// CHECK-NEXT: gpu.launch_func @two_1(%y, %s) {blocks = array<i64: 1, 1, 1>, threads = array<i64: 96, 1, 1>}
 // CHECK-NEXT: func.return
 // CHECK-LABEL: func.func private @two_0
 // CHECK-SAME: attributes {gpu.kernel, gpu.known_block_size = array<i32: 128, 1, 1>}
@@ -48,7 +48,8 @@ func.func private @scalar(%x: memref<100xf32>, %s: memref<f32>, %y: memref<256xf
   %zero = arith.constant 0.0 : f32
   %sum = affine.for %j = 0 to 100 iter_args(%acc = %zero) -> (f32) {
     %v = affine.load %x[%j] : memref<100xf32>
-    %next = arith.addf %acc, %v : f32
+    %half = arith.mulf %acc, %v : f32
+    %next = arith.addf %half, %v : f32
     affine.yield %next : f32
   }
   affine.store %sum, %s[] : memref<f32>
