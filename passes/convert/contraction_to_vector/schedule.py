@@ -11,6 +11,7 @@ from ....compiler.machine import Machine
 FEW_STRIPS = 4  # strips of a panel below which its tiles wait for memory whatever is done
 MANY_STRIPS = 200  # strips of a panel beyond which fetching it is nothing
 MOST_ROWS = 14  # of a tile
+MOST_PLACES = 12  # rows of a tile whose places do not follow from one another: each has an address of its own
 LATENCY = 4  # cycles of a multiply-add
 FEW_ROWS = 4  # of A that are too few to pay for packing B
 STREAMS = (8, 7, 6, 9, 10, 5, 4)  # places that a core fetches from at once, the best first; measured on Zen 3
@@ -152,7 +153,8 @@ def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
         return total + (larger * cycles(rows, (small + 1) * wide) if larger else 0), -rows
 
     most = min(full, max(1, max_rows(machine, wide)))
-    tiles = [(r, p) for p in range(1, most + 1) for r in range(1, min(problem.rows, max_rows(machine, p * wide)) + 1)]
+    rows = min(problem.rows, MOST_ROWS if len(problem.loops) <= 1 else MOST_PLACES)
+    tiles = [(r, p) for p in range(1, most + 1) for r in range(1, min(rows, max_rows(machine, p * wide)) + 1)]
     return min(tiles, key=cost)
 
 
