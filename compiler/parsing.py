@@ -48,6 +48,7 @@ UNFORESEEN = (
     VerifyException,
     PyRDLError,
 )
+_WIDE_INTEGER = re.compile(r"[su]?i\d{6,}")  # of 100,000 bits or more
 # Types that need no parser to find their end; the same text always means the same type.
 _SIMPLE_TYPE = re.compile(r"(?:(?:tensor|memref|vector)<[0-9x?]*[a-z][a-z0-9]*>|[a-z][a-z0-9]*)(?![\w$.<])")
 MOST_PARTS = 1 << 20  # of what an alias stands for: aliases of aliases stand for any number
@@ -216,6 +217,8 @@ class LaminaParser(LiteralParser):
         token = self._current_token
         if token.kind is not MLIRTokenKind.BARE_IDENT:
             return super().parse_optional_type()
+        if _WIDE_INTEGER.fullmatch(token.text):  # its range is computed by who checks a number of it
+            self.raise_error(f"integers of '{token.text}' are too wide", token.span)
         match = _SIMPLE_TYPE.match(self.lexer.input.content, token.span.start)
         if match is None:
             return super().parse_optional_type()

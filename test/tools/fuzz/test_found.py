@@ -151,6 +151,10 @@ PROGRAMS = {
         return %y : tensor<8xf32> }""",
         "operand #1 is defined nowhere that it sees",
     ),
+    "an integer of very many bits": (
+        "func.func @main() attributes {a = 4 : i372036854775808} { return }",
+        "'i372036854775808' are too wide",
+    ),
     "extents of no output": (identity("lamina.extents = [array<i64: 7, 9>]"), "no dimension 9 of output 7"),
 }
 
