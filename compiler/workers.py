@@ -15,6 +15,7 @@ import signal
 import struct
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import NoReturn
@@ -153,7 +154,7 @@ def _fork(work: Callable[[int], bytes], queue: int, jobs: int) -> dict[int, int]
     try:
         for _ in range(jobs):
             read, write = os.pipe()
-            pid = os.fork()
+            pid = _copy_of_this_process()
             if pid == 0:
                 os.close(read)
                 _serve(work, queue, write)
@@ -163,6 +164,16 @@ def _fork(work: Callable[[int], bytes], queue: int, jobs: int) -> dict[int, int]
         gc.unfreeze()
         os.close(queue)
     return children
+
+
+def _copy_of_this_process() -> int:
+    """What `os.fork` gives, without the warnings of JAX and Python 3.12 in a process with threads.
+
+    They warn of locks that other threads held: the copy runs our own code, takes none of theirs, and ends by `_exit`.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r".*fork\(\)")
+        return os.fork()
 
 
 def _serve(work: Callable[[int], bytes], queue: int, out: int) -> NoReturn:

@@ -3,6 +3,8 @@
 import errno
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +17,17 @@ def test_work_is_done_in_other_processes():
     parent = os.getpid()
     results = dict(parallel_map(lambda i: f"{i} {os.getpid() != parent}".encode(), 5, 2, list("abcde")))
     assert results == {i: f"{i} True".encode() for i in range(5)}
+
+
+def test_no_warning_of_threads():
+    program = """
+import os, warnings
+os.register_at_fork(before=lambda: warnings.warn("os.fork() was called with threads, as JAX says", RuntimeWarning))
+from lamina.compiler.workers import parallel_map
+print(len(list(parallel_map(lambda i: b"", 3, 2, list("abc")))))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("3\n", "")
 
 
 def test_large_results_arrive_whole():
