@@ -9,22 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, StringAttr
+import numpy as np
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType
 from xdsl.ir import Operation, SSAValue
 
 from ..compiler.diagnostics import LaminaError
+from ..compiler.dtypes import dense_attribute
 from ..compiler.interpreter import Interpreter
 from ..compiler.places import describe_place
 from ..compiler.program import Program, main_function
 from ..compiler.signature import Array
-
-
-def is_check(op: Operation) -> bool:
-    """Whether an op states an expectation: of the check dialect, or a custom call named `check.…`."""
-    if op.name.startswith("check."):
-        return True
-    target = op.properties.get("call_target_name", op.attributes.get("call_target_name"))
-    return op.name == "stablehlo.custom_call" and isinstance(target, StringAttr) and target.data.startswith("check.")
+from ..dialects.stablehlo import ConstantOp
+from ..dialects.stablehlo.check import is_check
 
 
 @dataclass
@@ -37,7 +33,10 @@ class Checks:
 
     @staticmethod
     def extract(program: Program) -> Checks:
-        """Takes the checks out of `@main`; `program` itself stays as it is."""
+        """Takes the checks out of `@main`; `program` itself stays as it is.
+
+        Raises LaminaError for a call of a check that is none (`is_check`).
+        """
         if not any(is_check(op) for op in program.module.walk()):
             return Checks(program, [], 0)
         taken = program.clone()
@@ -49,6 +48,8 @@ class Checks:
         checks: list[tuple[Operation, list[int]]] = []
         for op in [op for op in block.ops if is_check(op)]:
             checks.append((op, [values.setdefault(operand, len(values)) for operand in op.operands]))
+            for result in op.results:
+                result.replace_all_uses_with(_true_before(op))
             op.detach()
         terminator.operands = [*terminator.operands, *values]
         type_ = main.properties["function_type"]
@@ -70,3 +71,12 @@ class Checks:
             except LaminaError as error:
                 said.append(f"{describe_place(op)}: {error.message}")
         return said
+
+
+def _true_before(op: Operation) -> SSAValue:
+    """What a call of a check gives: that it fails is said apart."""
+    true = ConstantOp(dense_attribute(np.array(True)))
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(true, op)
+    return true.results[0]

@@ -14,19 +14,42 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     Signedness,
+    TensorType,
     f64,
+    i1,
 )
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import irdl_op_definition, opt_prop_def, prop_def
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from ...compiler.diagnostics import LaminaError
 from . import shapes
+from .ops_call import CustomCallOp
 from .syntax import StableHLOOp, parse_attributes, print_attributes, tensor_operand
 
 Value = SSAValue | Operation
 
 DEFAULT_TOLERANCE = 1e-4
+
+CHECK_CALLS = frozenset({"check.eq", "check.expect_eq", "check.expect_almost_eq", "check.expect_close"})
+"""Custom calls that say the same, as JAX and the tests of StableHLO write them."""
+
+
+def is_check(op: Operation) -> bool:
+    """Whether an op states an expectation: of the check dialect, or a custom call.
+
+    Raises LaminaError for such a call of other operands than two tensors of one type, or of results other than
+    `tensor<i1>`, which are true.
+    """
+    if not isinstance(op, CustomCallOp) or op.call_target_name.data not in CHECK_CALLS:
+        return op.name.startswith("check.")
+    kinds, target = op.operand_types, op.call_target_name.data
+    if len(kinds) != 2 or kinds[0] != kinds[1] or not isinstance(kinds[0], TensorType):
+        raise LaminaError(f"@{target} compares two tensors of one type", where=op)
+    if any(kind != TensorType(i1, []) for kind in op.result_types):
+        raise LaminaError(f"@{target} gives tensor<i1>, or nothing", where=op)
+    return True
 
 
 def unsigned64(value: int) -> IntegerAttr:

@@ -10,6 +10,9 @@ import numpy as np
 from ....compiler.diagnostics import LaminaError
 from ....compiler.semantics import Call, Region, Spec, semantics
 from ....compiler.weights import Array
+from ..check import is_check
+from ..library_calls import routine_of
+from ..ops_call import CustomCallOp
 from .checks import CUSTOM_CHECKS
 from .library_calls import LIBRARY_CALLS
 from .regions import is_elementwise
@@ -72,15 +75,21 @@ def composite(*args: Array, decomposition: str, call: Call) -> list[Array]:
 
 
 @semantics("stablehlo.custom_call")
-def custom_call(*args: Array, call_target_name: str, call: Call) -> list[Array]:
-    routine = LIBRARY_CALLS.get(call_target_name)
-    if routine is not None:
-        return routine(*args, call=call)
-    check = CUSTOM_CHECKS.get(call_target_name)
-    if check is None:
-        raise LaminaError(f"custom call target '{call_target_name}' is unknown", where=call.op)
-    check(*args, call=call)
-    return [np.array(True) for _ in call.op.results]  # what does not hold has been raised
+def custom_call(*args: Any, call: Call, results: list[Spec]) -> list[Array]:
+    """Routines of LAPACK, and checks, whose results are `true`: what does not hold is raised."""
+    assert isinstance(call.op, CustomCallOp)
+    target = call.op.call_target_name.data
+    if is_check(call.op):
+        CUSTOM_CHECKS[target](*args, call=call)
+        return [np.array(True) for _ in results]
+    routine = routine_of(call.op)
+    if routine is None:
+        raise LaminaError(f"custom call target '{target}' is unknown", where=call.op)
+    made = LIBRARY_CALLS[routine](*args, call=call)
+    if [Spec(x.shape, x.dtype) for x in made] != results:
+        gives = ", ".join(f"{x.dtype} {list(x.shape)}" for x in made) or "nothing"
+        raise LaminaError(f"@{target} gives {gives}", where=call.op)
+    return made
 
 
 @semantics("stablehlo.send", "stablehlo.recv", "stablehlo.infeed", "stablehlo.outfeed")

@@ -1,7 +1,4 @@
-"""Calls of LAPACK that JAX writes for processors, by name: `lapack_spotrf_ffi` is the Cholesky factor of f32 matrices.
-
-Options are letters in `mhlo.backend_config`, as LAPACK has them: `uplo = 76 : ui8` is 'L', lower.
-"""
+"""What the calls of LAPACK do to arrays whose number and ranks `routine_of` has found right."""
 
 from __future__ import annotations
 
@@ -12,25 +9,25 @@ import numpy as np
 
 from ....compiler.semantics import Call
 from ....compiler.weights import Array
+from ..library_calls import option
+from ..ops_call import CustomCallOp
 from .linear_algebra import cholesky, triangular_solve
 
 Routine = Callable[..., list[Array]]
 LIBRARY_CALLS: dict[str, Routine] = {}
+"""By the names of `routine_of`."""
 
-_PREFIXES = "sdcz"  # f32, f64, complex<f32>, complex<f64>
 
-
-def option(call: Call, name: str) -> str:
-    """The letter that LAPACK is given for one of its options."""
-    config: Any = call.op.attributes["mhlo.backend_config"]
-    return chr(config.data[name].value.data)
+def _option(call: Call, name: str, letters: str) -> str:
+    assert isinstance(call.op, CustomCallOp)
+    return option(call.op, name, letters)
 
 
 def lapack(*names: str) -> Callable[[Routine], Routine]:
-    """Declares the decorated function as the meaning of these routines, over all four element types."""
+    """Declares the decorated function as the meaning of these routines, over all element types."""
 
     def declare(routine: Routine) -> Routine:
-        LIBRARY_CALLS.update({f"lapack_{p}{name}_ffi": routine for p in _PREFIXES for name in names})
+        LIBRARY_CALLS.update(dict.fromkeys(names, routine))
         return routine
 
     return declare
@@ -44,15 +41,16 @@ def _info(a: Array, failed: Array | None = None) -> Array:
 
 @lapack("trsm")
 def solve(a: Array, b: Array, *, call: Call) -> list[Array]:
-    transposed = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}[option(call, "trans_x")]
-    side, lower, unit = option(call, "side") == "L", option(call, "uplo") == "L", option(call, "diag") == "U"
+    transposed = {"N": "NO_TRANSPOSE", "T": "TRANSPOSE", "C": "ADJOINT"}[_option(call, "trans_x", "NTC")]
+    side, lower = _option(call, "side", "LR") == "L", _option(call, "uplo", "LU") == "L"
+    unit = _option(call, "diag", "NU") == "U"
     return [triangular_solve(a, b, left_side=side, lower=lower, unit_diagonal=unit, transpose_a=transposed)]
 
 
 @lapack("potrf")
 def factor(a: Array, *, call: Call) -> list[Array]:
     """The other triangle is that of `a`, as LAPACK leaves it."""
-    lower = option(call, "uplo") == "L"
+    lower = _option(call, "uplo", "LU") == "L"
     made = cholesky(a, lower=lower)
     whole = made + (np.triu(a, 1) if lower else np.tril(a, -1))
     return [whole.astype(a.dtype), _info(a, ~np.isfinite(made).all((-1, -2)))]
@@ -102,7 +100,7 @@ def eigenvalues(a: Array, *, call: Call) -> list[Array]:
     """In ascending order; the largest component of each vector is real and positive."""
     if 0 in a.shape:
         return [a, np.zeros(a.shape[:-1], np.real(a).dtype), _info(a)]
-    lower = option(call, "uplo") == "L"
+    lower = _option(call, "uplo", "LU") == "L"
     values, vectors = _finite(lambda x: np.linalg.eigh(x, "L" if lower else "U"), a)
     return [vectors * _phases(vectors).conj(), values, _info(a)]
 
@@ -110,7 +108,7 @@ def eigenvalues(a: Array, *, call: Call) -> list[Array]:
 @lapack("gesdd")
 def singular_values(a: Array, *, call: Call) -> list[Array]:
     """In descending order; the largest component of each left vector is real and positive."""
-    mode = option(call, "mode")
+    mode = _option(call, "mode", "ASN")
     u, s, v = _finite(lambda x: np.linalg.svd(x, full_matrices=mode == "A"), a)
     if mode == "N":
         kinds = [result.type for result in call.op.results[2:4]]
