@@ -133,6 +133,8 @@ class _Walk:
             first = region.first_block
             if first is None:
                 continue
+            if isinstance(op, ModuleOp):
+                self.module_body(op, first)
             single = first is region.last_block
             for block in region.blocks:
                 if block.parent is not region:
@@ -143,6 +145,12 @@ class _Walk:
             else:
                 defined = self.block(first, graph=isinstance(op, ModuleOp))
                 self.visible.difference_update(defined)
+
+    def module_body(self, op: ModuleOp, block: Block) -> None:
+        if block.args:
+            raise LaminaError("the body of a module takes no arguments", where=op)
+        if block.last_op is not None and has(block.last_op, IsTerminator):
+            raise LaminaError("ends its block, and the body of a module has no end", where=block.last_op)
 
     def terminator(self, op: Operation, block: Block, *, may_lack: bool) -> None:
         last = block.last_op

@@ -320,9 +320,14 @@ class GetDimensionSizeOp(ClausedOp):
     dimension = prop_def(IntegerAttr)
     traits = traits_def(Pure())
     CLAUSES: ClassVar = (Clause("dim", "dimension", Int),)
+    SIZES_KNOWN: ClassVar = False
 
     def __init__(self, operand: Value, *, dimension: int | IntegerAttr):
         self._build([operand], {"dimension": int_attr(dimension)})
+
+    def verify_(self) -> None:
+        self.infer()  # which dimensions there are is known where their sizes are not
+        super().verify_()
 
     def infer(self) -> Sequence[Attribute] | None:
         return (shapes.dimension_size(self.operand.type, self.dimension.value.data),)

@@ -13,7 +13,8 @@ Small integers that depend on constants and sizes only are computed as the ops a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
@@ -25,11 +26,13 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from ...compiler.context import lamina_context
 from ...compiler.diagnostics import LaminaError
 from ...compiler.effects import is_trivially_dead
 from ...compiler.interpreter import Interpreter
+from ...compiler.verifier import verify
 from ...compiler.weights import Array, WeightStore
 from ...dialects import stablehlo as hlo
 from ...dialects.stablehlo.constants import constant_value, make_constant
@@ -49,6 +52,7 @@ class RefineShapes(ModulePass):
         for function in op.ops:
             if isinstance(function, FuncOp) and not function.is_declaration and _concerns(function):
                 _Refining(weights).function(function)
+                verify(function)
 
 
 def _concerns(function: FuncOp) -> bool:
@@ -98,10 +102,17 @@ class _Refining:
                 self._block(block)
         static = _DYNAMIC.get(type(op))
         if static is not None:
-            self._replace(op, static(op, self))
+            with _sizes_that_fit(op):
+                new = static(op, self)
+                if new is not None:
+                    new.verify_()
+            self._replace(op, new)
             return
-        if op.results and has_unknown_sizes(op) and not any(_unknown(v) for v in op.operands):
-            self._infer(op)
+        with _sizes_that_fit(op):
+            if op.results and has_unknown_sizes(op) and not any(_unknown(v) for v in op.operands):
+                self._infer(op)
+            if isinstance(op, hlo.StableHLOOp):
+                op.verify_()
         self._evaluate(op)
 
     def _infer(self, op: Operation) -> None:
@@ -176,7 +187,19 @@ class _Refining:
     def shape(self, result: SSAValue, value: SSAValue) -> list[int] | None:
         """The shape of a result: that of its type, or what `value` holds."""
         given = _tensor(result).get_shape()
-        return list(given) if all(n >= 0 for n in given) else self.numbers(value)
+        found = list(given) if all(n >= 0 for n in given) else self.numbers(value)
+        if found is not None and any(n < 0 for n in found):
+            raise ValueError(f"a shape {found}")
+        return found
+
+
+@contextmanager
+def _sizes_that_fit(op: Operation) -> Generator[None]:
+    """What an op does not take once sizes are known is an error of the program."""
+    try:
+        yield
+    except (VerifyException, ValueError) as error:
+        raise LaminaError(f"the sizes that follow from others do not fit: {error}", where=op) from error
 
 
 def _tensor(value: SSAValue) -> TensorType[Attribute]:

@@ -52,3 +52,19 @@ func.func @block() {
   cf.br ^nowhere
 }
 func.func @more() { return }
+
+// -----
+
+// expected-error@+1 {{the body of a module takes no arguments}}
+builtin.module {
+^bb0(%a: tensor<3xf32>):
+  func.func private @f()
+}
+
+// -----
+
+builtin.module {
+  func.func private @f()
+  // expected-error@+1 {{ends its block, and the body of a module has no end}}
+  stablehlo.return
+}

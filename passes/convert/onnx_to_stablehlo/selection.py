@@ -185,6 +185,11 @@ def non_max_suppression(
     center_point_box: int = 0,
 ) -> Value:
     """Step by step the best box left of every class is taken, and those that overlap it too much are dropped."""
+    if rank_of(scores) != 3 or shape_of(boxes) != (shape_of(scores)[0], shape_of(scores)[2], 4):
+        raise b.fail(
+            f"NonMaxSuppression takes boxes [batches, n, 4] and scores [batches, classes, n], "
+            f"got {list(shape_of(boxes))} and {list(shape_of(scores))}"
+        )
     batch, classes, n = shape_of(scores)
     most = n
     if max_output_boxes_per_class is None or batch * classes * n == 0:

@@ -486,3 +486,11 @@ func.func @roots(%x: tensor<4xf32>, %root: tensor<2xi32>) {
   }) : (tensor<4xf32>, tensor<2xi32>) -> tensor<4xf32>
   func.return
 }
+
+// -----
+
+func.func @main(%x: tensor<?x3xf32>) {
+  // expected-error @below {{dimension = 2 must be in [0, 2)}}
+  %0 = stablehlo.get_dimension_size %x, dim = 2 : (tensor<?x3xf32>) -> tensor<i32>
+  func.return
+}
