@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ....compiler.diagnostics import LaminaError
 from ....compiler.dtypes import DType
 from ....compiler.semantics import Call, Spec, plain, semantics
 from ....compiler.weights import Array
 from .elementwise import is_float, widened
-from .shape import padded
+from .shape import checked_sizes, padded
 
 
 def _operand(x: Array, dtype: DType | None) -> Array:
@@ -128,6 +129,21 @@ def convolution(
 @semantics("stablehlo.dynamic_conv")
 def dynamic_conv(lhs: Array, rhs: Array, padding: Array, *, result: Spec, call: Call) -> Array:
     keywords = {name: plain(value) for name, value in call.op.properties.items() if name != "precision_config"}
+    d = keywords["dimension_numbers"]
+    count = len(d.input_spatial_dimensions)
+    assert result.shape is not None
+    sizes = list(result.shape)
+    for i, (low, high) in enumerate(padding.tolist()):
+        own, taps = lhs.shape[d.input_spatial_dimensions[i]], rhs.shape[d.kernel_spatial_dimensions[i]]
+        strides, spread, dilations = (
+            (keywords.get(name) or [1] * count)[i] for name in ("window_strides", "lhs_dilation", "rhs_dilation")
+        )
+        image = low + ((own - 1) * spread + 1 if own else 0) + high
+        if image < 0:
+            raise LaminaError(f"padding {padding.tolist()} leaves nothing of the image", where=call.op)
+        window = (taps - 1) * dilations + 1 if taps else 0
+        sizes[d.output_spatial_dimensions[i]] = (image - window) // strides + 1 if window <= image else 0
+    checked_sizes(sizes, result, call)
     return convolution(lhs, rhs, padding=padding.astype(np.int64), result=result, **keywords)
 
 

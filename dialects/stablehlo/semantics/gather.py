@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ....compiler.semantics import Call, Region, semantics
+from ....compiler.diagnostics import LaminaError
+from ....compiler.semantics import Call, Region, Spec, semantics
 from ....compiler.weights import Array
 from .regions import single_op
+from .shape import checked_sizes
 
 
 def _index_vectors(indices: Array, index_vector_dim: int) -> Array:
@@ -74,10 +76,14 @@ def gather(
     *dynamic_sizes: Array,
     dimension_numbers: Any,
     slice_sizes: Sequence[int] = (),
+    result: Spec,
+    call: Call,
 ) -> Array:
     """Window starts are clamped so that every window lies inside the operand."""
     d = dimension_numbers
     sizes = [int(size) for size in dynamic_sizes[0]] if dynamic_sizes else list(slice_sizes)
+    if not all(0 <= size <= n for size, n in zip(sizes, operand.shape, strict=True)):
+        raise LaminaError(f"slices of {sizes} from {list(operand.shape)}", where=call.op)
     vectors = _index_vectors(start_indices, d.index_vector_dim)
     limits = [operand.shape[dim] - sizes[dim] for dim in d.start_index_map]
     vectors = np.clip(vectors, 0, np.array(limits, np.int64))
@@ -87,6 +93,7 @@ def gather(
     batch = iter(vectors.shape[:-1])
     rank = len(d.offset_dims) + vectors.ndim - 1
     shape = [next(windowed) if dim in d.offset_dims else next(batch) for dim in range(rank)]
+    checked_sizes(shape, result, call)
     positions = _positions(rank, d.offset_dims, sizes, vectors, d.start_index_map, skipped, batching)
     if prod(shape) == 0:
         return np.zeros(shape, operand.dtype)

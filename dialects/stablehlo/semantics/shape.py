@@ -27,9 +27,17 @@ def _sizes(shape: Sequence[Array], result: Spec, call: Call) -> tuple[int, ...]:
         assert result.shape is not None
         return result.shape
     sizes = tuple(int(size) for size in shape[0])
+    return checked_sizes(sizes, result, call)
+
+
+def checked_sizes(sizes: Sequence[int], result: Spec, call: Call) -> tuple[int, ...]:
+    """Sizes that values say. Raises LaminaError for a negative one, and for others than the result's type has."""
     if any(size < 0 for size in sizes):
         raise LaminaError(f"a shape cannot be {list(sizes)}", where=call.op)
-    return sizes
+    assert result.shape is not None
+    if any(told not in (-1, size) for told, size in zip(result.shape, sizes, strict=True)):
+        raise LaminaError(f"a shape {list(sizes)} where the result has {list(result.shape)}", where=call.op)
+    return tuple(sizes)
 
 
 @semantics("stablehlo.iota", "stablehlo.dynamic_iota")
@@ -66,11 +74,12 @@ def broadcast(x: Array, *, broadcast_sizes: Sequence[int]) -> Array:
 
 
 @semantics("stablehlo.real_dynamic_slice")
-def real_dynamic_slice(x: Array, start: Array, limit: Array, strides: Array, *, call: Call) -> Array:
+def real_dynamic_slice(x: Array, start: Array, limit: Array, strides: Array, *, result: Spec, call: Call) -> Array:
     ranges = [(int(a), int(b), int(c)) for a, b, c in zip(start, limit, strides, strict=True)]
     for (low, high, step), size in zip(ranges, x.shape, strict=True):
         if not 0 <= low <= high <= size or step <= 0:
             raise LaminaError(f"slice [{low}:{high}:{step}] of a dimension of size {size}", where=call.op)
+    checked_sizes([len(range(*range_)) for range_ in ranges], result, call)
     return x[tuple(slice(*range_) for range_ in ranges)]
 
 
@@ -146,8 +155,13 @@ def pad(
 
 
 @semantics("stablehlo.dynamic_pad")
-def dynamic_pad(x: Array, value: Array, low: Array, high: Array, interior: Array) -> Array:
-    return padded(x, value, low.tolist(), high.tolist(), interior.tolist())
+def dynamic_pad(x: Array, value: Array, low: Array, high: Array, interior: Array, *, result: Spec, call: Call) -> Array:
+    before, after, gaps = low.tolist(), high.tolist(), interior.tolist()
+    if any(gap < 0 for gap in gaps):
+        raise LaminaError(f"interior padding cannot be {gaps}", where=call.op)
+    spread = [n + max(n - 1, 0) * gap for n, gap in zip(x.shape, gaps, strict=True)]
+    checked_sizes([lo + n + hi for lo, n, hi in zip(before, spread, after, strict=True)], result, call)
+    return padded(x, value, before, after, gaps)
 
 
 @semantics("stablehlo.get_dimension_size")
