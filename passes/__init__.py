@@ -95,6 +95,8 @@ PASSES: dict[str, dict[str, str]] = {
         "convert-cta-to-gpu": ".convert.cta_to_gpu:ConvertCtaToGpu",
         "convert-linalg-to-tiles": ".convert.linalg_to_tiles:ConvertLinalgToTiles",
         "gpu-distribute-tiles": ".gpu.distribute_tiles:DistributeTiles",
+        "gpu-join-pads": ".gpu.join_pads:JoinPads",
+        "gpu-fuse-points": ".gpu.fuse_points:FusePoints",
         "gpu-widen-points": ".gpu.widen_points:WidenPoints",
         "convert-affine-to-gpu": ".convert.affine_to_gpu:ConvertAffineToGpu",
         "gpu-expand-reductions": ".gpu.expand_reductions:ExpandReductions",

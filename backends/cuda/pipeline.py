@@ -28,6 +28,7 @@ MODULE_PHASES = (
             "linalg-outline-kernels",
             "linalg-deduplicate-kernels",
             "inline",
+            "gpu-join-pads",
         ),
     ),
     Phase(
@@ -51,6 +52,7 @@ GPU_PHASES = (
             "gpu-distribute-tiles",
             "convert-linalg-to-affine{parallel=true}",
             "affine-scalrep",
+            "gpu-fuse-points",
             "convert-cta-to-gpu",
             "gpu-widen-points",
             "convert-affine-to-gpu",

@@ -21,7 +21,8 @@ After:
 Nests follow each other as launches, since blocks cannot wait for each other. Neighbouring threads take neighbouring
 points of the innermost dimension; where that is not how a source lies, tiles are turned in shared memory
 (`gpu.turned_points`); where a point combines numbers that lie next to each other, a team of threads does it
-(`gpu.team_points`). What is no parallel nest is done by one thread. What launches already stays.
+(`gpu.team_points`); where windows of neighbouring points overlap, a block has them in shared memory
+(`gpu.window_points`). What is no parallel nest is done by one thread. What launches already stays.
 """
 
 from __future__ import annotations
@@ -44,12 +45,13 @@ from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, IfOp, ParallelOp, YieldOp
 from ...dialects.gpu import BlockIdOp, LaunchFuncOp, ThreadIdOp
 from ...dialects.memref.views import root
-from ..gpu.kernels import launched, leave, outlined, placed
+from ..gpu.kernels import LAMINA_KERNEL, launched, leave, outlined, placed
+from ..gpu.shared_windows import windows_of
 from ..gpu.team_points import emit_alone, emit_team, team_of
 from ..gpu.turned_points import emit_turn, turn_of
-from ..gpu.widen_points import band_of
+from ..gpu.widen_points import band_of, sizes_of
+from ..gpu.window_points import emit_windows
 
-LAMINA_KERNEL = "lamina.kernel"
 THREADS = 128  # of a block: four warps hide each other's waits, and small grids still have blocks for every core
 
 
@@ -160,17 +162,17 @@ def _mapped(kernel: FuncOp, threads: int) -> tuple[int, int]:
     if turn is not None:
         return emit_turn(nest, turn)
     team = team_of(nest)
-    return emit_team(nest, team) if team is not None else _spread(nest, threads)
+    if team is not None:
+        return emit_team(nest, team)
+    windows = windows_of(nest)
+    return emit_windows(nest, windows) if windows is not None else _spread(nest, threads)
 
 
 def _spread(nest: ParallelOp, threads: int) -> tuple[int, int]:
     band = band_of(nest)
-    sizes: list[int] = []
-    for loop in band:
-        bounds = loop.constant_bounds()
-        if bounds is None or any(bounds[0]) or any(step.value.data != 1 for step in loop.steps):
-            raise LaminaError("a parallel loop that does not begin at 0 with step 1 has no threads", where=loop)
-        sizes += bounds[1]
+    sizes = sizes_of(band)
+    if sizes is None:
+        raise LaminaError("a parallel loop that does not begin at 0 with step 1 has no threads", where=nest)
     total = prod(sizes)
     lanes = min(threads, -(-total // 32) * 32)
     blocks = -(-total // lanes)

@@ -14,6 +14,7 @@ from ...compiler.walking import all_ops
 from ...dialects.gpu import BLOCK_SIZE, KERNEL, LaunchFuncOp
 
 OpT = TypeVar("OpT", bound=Operation)
+LAMINA_KERNEL = "lamina.kernel"  # on a function: the host calls it, and it launches what it does
 
 
 def placed(op: OpT, like: Operation) -> OpT:

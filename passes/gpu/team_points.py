@@ -48,7 +48,7 @@ from ...dialects.memref.views import root
 from ..affine.loops import stride_along
 from .combining import COMBINERS, combine, neutral
 from .kernels import placed
-from .widen_points import band_of
+from .widen_points import band_of, sizes_of
 
 SECTOR = 32  # bytes: numbers that lie further apart share nothing of what memory gives
 THREADS = 128  # of a block, where a warp or less does a point
@@ -94,12 +94,9 @@ class Team:
 def team_of(nest: ParallelOp) -> Team | None:
     """The teams that do a nest's points; None where a thread each does as well."""
     band = band_of(nest)
-    sizes: list[int] = []
-    for loop in band:
-        bounds = loop.constant_bounds()
-        if bounds is None or any(bounds[0]) or any(step.value.data != 1 for step in loop.steps):
-            return None
-        sizes += bounds[1]
+    sizes = sizes_of(band)
+    if sizes is None:
+        return None
     variables = [v for loop in band for v in loop.body.block.args]
     neighbours = next((v for v, n in reversed([*zip(variables, sizes, strict=True)]) if n > 1), None)
     chains: list[Chain] = []

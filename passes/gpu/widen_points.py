@@ -88,6 +88,17 @@ def band_of(nest: ParallelOp) -> list[ParallelOp]:
         band.append(first)
 
 
+def sizes_of(band: Sequence[ParallelOp]) -> list[int] | None:
+    """How often each loop of a band runs; None where one does not count from 0 by 1 to a constant."""
+    sizes: list[int] = []
+    for loop in band:
+        bounds = loop.constant_bounds()
+        if bounds is None or any(bounds[0]) or any(step.value.data != 1 for step in loop.steps):
+            return None
+        sizes += bounds[1]
+    return sizes
+
+
 @dataclass(frozen=True)
 class Walk:
     """An elementwise nest: the sizes of its dimensions, coalesced, and how its accesses walk them."""
@@ -106,12 +117,9 @@ def plan_of(nest: ParallelOp) -> Plan | None:
 def walk_of(nest: ParallelOp) -> Walk | None:
     """How a nest walks its buffers; None where it does more than load, compute and store points on its own."""
     band = band_of(nest)
-    sizes: list[int] = []
-    for loop in band:
-        bounds = loop.constant_bounds()
-        if bounds is None or any(bounds[0]) or any(step.value.data != 1 for step in loop.steps):
-            return None
-        sizes += bounds[1]
+    sizes = sizes_of(band)
+    if sizes is None:
+        return None
     variables = [v for loop in band for v in loop.body.block.args]
     accesses: list[Linear] = []
     for op in band[-1].body.block.ops:

@@ -1,9 +1,10 @@
 """Runs the kernels of models in the emulator: `python -m lamina.tools.cuda.check_kernels [MODEL ...]`.
 
-Each distinct kernel of the level `linalg` is cut to smaller extents (`smaller`), compiled, and run on random inputs
-against the interpreter of that level: once with everything at once, then, with warps interrupted and what is
-asynchronous late, once for each seed. Kernels that are the same when they are cut are run once. Without names: those of
-every model that the tests run. A line for each; exit code 1 where one is wrong.
+Each distinct kernel of the level `linalg` is cut to smaller extents (`smaller`), compiled for all architectures, and
+run on random inputs against the interpreter of that level: once with everything at once, then, with warps interrupted
+and what is asynchronous late, once for each seed. Kernels that are the same when they are cut are run once, and so are
+architectures that get the same code. Without names: those of every model that the tests run, in f32 and bf16. A line
+for each; exit code 1 where one is wrong.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ LIMITS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}  # of results: they may be r
 LIMIT = 1e-4  # of other floats, relative to the larger of a value and a hundredth of the largest
 MOST = 1 << 22  # points of a kernel that is run at all
 SEEDS = 5
+PRECISIONS = ("f32", "bf16")
 HEAD = ("kernel", "as", "unit", "points", "eager", "late", "traffic", "conflicts", "")
 WIDTHS = (36, 6, 16, 9, 9, 9, 8, 9, 0)
 
@@ -54,7 +56,7 @@ WIDTHS = (36, 6, 16, 9, 9, 9, 8, 9, 0)
 class Case:
     """A kernel at smaller extents, as a program of its own; `stands_for` names those that it is."""
 
-    target: str
+    targets: Sequence[str]
     text: str
     unit: str
     points: int
@@ -63,8 +65,12 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How far a kernel is from the reference at once and late, bytes moved for each that must be, bank conflicts."""
+    """How far a kernel is from the reference at once and late, bytes moved for each that must be, bank conflicts.
 
+    Of the code that all these `targets` get.
+    """
+
+    targets: Sequence[str]
     eager: float = 0
     late: float = 0
     traffic: float = 0
@@ -72,11 +78,15 @@ class Outcome:
     told: str = ""
 
 
-def cases_of(name: str, program: Program, target: str, precision: str) -> list[Case]:
-    """The distinct kernels of a model."""
-    cuda, options = CudaTarget(target), Options(cache=False, precision=precision)
-    lowered = cuda.lower(program, "linalg", options)
-    schedules = _schedules(cuda.lower(lowered, "tiles", options))
+def cases_of(name: str, program: Program, targets: Sequence[str], precision: str) -> list[Case]:
+    """The distinct kernels of a model. Down to `linalg` no pass asks which architecture it is."""
+    options = Options(cache=False, precision=precision)
+    lowered = CudaTarget(targets[0]).lower(program, "linalg", options)
+    return merged([case for target in targets for case in _cases_for(name, lowered, target, options)])
+
+
+def _cases_for(name: str, lowered: Program, target: str, options: Options) -> list[Case]:
+    schedules = _schedules(CudaTarget(target).lower(lowered, "tiles", options))
     found: list[Case] = []
     for kernel in lowered.module.ops:
         if isinstance(kernel, FuncOp) and KERNEL in kernel.attributes:
@@ -86,8 +96,8 @@ def cases_of(name: str, program: Program, target: str, precision: str) -> list[C
                 cut.attributes[SCHEDULE] = schedule.attribute
             unit = f"{schedule.unit} {schedule.rows}x{schedule.columns}" if schedule else _kind(kernel)
             label = f"{name} @{kernel.sym_name.data}"
-            found.append(Case(target, _text(Program(_alone(cut), program.context)), unit, points(cut), [label]))
-    return merged(found)
+            found.append(Case([target], _text(Program(_alone(cut), lowered.context)), unit, points(cut), [label]))
+    return found
 
 
 def _kind(kernel: FuncOp) -> str:
@@ -97,11 +107,15 @@ def _kind(kernel: FuncOp) -> str:
 
 def merged(cases: Sequence[Case]) -> list[Case]:
     """Cases of the same program as one."""
-    found: dict[tuple[str, str], Case] = {}
+    found: dict[str, Case] = {}
     for case in cases:
-        key = (case.target, case.text)
-        before = found.get(key)
-        found[key] = replace(case, stands_for=[*before.stands_for, *case.stands_for]) if before else case
+        before = found.get(case.text)
+        if before is None:
+            found[case.text] = case
+            continue
+        targets = dict.fromkeys((*before.targets, *case.targets))
+        names = dict.fromkeys((*before.stands_for, *case.stands_for))
+        found[case.text] = replace(before, targets=[*targets], stands_for=[*names])
     return list(found.values())
 
 
@@ -142,16 +156,32 @@ def _text(program: Program) -> str:
     return str(program)
 
 
-def check(case: Case, seeds: int = SEEDS) -> Outcome:
-    """Runs one case."""
+def check(case: Case, seeds: int = SEEDS) -> list[Outcome]:
+    """Runs one case, once for architectures whose code is the same."""
     if case.points > MOST:
-        return Outcome(told=f"not run: {case.points} points at the smallest extents that were found")
+        told = f"not run: {case.points} points at the smallest extents that were found"
+        return [Outcome(case.targets, told=told)]
+    context = new_context()
+    program = Program(parse_module(case.text, "kernel", context), context)
+    codes: dict[str, list[str]] = {}
+    lowered: dict[str, Program] = {}
     try:
-        context = new_context()
-        program = Program(parse_module(case.text, "kernel", context), context)
+        for target in case.targets:
+            made = CudaTarget(target).lower(program, "gpu", Options(cache=False))
+            codes.setdefault(str(made), []).append(target)
+            lowered.setdefault(target, made)
         inputs = _inputs(program)
         expected = interpret(program, inputs)
-        model = CudaTarget(case.target).compile(program, Options(cache=False, emulate=True))
+    except (LaminaError, PassFault) as error:
+        return [Outcome(case.targets, told=str(error))]
+    return [_run(targets, lowered[targets[0]], inputs, expected, seeds) for targets in codes.values()]
+
+
+def _run(
+    targets: Sequence[str], program: Program, inputs: Sequence[Array], expected: Sequence[Array], seeds: int
+) -> Outcome:
+    try:
+        model = CudaTarget(targets[0]).compile(program, Options(cache=False, emulate=True))
         assert isinstance(model, EmulatedProgram)
         eager = _worst(model.run(inputs), expected)
         counted = list(model.counters)
@@ -160,11 +190,12 @@ def check(case: Case, seeds: int = SEEDS) -> Outcome:
         for model.seed in range(seeds):
             late.append(_worst(model.run(inputs), expected))
     except (LaminaError, PassFault) as error:
-        return Outcome(told=str(error))
+        return Outcome(targets, told=str(error))
     worst = max([eager, *late], key=lambda each: (not each.good, each.error))
     moved = sum(32 * (each.global_read_sectors + each.global_written_sectors) for each in counted)
     needed = sum(array.nbytes for array in (*inputs, *expected))
     return Outcome(
+        targets,
         eager.error,
         max((each.error for each in late), default=0),
         moved / needed,
@@ -204,15 +235,16 @@ def told(case: Case, outcome: Outcome) -> str:
     """One line."""
     label = case.stands_for[0] + (f" and {len(case.stands_for) - 1} more" if len(case.stands_for) > 1 else "")
     numbers = (f"{outcome.eager:.0e}", f"{outcome.late:.0e}", f"{outcome.traffic:.2f}", str(outcome.conflicts))
-    return line((label, case.target, case.unit, str(case.points), *numbers, outcome.told))
+    targets = "all" if len(outcome.targets) == len(TARGETS) else " ".join(outcome.targets)
+    return line((label, targets, case.unit, str(case.points), *numbers, outcome.told))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m lamina.tools.cuda.check_kernels", description=__doc__)
     parser.add_argument("models", nargs="*", help="names of models, or files")
-    parser.add_argument("--target", choices=TARGETS, default=TARGETS[0], help=f"an architecture (default {TARGETS[0]})")
-    parser.add_argument("--precision", choices=("f32", "bf16"), default="f32")
+    parser.add_argument("--target", action="append", choices=TARGETS, help="an architecture (default: all)")
+    parser.add_argument("--precision", action="append", choices=PRECISIONS, help="of products (default: all)")
     parser.add_argument("--seeds", type=int, default=SEEDS, help=f"late runs of each kernel (default {SEEDS})")
     parser.add_argument("--show", action="store_true", help="print the kernels as they are run, and run nothing")
     given = parser.parse_args(arguments)
@@ -222,7 +254,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def cut(number: int) -> bytes:
         name, load = models[number]
         try:
-            found = cases_of(name, load(), given.target, given.precision)
+            program = load()
+            found = [
+                case
+                for precision in given.precision or PRECISIONS
+                for case in cases_of(name, program, given.target or TARGETS, precision)
+            ]
         except LaminaError as error:
             return json.dumps(f"{name}: {error}").encode()
         return json.dumps([asdict(case) for case in found]).encode()
@@ -236,8 +273,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             good = False
         else:
             cases += [Case(**each) for each in read]
-    kernels = len(cases)
     cases = merged(cases)
+    kernels = len({name for case in cases for name in case.stands_for})
     if given.show:
         print(*(f"// {case.stands_for}, {case.unit}\n{case.text}" for case in cases), sep="\n")
         return 0
@@ -247,16 +284,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def checked(number: int) -> bytes:
         if together > 1:
             os.environ["LAMINA_JOBS"] = "1"  # of a process of its own
-        return json.dumps(asdict(check(cases[number], given.seeds))).encode()
+        return json.dumps([asdict(each) for each in check(cases[number], given.seeds)]).encode()
 
     print(line(HEAD))
     outcomes: list[Outcome] = []
     for number, data in parallel_map(checked, len(cases), together, [case.stands_for[0] for case in cases]):
-        outcomes.append(Outcome(**json.loads(data)))
-        print(told(cases[number], outcomes[-1]), flush=True)
+        for each in json.loads(data):
+            outcomes.append(Outcome(**each))
+            print(told(cases[number], outcomes[-1]), flush=True)
     wrong = sum(bool(outcome.told) for outcome in outcomes)
     worst = max((max(o.eager, o.late) for o in outcomes), default=0)
-    print(f"{kernels} kernels, {len(cases)} when cut, {wrong} of them wrong or not run, largest error {worst:.1e}")
+    ways = f"{kernels} kernels, {len(cases)} when cut, {len(outcomes)} codes"
+    print(f"{ways}, {wrong} of them wrong or not run, largest error {worst:.1e}")
     return 0 if good and not wrong else 1
 
 

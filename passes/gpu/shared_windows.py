@@ -1,0 +1,309 @@
+"""Which nests read windows that overlap, and the tile of points that a block takes of them.
+
+A reading is a load, or a choice between loads and constants, whose coordinates are sums of loops. What a tile of points
+reads of it is a box; the tile is that whose boxes are read with the fewest bytes, among those that leave room for other
+blocks, reach no bank of shared memory twice at once and are enough for a GPU.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from math import prod
+from typing import cast
+
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import AffineMapAttr, IndexType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.traits import is_side_effect_free
+
+from ...compiler.dtypes import dtype_of
+from ...compiler.walking import all_ops
+from ...dialects.affine import ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
+from ...dialects.gpu.ops import WARP
+from ...dialects.memref.views import root
+from ..affine.accesses import Linear, defined_inside, linear_value, map_subscripts
+from .widen_points import band_of, sizes_of
+
+SECTOR = 32  # bytes: what global memory is read and written by
+BANKS = 32
+WORD = 4
+ROOM = 48 << 10  # bytes of shared memory: several blocks share a multiprocessor
+THREADS = 256
+BUSY = 64  # blocks, about half the multiprocessors of a GPU
+LONGEST = 128  # of a tile's side
+CLOSEST = 3  # tiles of the least cost with as many columns whose banks are looked at
+LOOKED_AT = 8 * WARP  # of their points
+GAPS = 4
+GAIN = 1.25  # how many times fewer bytes are to be read than by a thread a point
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """An op that reads one element; `inputs` are its operands that the coordinates are, of a choice."""
+
+    op: LoadOp | IfOp
+    coordinates: tuple[Linear, ...]
+    inputs: tuple[SSAValue, ...]
+    loops: tuple[ForOp, ...]  # around it, in the nest
+
+    @property
+    def element(self) -> Attribute:
+        """What is read."""
+        return self.op.results[0].type
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return dtype_of(self.element).itemsize
+
+    @property
+    def trips(self) -> int:
+        """How often a point reads it."""
+        return prod(loop.trip_count or 0 for loop in self.loops)
+
+    def span(self, coordinate: Linear) -> int:
+        """Along a coordinate, from the first to the last that a point reads."""
+        inner: dict[SSAValue, int] = {loop.variable: loop.trip_count or 0 for loop in self.loops}
+        return 1 + sum(n * (inner[v] - 1) for v, n in coordinate.terms.items() if v in inner)
+
+    def at(self, b: Builder, place: Sequence[SSAValue]) -> SSAValue:
+        """The element at a place."""
+        if isinstance(self.op, LoadOp):
+            indices = cast("list[SSAValue[IndexType]]", list(place))
+            identity = AffineMapAttr(AffineMap.identity(len(place)))
+            return b.insert(LoadOp(self.op.memref, indices, identity)).result
+        values = dict(zip(self.inputs, place, strict=True))
+        return b.insert(self.op.clone(values)).results[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """A reading whose box lies in shared memory, with gaps where `room` is more than that."""
+
+    reading: Reading
+    box: tuple[int, ...]
+    room: tuple[int, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """That it takes."""
+        return prod(self.room) * self.reading.itemsize
+
+    def rooms(self) -> list[tuple[int, ...]]:
+        """Without gaps, and with gaps behind rows of all but the innermost."""
+        if len(self.box) < 2 or self.reading.itemsize * prod(self.box) < WARP * WORD:
+            return [self.box]
+        return [(*self.box[:-2], self.box[-2] + gap, self.box[-1]) for gap in range(GAPS)]
+
+    def asked_again(
+        self, asked: Sequence[Sequence[int]], written: Sequence[Sequence[int]], room: Sequence[int]
+    ) -> float:
+        """How often more than needed banks are asked, each time that a warp reads and writes elements."""
+        lanes = WARP * WORD // max(self.reading.itemsize, WORD)
+        total = 0.0
+        for places in (asked, written):
+            words = [self._word(place, room) for place in places]
+            warps = [{*words[start : start + lanes]} for start in range(0, len(words), lanes)]
+            total += sum(max(Counter(word % BANKS for word in warp).values()) - 1 for warp in warps) / len(warps)
+        return total
+
+    def _word(self, place: Sequence[int], room: Sequence[int]) -> int:
+        flat = 0
+        for at, extent in zip(place, room, strict=True):
+            flat = flat * extent + at
+        return flat * self.reading.itemsize // WORD
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """A nest whose blocks take a tile of points each."""
+
+    variables: tuple[SSAValue, ...]
+    sizes: tuple[int, ...]
+    tile: tuple[int, ...]
+    shared: tuple[Shared, ...]
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Tiles along each dimension."""
+        return tuple(-(-n // t) for n, t in zip(self.sizes, self.tile, strict=True))
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return min(THREADS, -(-prod(self.tile) // WARP) * WARP)
+
+    def last(self, coordinate: Linear, span: int, *, of_tiles: bool) -> int:
+        """The largest that a coordinate is, of points that there are or of all that are in tiles."""
+        ends = [c * t for c, t in zip(self.counts, self.tile, strict=True)] if of_tiles else self.sizes
+        outer = dict(zip(self.variables, ends, strict=True))
+        return (
+            coordinate.constant + span - 1 + sum((outer[v] - 1) * n for v, n in coordinate.terms.items() if v in outer)
+        )
+
+
+def windows_of(nest: ParallelOp) -> Windows | None:
+    """The tiles that a nest is done by; None where a thread a point does as well."""
+    band = band_of(nest)
+    sizes = sizes_of(band)
+    if sizes is None:
+        return None
+    variables = tuple(v for loop in band for v in loop.body.block.args)
+    ops = list(_inner(list(band[-1].body.block.ops), ()))
+    stores = [op for op, loops in ops if isinstance(op, StoreOp) and not loops]
+    if len(stores) != sum(isinstance(inner, StoreOp) for inner in all_ops(nest)) or not stores:
+        return None
+    if not all(isinstance(op, StoreOp | LoadOp | ForOp | IfOp | YieldOp) or is_side_effect_free(op) for op, _ in ops):
+        return None
+    loaded = {root(op.memref) for op in all_ops(nest) if isinstance(op, LoadOp)}
+    if any(root(op.memref) in loaded for op in stores):
+        return None
+    readings: list[Reading] = []
+    for op, loops in ops:
+        if isinstance(op, ForOp) and (op.constant_bounds() or (0, 0, 0))[::2] != (0, 1):
+            return None
+        if isinstance(op, LoadOp | IfOp):
+            reading = _reading_of(op, loops, variables, nest)
+            if reading is None:
+                return None
+            readings.append(reading)
+    windows = [reading for reading in readings if _overlaps(reading, variables)]
+    if not windows:
+        return None
+    return _Choice(variables, tuple(sizes), readings, windows, stores).best()
+
+
+def _inner(ops: Sequence[Operation], loops: tuple[ForOp, ...]) -> Iterator[tuple[Operation, tuple[ForOp, ...]]]:
+    """Ops with the loops around them; what is in a choice is part of that."""
+    for op in ops:
+        yield op, loops
+        if isinstance(op, ForOp):
+            yield from _inner(list(op.body.block.ops), (*loops, op))
+
+
+def _reading_of(
+    op: LoadOp | IfOp, loops: tuple[ForOp, ...], variables: Sequence[SSAValue], nest: ParallelOp
+) -> Reading | None:
+    known = {*variables, *(loop.variable for loop in loops)}
+    if isinstance(op, LoadOp):
+        inputs: list[SSAValue] = []
+        found = list(map_subscripts(op.map.data, op.indices)) if not op.map.data.num_symbols else [None]
+    else:
+        own = {result for inner in all_ops(op) if inner is not op for result in inner.results}
+        outside = dict.fromkeys(v for inner in all_ops(op) for v in inner.operands if v not in own)
+        inputs = [v for v in outside if isinstance(v.type, IndexType)]
+        if len(op.results) != 1 or any(defined_inside(v, nest) for v in outside if v not in inputs):
+            return None
+        found = [linear_value(v) for v in inputs]
+    coordinates = [each for each in found if each is not None]
+    if len(coordinates) < len(found):
+        return None
+    if any(n < 0 or v not in known for each in coordinates for v, n in each.terms.items()):
+        return None
+    return Reading(op, tuple(coordinates), tuple(inputs), loops)
+
+
+def _overlaps(reading: Reading, variables: Sequence[SSAValue]) -> bool:
+    """Whether windows of neighbouring points have elements in common."""
+    for coordinate in reading.coordinates:
+        outer = [n for v, n in coordinate.terms.items() if v in variables]
+        if outer and reading.span(coordinate) > max(outer):
+            return True
+    return False
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    variables: tuple[SSAValue, ...]
+    sizes: tuple[int, ...]
+    readings: Sequence[Reading]
+    windows: Sequence[Reading]
+    stores: Sequence[StoreOp]
+
+    def best(self) -> Windows | None:
+        """The tile that costs least."""
+        tiles = product(*(self._sides(d) for d in range(len(self.sizes))))
+        costs = sorted(((cost, tile) for tile in tiles if (cost := self._cost(tile)) is not None), key=lambda c: c[0])
+        if not costs:
+            return None
+        columns: dict[int, list[tuple[float, tuple[int, ...]]]] = {}
+        for cost, tile in costs:
+            columns.setdefault(tile[-1], []).append((cost, tile))
+        close = [(cost, tile, *self._roomy(tile)) for each in columns.values() for cost, tile in each[:CLOSEST]]
+        _, tile, _, shared = min(close, key=lambda each: each[0] * (1 + each[2]))
+        found = Windows(self.variables, self.sizes, tile, tuple(shared))
+        asked = sum(prod(self.sizes) * r.trips * r.itemsize for r in self.windows)
+        return found if asked >= GAIN * sum(self._bytes(s, found.tile) for s in found.shared) else None
+
+    def _sides(self, d: int) -> Sequence[int]:
+        size = self.sizes[d]
+        if d == len(self.sizes) - 1:
+            whole = SECTOR // max(reading.itemsize for reading in self.windows)
+            parts = [n for n in range(whole, min(size, LONGEST), whole) if size % n == 0 or n & (n - 1) == 0]
+            return [*parts, size] if size <= 2 * LONGEST else parts or [LONGEST]
+        parts = dict.fromkeys(-(-size // k) for k in (*range(1, 9), 10, 12, 14, 16, 28, 32) if k <= size)
+        return [n for n in parts if n <= LONGEST]
+
+    def _box(self, reading: Reading, tile: Sequence[int]) -> tuple[int, ...]:
+        sides = dict(zip(self.variables, tile, strict=True))
+        return tuple(
+            reading.span(each) + sum(n * (sides[v] - 1) for v, n in each.terms.items() if v in sides)
+            for each in reading.coordinates
+        )
+
+    def _shared(self, tile: Sequence[int]) -> list[Shared]:
+        """What a tile brings into shared memory: what its points have in common."""
+        found: list[Shared] = []
+        for reading in self.readings:
+            box = self._box(reading, tile)
+            if reading in self.windows or 2 * prod(box) <= prod(tile) * reading.trips:
+                found.append(Shared(reading, box, box))
+        return found
+
+    def _bytes(self, shared: Shared, tile: Sequence[int]) -> int:
+        """That all blocks read for it, in sectors."""
+        row, size = shared.box[-1] * shared.reading.itemsize if shared.box else 1, shared.reading.itemsize
+        last = shared.reading.coordinates[-1] if shared.box else Linear()
+        whole = 1 + sum((n - 1) * last.terms.get(v, 0) for v, n in zip(self.variables, self.sizes, strict=True))
+        cut = shared.box and shared.box[-1] < whole + shared.reading.span(last) - 1
+        if cut and (row % SECTOR or whole * size % SECTOR):
+            row += SECTOR
+        blocks = prod(-(-n // t) for n, t in zip(self.sizes, tile, strict=True))
+        return blocks * prod(shared.box[:-1]) * row
+
+    def _cost(self, tile: Sequence[int]) -> float | None:
+        """Bytes, more where blocks are too few for a GPU; None where there is no room."""
+        shared = self._shared(tile)
+        if sum(each.nbytes + 16 for each in shared) > ROOM:
+            return None
+        blocks = prod(-(-n // t) for n, t in zip(self.sizes, tile, strict=True))
+        moved = sum(self._bytes(each, tile) for each in shared)
+        moved += sum(prod(self.sizes) * dtype_of(op.value.type).itemsize for op in self.stores)
+        idle = prod(-(-n // t) * t / n for n, t in zip(self.sizes, tile, strict=True))  # threads without a point
+        return moved * (1 + 0.2 * (idle - 1)) * max(1, BUSY / blocks) ** 0.25
+
+    def _roomy(self, tile: Sequence[int]) -> tuple[float, list[Shared]]:
+        """The boxes with gaps behind rows that keep banks apart, and how often more than needed they are asked."""
+        points = [dict(zip(self.variables, point, strict=True)) for point in _first(tile)]
+        found: list[Shared] = []
+        total = 0.0
+        for shared in self._shared(tile):
+            elements = list(_first(shared.box))
+            asked = [tuple(_at(each, point) for each in shared.reading.coordinates) for point in points]
+            again, room = min((shared.asked_again(asked, elements, room), room) for room in shared.rooms())
+            total += again
+            found.append(Shared(shared.reading, shared.box, room))
+        return total, found
+
+
+def _at(coordinate: Linear, point: Mapping[SSAValue, int]) -> int:
+    return sum(n * point[v] for v, n in coordinate.terms.items() if v in point)
+
+
+def _first(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The first of all numbers of loops of these sizes, in the order of threads."""
+    return islice(product(*map(range, sizes)), LOOKED_AT)

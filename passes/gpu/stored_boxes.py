@@ -1,0 +1,261 @@
+"""What a reader finds in a buffer whose writers each fill a box of it: the values that were stored, computed again.
+
+Pads and concatenations are such buffers: a copy in the middle and constants around it, or parts side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import prod
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, IntegerAttr, MemRefType, NoneAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineDimExpr, AffineExpr, AffineMap, AffineSet
+from xdsl.rewriter import InsertPoint
+from xdsl.traits import is_side_effect_free
+
+from ...compiler.locations import locate
+from ...compiler.walking import all_ops
+from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
+from ...dialects.memref.views import root
+from ..affine.accesses import map_subscripts
+from ..affine.loops import erase
+from ..bufferization.layout import SCRATCH
+from .team_points import team_of
+from .turned_points import turn_of
+from .widen_points import band_of, sizes_of
+
+LOADS = 16  # of one buffer that are replaced: each becomes a chain of conditions
+WRITERS = 24
+CHEAP = 4  # operations that may be done again for each element of a window
+
+
+@dataclass(frozen=True)
+class Box:
+    """What a nest stores in [low, high) of a buffer; `variables` tells which subscript each of its loops is."""
+
+    nest: ParallelOp
+    store: StoreOp
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    variables: Mapping[SSAValue, int]  # the subscript that each loop is, but for `low`
+    slice: tuple[Operation, ...]  # what computes the value
+
+    @property
+    def points(self) -> int:
+        """How many elements there are."""
+        return prod(b - a for a, b in zip(self.low, self.high, strict=True))
+
+    @property
+    def constant(self) -> Attribute | None:
+        """The value, where it is a constant."""
+        owner = self.store.value.owner
+        return owner.value if isinstance(owner, arith.ConstantOp) else None
+
+    def meets(self, other: Box) -> bool:
+        """Whether both write an element."""
+        sides = zip(self.low, self.high, other.low, other.high, strict=True)
+        return all(a < d and c < b for a, b, c, d in sides)
+
+
+def hand_on(function: FuncOp) -> bool:
+    """Lets the reader of one buffer of the kernel's own take what was stored there; whether there was any."""
+    block = function.body.block
+    scratch = function.attributes.get(SCRATCH)
+    count = scratch.value.data if isinstance(scratch, IntegerAttr) else 0
+    return any(_replaced(buffer, block) for buffer in block.args[len(block.args) - count :])
+
+
+def _replaced(buffer: SSAValue, block: Block) -> bool:
+    users = {_top(use.operation, block): None for use in buffer.uses}
+    order = {op: i for i, op in enumerate(block.ops)}
+    touching = sorted(users, key=order.__getitem__)
+    if len(touching) < 2 or len(touching) > WRITERS or not all(isinstance(op, ParallelOp) for op in touching):
+        return False
+    *writers, reader = touching
+    loads = [use.operation for use in buffer.uses if _top(use.operation, block) is reader]
+    if (
+        not loads
+        or len(loads) > LOADS
+        or not all(isinstance(op, LoadOp) and not op.map.data.num_symbols for op in loads)
+    ):
+        return False
+    boxes = [_box_of(nest, buffer) for nest in writers if isinstance(nest, ParallelOp)]
+    found = [box for box in boxes if box is not None]
+    chain = _chain(found, buffer) if len(found) == len(boxes) else None
+    if chain is None or not _may_wait(found, reader, order):
+        return False
+    assert isinstance(reader, ParallelOp)
+    if len(chain) > 1 and (team_of(reader) is not None or turn_of(reader) is not None):
+        return False  # they take no conditions, and gain more
+    looped = any(isinstance(op.parent_op(), ForOp) for op in loads)
+    costly = max(sum(not isinstance(op, arith.ConstantOp | LoadOp | ApplyOp) for op in box.slice) for box in found)
+    if looped and costly > CHEAP:
+        return False
+    for load in loads:
+        assert isinstance(load, LoadOp)
+        _Read(load, chain).put()
+    for box in found:
+        erase(box.store)
+    return True
+
+
+def _top(op: Operation, block: Block) -> Operation:
+    """The op of `block` that `op` is or is in."""
+    while op.parent is not block:
+        parent = op.parent_op()
+        assert parent is not None
+        op = parent
+    return op
+
+
+def _box_of(nest: ParallelOp, buffer: SSAValue) -> Box | None:
+    """What a nest stores; None where that is no box, or where it does more with the buffer."""
+    band = band_of(nest)
+    sizes = sizes_of(band)
+    uses = [op for op in all_ops(nest) if any(root(v) is buffer for v in op.operands if isinstance(v.type, MemRefType))]
+    if sizes is None or len(uses) != 1 or not isinstance(uses[0], StoreOp) or uses[0].parent is not band[-1].body.block:
+        return None
+    store = uses[0]
+    type_ = store.memref.type
+    if store.memref is not buffer or not isinstance(type_, MemRefType) or not isinstance(type_.layout, NoneAttr):
+        return None
+    ranges: dict[SSAValue, int] = dict(zip([v for loop in band for v in loop.body.block.args], sizes, strict=True))
+    low: list[int] = []
+    high: list[int] = []
+    variables: dict[SSAValue, int] = {}
+    for i, subscript in enumerate(map_subscripts(store.map.data, store.indices)):
+        if subscript is None or len(subscript.terms) > 1 or any(v not in ranges for v in subscript.terms):
+            return None
+        extent = 1
+        for variable, factor in subscript.terms.items():
+            if factor != 1 or variable in variables:
+                return None
+            variables[variable] = i
+            extent = ranges[variable]
+        low.append(subscript.constant)
+        high.append(subscript.constant + extent)
+    if any(v not in variables and n > 1 for v, n in ranges.items()):
+        return None
+    needed = _slice(store.value, band[-1].body.block)
+    return None if needed is None else Box(nest, store, tuple(low), tuple(high), variables, needed)
+
+
+def _slice(value: SSAValue, block: Block) -> tuple[Operation, ...] | None:
+    """The ops of `block` that compute a value, in order; None where some of them do more than load and compute."""
+    needed: set[Operation] = set()
+    waiting = [value]
+    while waiting:
+        owner = waiting.pop().owner
+        if isinstance(owner, Operation) and owner.parent is block and owner not in needed:
+            inner = all_ops(owner)
+            if any(isinstance(op, ForOp) for op in inner):
+                return None
+            if not all(isinstance(op, LoadOp | IfOp | YieldOp) or is_side_effect_free(op) for op in inner):
+                return None
+            needed.add(owner)
+            waiting += [operand for op in inner for operand in op.operands]
+    return tuple(op for op in block.ops if op in needed)
+
+
+def _chain(boxes: Sequence[Box], buffer: SSAValue) -> list[Box] | None:
+    """Boxes in the order in which they are asked, the last one without; None where nobody wrote some of the buffer."""
+    type_ = buffer.type
+    if not boxes or not isinstance(type_, MemRefType):
+        return None
+    if any(a.meets(b) for a, b in combinations(boxes, 2)):
+        return list(reversed(boxes)) if boxes[0].points == prod(type_.get_shape()) else None
+    if sum(box.points for box in boxes) != prod(type_.get_shape()):
+        return None
+    ordered = sorted(boxes, key=lambda box: (box.constant is not None, -box.points))
+    while len(ordered) > 1 and ordered[-1].constant is not None and ordered[-1].constant == ordered[-2].constant:
+        ordered.pop()
+    return ordered
+
+
+def _may_wait(boxes: Sequence[Box], reader: Operation, order: Mapping[Operation, int]) -> bool:
+    """Whether what was stored is the same when the reader computes it."""
+    for box in boxes:
+        loaded = {root(op.memref) for each in box.slice for op in all_ops(each) if isinstance(op, LoadOp)}
+        for other, place in order.items():
+            if order[box.nest] <= place <= order[reader]:
+                written = [root(op.memref) for op in all_ops(other) if isinstance(op, StoreOp)]
+                known = all(isinstance(op, StoreOp) or _harmless(op) for op in all_ops(other))
+                if not known or any(buffer in loaded for buffer in written):
+                    return False
+    return True
+
+
+def _harmless(op: Operation) -> bool:
+    return isinstance(op, LoadOp | IfOp | ForOp | ParallelOp | YieldOp) or is_side_effect_free(op)
+
+
+class _Read:
+    def __init__(self, load: LoadOp, chain: Sequence[Box]):
+        self.load, self.chain = load, chain
+        type_ = load.memref.type
+        assert isinstance(type_, MemRefType)
+        self.shape = type_.get_shape()
+
+    def put(self) -> None:
+        """The value in the place of the load."""
+        b = Builder(InsertPoint.before(self.load))
+        place = [self._coordinate(b, expr) for expr in self.load.map.data.results]
+        value = self._value(b, list(self.chain), place)
+        before = self.load.prev_op
+        if before is not None:
+            locate(before, self.load.location)
+        self.load.result.replace_all_uses_with(value)
+        erase(self.load)
+
+    def _coordinate(self, b: Builder, expr: AffineExpr) -> SSAValue:
+        if isinstance(expr, AffineDimExpr):
+            return self.load.indices[expr.position]
+        used = sorted(expr.used_dims())
+        dims = [AffineExpr.dimension(used.index(d) if d in used else 0) for d in range(self.load.map.data.num_dims)]
+        map = AffineMap(len(used), 0, (expr.replace_dims_and_symbols(dims, []),))
+        return b.insert(ApplyOp([self.load.indices[d] for d in used], AffineMapAttr(map))).result
+
+    def _value(self, b: Builder, chain: Sequence[Box], place: Sequence[SSAValue]) -> SSAValue:
+        box, *others = chain
+        conditions: list[AffineConstraintExpr] = []
+        asked: list[SSAValue] = []
+        for at, low, high, extent in zip(place, box.low, box.high, self.shape, strict=True):
+            sides = ([AffineExpr.dimension(len(asked)) - low] if low > 0 else []) + (
+                [AffineExpr.constant(high - 1) - AffineExpr.dimension(len(asked))] if high < extent else []
+            )
+            zero = AffineExpr.constant(0)
+            conditions += [AffineConstraintExpr(AffineConstraintKind.ge, side, zero) for side in sides]
+            asked += [at] if sides else []
+        if not others or not conditions:
+            return self._computed(b, box, place)
+        yes, no = Block(), Block()
+        for block, value in (
+            (yes, lambda b: self._computed(b, box, place)),
+            (no, lambda b: self._value(b, others, place)),
+        ):
+            inside = Builder(InsertPoint.at_end(block))
+            inside.insert(YieldOp.get(value(inside)))
+        condition = AffineSetAttr(AffineSet(len(asked), 0, tuple(conditions)))
+        return b.insert(IfOp(condition, asked, [self.load.result.type], Region(yes), Region(no))).results[0]
+
+    def _computed(self, b: Builder, box: Box, place: Sequence[SSAValue]) -> SSAValue:
+        """What the nest of a box stored at a place."""
+        values: dict[SSAValue, SSAValue] = {}
+        for loop in band_of(box.nest):
+            for variable in loop.body.block.args:
+                i = box.variables.get(variable)
+                steps = AffineExpr.dimension(0) - box.low[i] if i is not None else AffineExpr.constant(0)
+                if i is not None and not box.low[i]:
+                    values[variable] = place[i]
+                else:
+                    map = AffineMapAttr(AffineMap(int(i is not None), 0, (steps,)))
+                    values[variable] = b.insert(ApplyOp([place[i]] if i is not None else [], map)).result
+        for op in box.slice:
+            b.insert(op.clone(values))
+        return values.get(box.store.value, box.store.value)

@@ -1,0 +1,208 @@
+"""Nests whose points read windows that overlap: blocks take tiles of points and share in memory what these read.
+
+Before:
+    affine.parallel (%y, %x, %c) = (0, 0, 0) to (56, 56, 64) {
+      %s = affine.for %i = 0 to 3 ... affine.for %j = 0 to 3 ... {
+        %v = affine.load %image[%y + %i, %x + %j, %c]
+        ...
+      }
+      affine.store %s, %result[%y, %x, %c]
+    }
+After, for a block of 14 x 14 x 32 points, whose first one is (%y0, %x0, %c0):
+    affine.for %n = 0 to 32 {
+      %e = affine.apply ... (%n * 256 + %thread)                              // one of 16 x 16 x 32 elements
+      %v = affine.load %image[%y0 + %ye, %x0 + %xe, %c0 + %ce]
+      affine.store %v, %shared[%ye, %xe, %ce]
+    }
+    gpu.barrier
+    affine.for %n = 0 to 25 {
+      %p = affine.apply ... (%n * 256 + %thread)                              // one of the points
+      ... affine.load %shared[%yp + %i, %xp + %j, %cp] ...
+    }
+
+Each byte of the image is read once, but for what lies around a tile. So is everything else that points of a tile have
+in common, as the weights of windows. What is read may be chosen by conditions (`gpu-fuse-points`): pads are made as
+the tile comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import TypeAlias, cast
+
+from xdsl.builder import Builder
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, IndexType, IntegerAttr, MemRefType
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...compiler.locations import locate
+from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
+from ...dialects.gpu import BarrierOp, BlockIdOp, DynamicSharedMemoryOp, ThreadIdOp
+from ...dialects.gpu.ops import shared_type
+from .shared_windows import Shared, Windows
+from .widen_points import band_of
+
+_Index: TypeAlias = "SSAValue[IndexType]"
+_Buffer: TypeAlias = "SSAValue[MemRefType[Attribute]]"
+
+
+def emit_windows(nest: ParallelOp, windows: Windows) -> tuple[int, int]:
+    """Puts what one thread does in the nest's place; the blocks and the threads of each."""
+    _Tile(nest, windows).run()
+    return prod(windows.counts), windows.threads
+
+
+class _Tile:
+    def __init__(self, nest: ParallelOp, windows: Windows):
+        self.nest, self.w = nest, windows
+        self.b = Builder(InsertPoint.before(nest))
+
+    def run(self) -> None:
+        """What comes in, the meeting, and the points."""
+        w = self.w
+        block, self.thread = self.b.insert(BlockIdOp("x")).result, self.b.insert(ThreadIdOp("x")).result
+        self.origin = dict(zip(w.variables, self.digits(block, w.counts, w.tile), strict=True))
+        rooms = self.rooms()
+        for shared, room in zip(w.shared, rooms, strict=True):
+            self.bring(shared, room)
+        self.b.insert(BarrierOp())
+        self.points(rooms)
+        parent = self.nest.parent_block()
+        for op in parent.ops if parent is not None else ():
+            locate(op, self.nest.location)
+        self.nest.detach()
+        self.nest.erase()
+
+    def apply(self, expr: AffineExpr, *operands: SSAValue) -> SSAValue:
+        """A number computed from others."""
+        return self.b.insert(ApplyOp(operands, AffineMapAttr(AffineMap(len(operands), 0, (expr,))))).results[0]
+
+    def digits(self, number: SSAValue, sizes: Sequence[int], steps: Sequence[int]) -> list[SSAValue]:
+        """What a number is in loops of these sizes, each times its step."""
+        found: list[SSAValue] = []
+        for i, (size, step) in enumerate(zip(sizes, steps, strict=True)):
+            if size == 1:
+                found.append(self.apply(AffineExpr.constant(0)))
+                continue
+            below = prod(sizes[i + 1 :])
+            index = AffineExpr.dimension(0) // below if below > 1 else AffineExpr.dimension(0)
+            index = index % size if prod(sizes[:i]) > 1 else index
+            found.append(self.apply(index * step if step > 1 else index, number))
+        return found
+
+    def rooms(self) -> list[_Buffer]:
+        """Shared memory for the box of each reading."""
+        nbytes = [shared.nbytes for shared in self.w.shared]
+        offsets = [sum(size + -size % 16 for size in nbytes[:i]) for i in range(len(nbytes))]
+        memory = self.b.insert(DynamicSharedMemoryOp(offsets[-1] + nbytes[-1])).result
+        found: list[_Buffer] = []
+        for shared, offset in zip(self.w.shared, offsets, strict=True):
+            start = self.b.insert(arith.ConstantOp(IntegerAttr(offset, IndexType()))).result
+            type_ = shared_type(shared.reading.element, list(shared.room))  # pyright: ignore[reportArgumentType]
+            view = self.b.insert(memref.ViewOp.create(operands=[memory, start], result_types=[type_]))
+            found.append(cast("_Buffer", view.results[0]))
+        return found
+
+    def spread(self, sizes: Sequence[int], body: Callable[[SSAValue, list[SSAValue]], None]) -> None:
+        """Runs `body` for every number of loops of these sizes, and what it is in each, by all threads."""
+        count, threads = prod(sizes), self.w.threads
+        block = Block(arg_types=[IndexType()])
+        outside, self.b = self.b, Builder(InsertPoint.at_end(block))
+        d0, d1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
+        number = self.apply(d0 * threads + d1, block.args[0], self.thread)
+        body(number, self.digits(number, sizes, [1] * len(sizes)))
+        self.b.insert(YieldOp.get())
+        self.b = outside
+        self.b.insert(ForOp.of(0, -(-count // threads), block))
+
+    def where(self, inside: Sequence[tuple[SSAValue, int]], body: Callable[[], None]) -> None:
+        """What `body` builds, only where numbers are not above their limits."""
+        if not inside:
+            body()
+            return
+        block = Block()
+        outside, self.b = self.b, Builder(InsertPoint.at_end(block))
+        body()
+        block.add_op(YieldOp.get())
+        self.b = outside
+        zero = AffineExpr.constant(0)
+        left = [AffineExpr.constant(most) - AffineExpr.dimension(i) for i, (_, most) in enumerate(inside)]
+        conditions = tuple(AffineConstraintExpr(AffineConstraintKind.ge, each, zero) for each in left)
+        condition = AffineSetAttr(AffineSet(len(inside), 0, conditions))
+        self.b.insert(IfOp(condition, [value for value, _ in inside], [], Region(block)))
+
+    def bring(self, shared: Shared, room: _Buffer) -> None:
+        """All elements of a box from where they are into shared memory."""
+        reading = shared.reading
+
+        def element(number: SSAValue, local: list[SSAValue]) -> None:
+            count = prod(shared.box)
+            inside = [(number, count - 1)] if count % self.w.threads else []
+            place: list[SSAValue] = []
+            for at, coordinate in zip(local, reading.coordinates, strict=True):
+                terms = [(v, n) for v, n in coordinate.terms.items() if v in self.origin]
+                where: AffineExpr = AffineExpr.dimension(0)
+                for position, (_, factor) in enumerate(terms):
+                    where = where + AffineExpr.dimension(1 + position) * factor
+                where = where + coordinate.constant if coordinate.constant else where
+                place.append(self.apply(where, at, *(self.origin[v] for v, _ in terms)))
+                span = reading.span(coordinate)
+                most = self.w.last(coordinate, span, of_tiles=False)
+                if self.w.last(coordinate, span, of_tiles=True) > most:
+                    inside.append((place[-1], most))
+            self.where(inside, lambda: self.copy(shared, room, local, place))
+
+        self.spread(shared.box, element)
+
+    def copy(self, shared: Shared, room: _Buffer, local: Sequence[SSAValue], place: Sequence[SSAValue]) -> None:
+        """One element."""
+        value = shared.reading.at(self.b, place)
+        identity = AffineMapAttr(AffineMap.identity(len(local)))
+        self.b.insert(StoreOp(value, room, cast("list[_Index]", list(local)), identity))
+
+    def points(self, rooms: Sequence[_Buffer]) -> None:
+        """What the nest does for each point of the tile, with what it reads in shared memory."""
+        w = self.w
+
+        def point(number: SSAValue, local: list[SSAValue]) -> None:
+            count = prod(w.tile)
+            inside = [(number, count - 1)] if count % w.threads else []
+            d0, d1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
+            place = [self.apply(d0 + d1, self.origin[v], at) for v, at in zip(w.variables, local, strict=True)]
+            for at, size, side in zip(place, w.sizes, w.tile, strict=True):
+                inside += [(at, size - 1)] if size % side else []
+            for shared, room in zip(w.shared, rooms, strict=True):
+                self.take(shared, room, dict(zip(w.variables, local, strict=True)))
+            for variable, at in zip(w.variables, place, strict=True):
+                variable.replace_all_uses_with(at)
+            self.where(inside, self.move)
+
+        self.spread(w.tile, point)
+
+    def take(self, shared: Shared, room: _Buffer, local: Mapping[SSAValue, SSAValue]) -> None:
+        """Lets a reading take what lies in shared memory."""
+        reading = shared.reading
+        used = list(dict.fromkeys(v for coordinate in reading.coordinates for v in coordinate.terms))
+        results: list[AffineExpr] = []
+        for coordinate in reading.coordinates:
+            expr: AffineExpr = AffineExpr.constant(0)
+            for variable, factor in coordinate.terms.items():
+                expr = expr + AffineExpr.dimension(used.index(variable)) * factor
+            results.append(expr.simplify(len(used), 0))
+        operands = cast("list[_Index]", [local.get(v, v) for v in used])
+        load = LoadOp(room, operands, AffineMapAttr(AffineMap(len(used), 0, tuple(results))))
+        load.location = reading.op.location
+        Rewriter.insert_op(load, InsertPoint.before(reading.op))
+        reading.op.results[0].replace_all_uses_with(load.result)
+        reading.op.detach()
+        reading.op.erase()
+
+    def move(self) -> None:
+        """The ops of the nest to where they are done now."""
+        for op in list(band_of(self.nest)[-1].body.block.ops):
+            if not isinstance(op, YieldOp):
+                op.detach()
+                self.b.insert(op)

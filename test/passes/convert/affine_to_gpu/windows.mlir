@@ -1,0 +1,80 @@
+// RUN: lamina-opt %s -p convert-affine-to-gpu | filecheck %s
+
+// Windows of 3x3 overlap: 64 blocks take tiles, what points of a tile read is in shared memory, as are the weights.
+func.func private @windows(%x: memref<58x58x128xf32>, %w: memref<3x3x128xf32>, %y: memref<56x56x128xf32>) attributes {lamina.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  affine.parallel (%i, %j, %c) = (0, 0, 0) to (56, 56, 128) {
+    %s = affine.for %u = 0 to 3 iter_args(%a = %zero) -> (f32) {
+      %t = affine.for %v = 0 to 3 iter_args(%b = %a) -> (f32) {
+        %l = affine.load %x[%i + %u, %j + %v, %c] : memref<58x58x128xf32>
+        %r = affine.load %w[%u, %v, %c] : memref<3x3x128xf32>
+        %p = arith.mulf %l, %r : f32
+        %d = arith.addf %b, %p : f32
+        affine.yield %d : f32
+      }
+      affine.yield %t : f32
+    }
+    affine.store %s, %y[%i, %j, %c] : memref<56x56x128xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @windows(
+// CHECK: gpu.launch_func @windows_0({{.*}}) {blocks = array<i64: 64, 1, 1>, threads = array<i64: 256, 1, 1>}
+// CHECK: func.func private @windows_0(
+// CHECK: gpu.dynamic_shared_memory : memref<29088xi8, 3 : i32>
+// CHECK: memref.view {{.*}} to memref<30x30x8xf32, 3 : i32>
+// CHECK: memref.view {{.*}} to memref<3x3x8xf32, 3 : i32>
+// CHECK: affine.for {{.*}} = 0 to 29
+// CHECK: affine.if affine_set<(d0) : (((d0 * -1) + 7199) >= 0)>
+// CHECK: affine.load %x{{.*}} : memref<58x58x128xf32>
+// CHECK-NEXT: affine.store {{.*}} : memref<30x30x8xf32, 3 : i32>
+// CHECK: gpu.barrier
+// CHECK: affine.for {{.*}} = 0 to 25
+// CHECK: affine.load {{.*}} : memref<30x30x8xf32, 3 : i32>
+// CHECK: affine.load {{.*}} : memref<3x3x8xf32, 3 : i32>
+// CHECK: affine.store {{.*}} : memref<56x56x128xf32>
+
+// Pads come in with the tile; a tile that the points do not fill has conditions.
+// CHECK-LABEL: func.func private @padded(
+func.func private @padded(%x: memref<61x7x24xf32>, %y: memref<61x7x24xf32>) attributes {lamina.kernel = "loops"} {
+  %zero = arith.constant 0.0 : f32
+  affine.parallel (%i, %j, %c) = (0, 0, 0) to (61, 7, 24) {
+    %s = affine.for %u = 0 to 9 iter_args(%b = %zero) -> (f32) {
+      %p = affine.apply affine_map<(d0, d1) -> (d0 + d1)> (%i, %u)
+      %l = affine.if affine_set<(d0) : (d0 - 4 >= 0, -d0 + 64 >= 0)> (%p) -> (f32) {
+        %v = affine.load %x[%p - 4, %j, %c] : memref<61x7x24xf32>
+        affine.yield %v : f32
+      } else {
+        affine.yield %zero : f32
+      }
+      %d = arith.addf %b, %l : f32
+      affine.yield %d : f32
+    }
+    affine.store %s, %y[%i, %j, %c] : memref<61x7x24xf32>
+  }
+  func.return
+}
+// CHECK: [[V:%.*]] = affine.if affine_set<(d0) : ((d0 + -4) >= 0, ((d0 * -1) + 64) >= 0)>
+// CHECK: affine.load %x
+// CHECK: affine.store [[V]], %{{.*}}, 3 : i32>
+// CHECK: gpu.barrier
+// CHECK: affine.for {{.*}} = 0 to 9
+// CHECK-NOT: affine.if
+// CHECK: affine.load {{.*}}, 3 : i32>
+// CHECK: arith.addf
+
+// Windows side by side have nothing in common.
+// CHECK-LABEL: func.func private @apart(
+func.func private @apart(%x: memref<64x64x32xf32>, %y: memref<32x64x32xf32>) attributes {lamina.kernel = "loops"} {
+  %zero = arith.constant 0.0 : f32
+  affine.parallel (%i, %j, %c) = (0, 0, 0) to (32, 64, 32) {
+    %s = affine.for %u = 0 to 2 iter_args(%b = %zero) -> (f32) {
+      %l = affine.load %x[%i * 2 + %u, %j, %c] : memref<64x64x32xf32>
+      %d = arith.addf %b, %l : f32
+      affine.yield %d : f32
+    }
+    affine.store %s, %y[%i, %j, %c] : memref<32x64x32xf32>
+  }
+  func.return
+}
+// CHECK-NOT: gpu.dynamic_shared_memory

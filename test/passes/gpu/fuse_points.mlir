@@ -1,0 +1,111 @@
+// RUN: lamina-opt %s -p gpu-fuse-points | filecheck %s
+
+// A pad is a choice where it is read; what follows at the same point is done in registers.
+func.func private @pool(%x: memref<8xf32>, %y: memref<8xf32>, %padded: memref<10xf32>) attributes {lamina.kernel = "loops", lamina.scratch = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  affine.parallel (%i) = (0) to (1) {
+    affine.store %zero, %padded[%i] : memref<10xf32>
+  }
+  affine.parallel (%i) = (0) to (1) {
+    affine.store %zero, %padded[%i + 9] : memref<10xf32>
+  }
+  affine.parallel (%i) = (0) to (8) {
+    %a = affine.load %x[%i] : memref<8xf32>
+    affine.store %a, %padded[%i + 1] : memref<10xf32>
+  }
+  affine.parallel (%i) = (0) to (8) {
+    %s = affine.for %k = 0 to 3 iter_args(%c = %zero) -> (f32) {
+      %a = affine.load %padded[%i + %k] : memref<10xf32>
+      %d = arith.addf %c, %a : f32
+      affine.yield %d : f32
+    }
+    affine.store %s, %y[%i] : memref<8xf32>
+  }
+  affine.parallel (%i) = (0) to (8) {
+    %a = affine.load %y[%i] : memref<8xf32>
+    %r = arith.maximumf %a, %zero : f32
+    affine.store %r, %y[%i] : memref<8xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @pool(
+// CHECK-NEXT: [[ZERO:%.*]] = arith.constant 0.000000e+00
+// CHECK-NEXT: affine.parallel
+// CHECK-NEXT: [[S:%.*]] = affine.for
+// CHECK-NEXT: [[P:%.*]] = affine.apply affine_map<(d0, d1) -> ((d0 + d1))>
+// CHECK-NEXT: [[V:%.*]] = affine.if affine_set<(d0) : ((d0 + -1) >= 0, ((d0 * -1) + 8) >= 0)>([[P]]) -> (f32) {
+// CHECK-NEXT: [[I:%.*]] = affine.apply affine_map<(d0) -> ((d0 + -1))> ([[P]])
+// CHECK-NEXT: [[A:%.*]] = affine.load %x{{\[}}[[I]]]
+// CHECK-NEXT: affine.yield [[A]]
+// CHECK-NEXT: } else {
+// CHECK-NEXT: affine.yield [[ZERO]]
+// CHECK: arith.addf {{.*}}, [[V]]
+// CHECK: [[R:%.*]] = arith.maximumf [[S]], [[ZERO]]
+// CHECK-NEXT: affine.store [[R]], %y
+// CHECK-NOT: affine.parallel
+
+// Parts side by side, each computed where it is read.
+func.func private @parts(%x: memref<4xf32>, %z: memref<4xf32>, %y: memref<8xf32>, %both: memref<8xf32>) attributes {lamina.kernel = "copy", lamina.scratch = 1 : i64} {
+  affine.parallel (%i) = (0) to (4) {
+    %a = affine.load %x[%i] : memref<4xf32>
+    affine.store %a, %both[%i] : memref<8xf32>
+  }
+  affine.parallel (%i) = (0) to (4) {
+    %a = affine.load %z[%i] : memref<4xf32>
+    %b = math.exp %a : f32
+    affine.store %b, %both[%i + 4] : memref<8xf32>
+  }
+  affine.parallel (%i) = (0) to (8) {
+    %a = affine.load %both[-%i + 7] : memref<8xf32>
+    affine.store %a, %y[%i] : memref<8xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @parts(
+// CHECK: affine.parallel (%{{.*}}) = (0) to (8) {
+// CHECK: affine.if affine_set<(d0) : (((d0 * -1) + 3) >= 0)>
+// CHECK: affine.load %x
+// CHECK: } else {
+// CHECK: affine.load %z
+// CHECK: math.exp
+// CHECK-NOT: affine.parallel
+
+// CHECK-LABEL: func.func private @written_since(
+// What was read may have changed when it would be read again; and a part that nobody wrote stays unknown.
+func.func private @written_since(%x: memref<8xf32>, %y: memref<8xf32>, %s: memref<8xf32>, %t: memref<8xf32>) attributes {lamina.kernel = "loops", lamina.scratch = 2 : i64} {
+  affine.parallel (%i) = (0) to (8) {
+    %a = affine.load %x[%i] : memref<8xf32>
+    affine.store %a, %s[%i] : memref<8xf32>
+  }
+  affine.parallel (%i) = (0) to (7) {
+    %a = affine.load %y[%i] : memref<8xf32>
+    affine.store %a, %t[%i] : memref<8xf32>
+  }
+  affine.parallel (%i) = (0) to (8) {
+    %a = affine.load %s[-%i + 7] : memref<8xf32>
+    %b = affine.load %t[%i] : memref<8xf32>
+    %c = arith.addf %a, %b : f32
+    affine.store %c, %x[%i] : memref<8xf32>
+  }
+  func.return
+}
+// CHECK: affine.store {{.*}}, %s
+// CHECK: affine.store {{.*}}, %t
+// CHECK: affine.load %s
+// CHECK: affine.load %t
+
+// CHECK-LABEL: func.func private @neighbours(
+// A point that reads what another one wrote waits for all of them.
+func.func private @neighbours(%x: memref<8xf32>, %y: memref<8xf32>, %z: memref<8xf32>) attributes {lamina.kernel = "loops"} {
+  affine.parallel (%i) = (0) to (8) {
+    %a = affine.load %x[%i] : memref<8xf32>
+    affine.store %a, %y[%i] : memref<8xf32>
+  }
+  affine.parallel (%i) = (0) to (8) {
+    %a = affine.load %y[-%i + 7] : memref<8xf32>
+    affine.store %a, %z[%i] : memref<8xf32>
+  }
+  func.return
+}
+// CHECK: affine.parallel
+// CHECK: affine.parallel
