@@ -18,7 +18,8 @@ After:
       func.return
     }
 
-Nests follow each other as launches, since blocks cannot wait for each other. Neighbouring threads take neighbouring
+Nests follow each other as launches, since blocks cannot wait for each other; those that have nothing to do with each
+other are one (`gpu.launch_together`). Neighbouring threads take neighbouring
 points of the innermost dimension; where that is not how a source lies, tiles are turned in shared memory
 (`gpu.turned_points`); where a point combines numbers that lie next to each other, a team of threads does it
 (`gpu.team_points`); where windows of neighbouring points overlap, a block has them in shared memory
@@ -27,12 +28,13 @@ points of the innermost dimension; where that is not how a source lies, tiles ar
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, ModuleOp
+from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
@@ -46,6 +48,7 @@ from ...dialects.affine import ApplyOp, IfOp, ParallelOp, YieldOp
 from ...dialects.gpu import BlockIdOp, LaunchFuncOp, ThreadIdOp
 from ...dialects.memref.views import root
 from ..gpu.kernels import LAMINA_KERNEL, launched, leave, outlined, placed
+from ..gpu.launch_together import Mapped, nest_in, number_of, stands_alone, together
 from ..gpu.shared_windows import windows_of
 from ..gpu.team_points import emit_alone, emit_team, team_of
 from ..gpu.turned_points import emit_turn, turn_of
@@ -79,12 +82,28 @@ def split(function: FuncOp, threads: int) -> None:
     steps = _steps(block)
     launches: list[LaunchFuncOp] = []
     before: Operation = function
-    for number, step in enumerate(steps):
-        kernel, arguments = outlined(f"{function.sym_name.data}_{number}", step, block)
-        blocks, lanes = _mapped(kernel, threads)
-        launches.append(launched(kernel, arguments, blocks, lanes, after=before))
+    for number, part in enumerate(_parts(function, steps, threads)):
+        kernel = part.kernel
+        kernel.properties["sym_name"] = StringAttr(f"{function.sym_name.data}_{number}")
+        launches.append(launched(kernel, part.arguments, part.blocks, part.threads, after=before))
         before = kernel
     leave(block, launches)
+
+
+def _parts(function: FuncOp, steps: Sequence[Sequence[Operation]], threads: int) -> Iterator[Mapped]:
+    """The kernels of steps, one for those that are to be one launch where their threads never meet."""
+    for number, group in groupby(steps, lambda step: number_of(nest_in(step))):
+        parts: list[Mapped] = []
+        for step in group:
+            kernel, arguments = outlined(function.sym_name.data, step, function.body.block)
+            parts.append(Mapped(kernel, arguments, *_mapped(kernel, threads)))
+        if number is None:
+            yield from parts
+            continue
+        alone = [part for part in parts if stands_alone(part.kernel)]
+        yield from (part for part in parts if part not in alone)
+        if alone:
+            yield together(alone) if len(alone) > 1 else alone[0]
 
 
 def _steps(block: Block) -> list[list[Operation]]:

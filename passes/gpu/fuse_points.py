@@ -24,6 +24,7 @@ After:
 
 Who reads a buffer that nobody else reads takes what was stored at that place instead, where each writer fills a box of
 the buffer. Nests over the same points become one where the later one reads what the earlier one wrote at its point.
+Those that are left and have nothing to do with each other are marked: they are one launch (`gpu.launch_together`).
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from ..affine.accesses import Linear, MemoryAccess, accesses
 from ..affine.loops import erase, functions
 from ..affine.scalar_replacement import forward_stores, remove_dead_stores
 from .kernels import LAMINA_KERNEL
+from .launch_together import mark_independent
 from .stored_boxes import hand_on
 from .team_points import team_of
 from .widen_points import band_of, sizes_of
@@ -64,6 +66,7 @@ class FusePoints(ModulePass):
                 _merge_neighbours(function)
                 remove_dead_stores(function)
                 _prune(function)
+                mark_independent(function)
 
 
 def _prune(function: FuncOp) -> None:

@@ -85,7 +85,7 @@ def _replaced(buffer: SSAValue, block: Block) -> bool:
         or not all(isinstance(op, LoadOp) and not op.map.data.num_symbols for op in loads)
     ):
         return False
-    boxes = [_box_of(nest, buffer) for nest in writers if isinstance(nest, ParallelOp)]
+    boxes = [box_of(nest, buffer) for nest in writers if isinstance(nest, ParallelOp)]
     found = [box for box in boxes if box is not None]
     chain = _chain(found, buffer) if len(found) == len(boxes) else None
     if chain is None or not _may_wait(found, reader, order):
@@ -114,7 +114,7 @@ def _top(op: Operation, block: Block) -> Operation:
     return op
 
 
-def _box_of(nest: ParallelOp, buffer: SSAValue) -> Box | None:
+def box_of(nest: ParallelOp, buffer: SSAValue) -> Box | None:
     """What a nest stores; None where that is no box, or where it does more with the buffer."""
     band = band_of(nest)
     sizes = sizes_of(band)

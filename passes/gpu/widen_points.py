@@ -203,6 +203,7 @@ def widen(nest: ParallelOp, plan: Plan) -> None:
         locate_back(body.last_op, op.location)
     body.add_op(YieldOp.get())
     loop = ParallelOp.of([0] * len(plan.sizes), [*plan.sizes[:-1], plan.sizes[-1] // plan.width], Region(body))
+    loop.attributes.update(nest.attributes)
     locate(loop, nest.location)
     Rewriter.insert_op(loop, InsertPoint.before(nest))
     nest.detach()

@@ -25,6 +25,7 @@ from xdsl.rewriter import InsertPoint
 
 from ...backends import Options
 from ...backends.cuda.emulated import EmulatedProgram
+from ...backends.cuda.emulator.memory import SECTOR
 from ...backends.cuda.target import CudaTarget
 from ...compiler.diagnostics import LaminaError
 from ...compiler.parsing import parse_module
@@ -45,7 +46,7 @@ from .smaller import points, smaller
 KERNEL = "lamina.kernel"
 LIMITS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}  # of results: they may be rounded the other way
 LIMIT = 1e-4  # of other floats, relative to the larger of a value and a hundredth of the largest
-MOST = 1 << 22  # points of a kernel that is run at all
+MOST = 1 << 24  # points of a kernel that is run at all
 SEEDS = 5
 PRECISIONS = ("f32", "bf16")
 HEAD = ("kernel", "as", "unit", "points", "eager", "late", "traffic", "conflicts", "")
@@ -65,7 +66,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How far a kernel is from the reference at once and late, bytes moved for each that must be, bank conflicts.
+    """How far a kernel is from the reference at once and late, sectors moved for each that must be, bank conflicts.
 
     Of the code that all these `targets` get.
     """
@@ -87,6 +88,7 @@ def cases_of(name: str, program: Program, targets: Sequence[str], precision: str
 
 def _cases_for(name: str, lowered: Program, target: str, options: Options) -> list[Case]:
     schedules = _schedules(CudaTarget(target).lower(lowered, "tiles", options))
+    suffix = "" if options.precision == PRECISIONS[0] else f" {options.precision}"
     found: list[Case] = []
     for kernel in lowered.module.ops:
         if isinstance(kernel, FuncOp) and KERNEL in kernel.attributes:
@@ -95,7 +97,7 @@ def _cases_for(name: str, lowered: Program, target: str, options: Options) -> li
             if schedule is not None:
                 cut.attributes[SCHEDULE] = schedule.attribute
             unit = f"{schedule.unit} {schedule.rows}x{schedule.columns}" if schedule else _kind(kernel)
-            label = f"{name} @{kernel.sym_name.data}"
+            label = f"{name} @{kernel.sym_name.data}{suffix}"
             found.append(Case([target], _text(Program(_alone(cut), lowered.context)), unit, points(cut), [label]))
     return found
 
@@ -192,8 +194,8 @@ def _run(
     except (LaminaError, PassFault) as error:
         return Outcome(targets, told=str(error))
     worst = max([eager, *late], key=lambda each: (not each.good, each.error))
-    moved = sum(32 * (each.global_read_sectors + each.global_written_sectors) for each in counted)
-    needed = sum(array.nbytes for array in (*inputs, *expected))
+    moved = sum(SECTOR * (each.global_read_sectors + each.global_written_sectors) for each in counted)
+    needed = sum(array.nbytes + -array.nbytes % SECTOR for array in (*inputs, *expected))
     return Outcome(
         targets,
         eager.error,
