@@ -36,6 +36,7 @@ THREADS = 256
 BUSY = 64  # blocks, about half the multiprocessors of a GPU
 LONGEST = 128  # of a tile's side
 CLOSEST = 3  # tiles of the least cost with as many columns whose banks are looked at
+AGAIN = 0.25  # of all time, that asking banks once more takes
 LOOKED_AT = 8 * WARP  # of their points
 GAPS = 4
 GAIN = 1.25  # how many times fewer bytes are to be read than by a thread a point
@@ -94,22 +95,19 @@ class Shared:
         return prod(self.room) * self.reading.itemsize
 
     def rooms(self) -> list[tuple[int, ...]]:
-        """Without gaps, and with gaps behind rows of all but the innermost."""
-        if len(self.box) < 2 or self.reading.itemsize * prod(self.box) < WARP * WORD:
+        """Without gaps, with gaps of whole sectors behind the innermost rows, and with some more of these."""
+        if len(self.box) < 2 or self.nbytes < WARP * WORD:
             return [self.box]
-        return [(*self.box[:-2], self.box[-2] + gap, self.box[-1]) for gap in range(GAPS)]
+        whole = SECTOR // self.reading.itemsize
+        columns = [self.box[-1], *([self.box[-1] + whole] if self.box[-1] % whole == 0 else [])]
+        return [(*self.box[:-2], self.box[-2] + gap, n) for n in columns for gap in range(GAPS)]
 
-    def asked_again(
-        self, asked: Sequence[Sequence[int]], written: Sequence[Sequence[int]], room: Sequence[int]
-    ) -> float:
-        """How often more than needed banks are asked, each time that a warp reads and writes elements."""
+    def asked_again(self, asked: Sequence[Sequence[int]], room: Sequence[int]) -> float:
+        """How often more than needed banks are asked, each time that a warp reads elements."""
         lanes = WARP * WORD // max(self.reading.itemsize, WORD)
-        total = 0.0
-        for places in (asked, written):
-            words = [self._word(place, room) for place in places]
-            warps = [{*words[start : start + lanes]} for start in range(0, len(words), lanes)]
-            total += sum(max(Counter(word % BANKS for word in warp).values()) - 1 for warp in warps) / len(warps)
-        return total
+        words = [self._word(place, room) for place in asked]
+        warps = [{*words[start : start + lanes]} for start in range(0, len(words), lanes)]
+        return sum(max(Counter(word % BANKS for word in warp).values()) - 1 for warp in warps) / len(warps)
 
     def _word(self, place: Sequence[int], room: Sequence[int]) -> int:
         flat = 0
@@ -234,7 +232,7 @@ class _Choice:
         for cost, tile in costs:
             columns.setdefault(tile[-1], []).append((cost, tile))
         close = [(cost, tile, *self._roomy(tile)) for each in columns.values() for cost, tile in each[:CLOSEST]]
-        _, tile, _, shared = min(close, key=lambda each: each[0] * (1 + each[2]))
+        _, tile, _, shared = min(close, key=lambda each: each[0] * (1 + AGAIN * each[2]))
         found = Windows(self.variables, self.sizes, tile, tuple(shared))
         asked = sum(prod(self.sizes) * r.trips * r.itemsize for r in self.windows)
         return found if asked >= GAIN * sum(self._bytes(s, found.tile) for s in found.shared) else None
@@ -291,10 +289,12 @@ class _Choice:
         points = [dict(zip(self.variables, point, strict=True)) for point in _first(tile)]
         found: list[Shared] = []
         total = 0.0
+        left = ROOM - sum(shared.nbytes + 16 for shared in self._shared(tile))
         for shared in self._shared(tile):
-            elements = list(_first(shared.box))
             asked = [tuple(_at(each, point) for each in shared.reading.coordinates) for point in points]
-            again, room = min((shared.asked_again(asked, elements, room), room) for room in shared.rooms())
+            rooms = [room for room in shared.rooms() if left + shared.nbytes >= prod(room) * shared.reading.itemsize]
+            again, _, room = min((shared.asked_again(asked, room), prod(room), room) for room in rooms)
+            left -= prod(room) * shared.reading.itemsize - shared.nbytes
             total += again
             found.append(Shared(shared.reading, shared.box, room))
         return total, found

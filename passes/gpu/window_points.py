@@ -139,8 +139,10 @@ class _Tile:
         reading = shared.reading
 
         def element(number: SSAValue, local: list[SSAValue]) -> None:
-            count = prod(shared.box)
+            count = prod(shared.room)
             inside = [(number, count - 1)] if count % self.w.threads else []
+            sides = zip(local, shared.box, shared.room, strict=True)
+            inside += [(at, side - 1) for at, side, room in sides if room > side]  # nothing lies in gaps
             place: list[SSAValue] = []
             for at, coordinate in zip(local, reading.coordinates, strict=True):
                 terms = [(v, n) for v, n in coordinate.terms.items() if v in self.origin]
@@ -155,7 +157,7 @@ class _Tile:
                     inside.append((place[-1], most))
             self.where(inside, lambda: self.copy(shared, room, local, place))
 
-        self.spread(shared.box, element)
+        self.spread(shared.room, element)
 
     def copy(self, shared: Shared, room: _Buffer, local: Sequence[SSAValue], place: Sequence[SSAValue]) -> None:
         """One element."""

@@ -168,12 +168,13 @@ def check(case: Case, seeds: int = SEEDS) -> list[Outcome]:
     codes: dict[str, list[str]] = {}
     lowered: dict[str, Program] = {}
     try:
+        inputs = _inputs(program)
+        expected = interpret(program, inputs)
+        program = CudaTarget(case.targets[0]).lower(program, "buffers", Options(cache=False))
         for target in case.targets:
             made = CudaTarget(target).lower(program, "gpu", Options(cache=False))
             codes.setdefault(str(made), []).append(target)
             lowered.setdefault(target, made)
-        inputs = _inputs(program)
-        expected = interpret(program, inputs)
     except (LaminaError, PassFault) as error:
         return [Outcome(case.targets, told=str(error))]
     return [_run(targets, lowered[targets[0]], inputs, expected, seeds) for targets in codes.values()]

@@ -12,7 +12,7 @@ from lamina.tools.cuda.every_model import every_model
 assert SEEDS == 5
 SMALL = (
     "ds_cnn float",
-    "autoencoder int8",
+    "ds_cnn int8",
     "conv_net",
     "transformer",
     "attention.lam",
