@@ -91,6 +91,8 @@ class PassManager:
             raise
         except DiagnosticException as error:
             raise LaminaError(f"pass '{pass_.name}': {error}") from error
+        except MemoryError as error:
+            raise LaminaError(f"pass '{pass_.name}': there is too little memory: {error}") from error
         except Exception as error:
             raise PassFault(pass_.name, f"{type(error).__name__}: {error}") from error
         for watcher in self.instrumentations:

@@ -36,7 +36,7 @@ def conv(
     _check(b, x, w, kernel_shape)
     spatial = shape_of(x)[2:]
     view = window(b, spatial, shape_of(w)[2:], strides=strides, dilations=dilations, pads=pads, auto_pad=auto_pad)
-    if shape_of(x)[1] != shape_of(w)[1] * group or shape_of(w)[0] % group:
+    if group < 1 or shape_of(x)[1] != shape_of(w)[1] * group or shape_of(w)[0] % group:
         raise b.fail(
             f"{shape_of(x)[1]} input channels do not fit weights of shape {list(shape_of(w))} in {group} groups"
         )
@@ -98,7 +98,7 @@ def conv_transpose(
     cut = _cropped(b, spatial, steps, full, auto_pad, output_shape, pads)
     reach = [(k - 1) * hole for k, hole in zip(kernel, holes, strict=True)]
     channels, per_group = shape_of(w)[:2]
-    if channels != shape_of(x)[1] or channels % group:
+    if group < 1 or channels != shape_of(x)[1] or channels % group:
         raise b.fail(
             f"{shape_of(x)[1]} input channels do not fit weights of shape {list(shape_of(w))} in {group} groups"
         )
@@ -194,10 +194,12 @@ def col2im(
     count = len(image)
     step, apart = list(strides or [1] * count), list(dilations or [1] * count)
     low, high = list(pads or [0] * 2 * count)[:count], list(pads or [0] * 2 * count)[count:]
+    if {len(block), len(step), len(apart), len(low), len(high)} != {count} or min([1, *block, *step, *apart]) < 1:
+        raise b.fail(f"block {block}, strides {step} and dilations {apart} need {count} positive numbers each")
     size = math.prod(block)
     blocks = [(image[i] + low[i] + high[i] - apart[i] * (block[i] - 1) - 1) // step[i] + 1 for i in range(count)]
-    n, channels, places = shape_of(x)
-    if channels % size or math.prod(blocks) != places:
+    n, channels, places = shape_of(x) if rank_of(x) == 3 else (0, 0, -1)
+    if min([0, *blocks]) < 0 or channels % size or math.prod(blocks) != places:
         raise b.fail(f"shape {list(shape_of(x))} does not hold blocks {block} of an image {image}")
     columns = b.reshape(x, [n, channels // size, size, *blocks])
     zero = b.scalar(0, element_of(x))

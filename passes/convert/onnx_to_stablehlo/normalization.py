@@ -188,8 +188,8 @@ def group_normalization(
     stash_type: int = 1,
 ) -> Value:
     element, shape = element_of(x), shape_of(x)
-    if shape[1] % num_groups:
-        raise b.fail(f"{shape[1]} channels do not divide into {num_groups} groups")
+    if num_groups < 1 or len(shape) < 2 or shape[1] % num_groups:
+        raise b.fail(f"the channels of {list(shape)} do not divide into {num_groups} groups")
     wide = b.convert(x, f32) if stash_type == 1 and element.name in ("f16", "bf16") else x
     grouped = b.reshape(wide, [shape[0], num_groups, math.prod(shape[1:]) // num_groups])
     normal = b.convert(b.reshape(_standardised(b, grouped, [2], epsilon), shape), element)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from .builder import GraphBuilder
 
+MOST_PADDING = 1 << 20  # elements: with more, nearly every window would lie outside of any image
+
 
 @dataclass(frozen=True)
 class Window:
@@ -48,6 +50,10 @@ def window(
     steps, holes = list(strides or [1] * n), list(dilations or [1] * n)
     if not len(kernel) == len(steps) == len(holes) == n or (pads and len(pads) != 2 * n):
         raise b.fail(f"kernel_shape, strides, dilations and pads must fit {n} spatial dimensions")
+    if min([1, *steps, *holes]) < 1:
+        raise b.fail(f"strides {steps} and dilations {holes} must be positive")
+    if max([0, *(pads or ())]) > MOST_PADDING:
+        raise b.fail(f"pads {list(pads or ())} are more than {MOST_PADDING}")
     extents = [(k - 1) * d + 1 for k, d in zip(kernel, holes, strict=True)]
     if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         output = [-(-size // step) for size, step in zip(spatial, steps, strict=True)]

@@ -313,7 +313,7 @@ def deform_conv(
     out, taken = list(shape_of(offset)[2:]), math.prod(kernel)
     if {len(kernel), len(step), len(apart), len(low), len(out)} != {count}:
         raise b.fail(f"attributes and offsets are not of {count} dimensions")
-    if channels % offset_group or channels % group or shape_of(w)[0] % group:
+    if min(group, offset_group) < 1 or channels % offset_group or channels % group or shape_of(w)[0] % group:
         raise b.fail(f"{channels} channels do not divide into {group} groups and {offset_group} offset groups")
     element = _wide(element_of(x))
     shifts = b.reshape(b.convert(offset, element), [n * offset_group, taken, count, *out])

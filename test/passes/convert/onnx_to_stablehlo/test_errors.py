@@ -87,3 +87,45 @@ def test_one_lowering_per_operator_and_opset() -> None:
 )
 def test_what_does_not_fit_is_said(node: str, reason: str) -> None:
     assert reason in refusal(f"%y = {node} -> tensor<*xf32>")
+
+
+@pytest.mark.parametrize(
+    ("node", "arguments", "reason"),
+    [
+        (
+            '"onnx.Conv"(%x, %w) {group = 0 : i64}',
+            ("1x0x8xf32", "4x2x3xf32"),
+            "0 input channels do not fit weights of shape [4, 2, 3] in 0 groups",
+        ),
+        ('"onnx.Conv"(%x, %w) {strides = [0]}', ("1x2x8xf32", "4x2x3xf32"), "strides [0] and dilations [1] must be"),
+        (
+            '"onnx.Conv"(%x, %w) {pads = [8589934592, 0]}',
+            ("1x2x8xf32", "4x2x3xf32"),
+            "pads [8589934592, 0] are more than 1048576",
+        ),
+        (
+            '"onnx.ConvTranspose"(%x, %w) {group = 0 : i64}',
+            ("1x2x8xf32", "2x2x3xf32"),
+            "2 input channels do not fit weights of shape [2, 2, 3] in 0 groups",
+        ),
+        (
+            '"onnx.NonMaxSuppression"(%x, %w)',
+            ("1x6x4x5xf32", "1x2x6xf32"),
+            "boxes [batches, n, 4] and scores [batches, classes, n], got [1, 6, 4, 5] and [1, 2, 6]",
+        ),
+    ],
+)
+def test_operands_and_attributes_that_do_not_fit(node: str, arguments: tuple[str, str], reason: str) -> None:
+    kinds = [f"tensor<{kind}>" for kind in arguments]
+    text = f"%y = {node.replace('[0]', '[0 : i64]')} : ({', '.join(kinds)}) -> tensor<*xf32>"
+    text = text.replace("[8589934592, 0]", "[8589934592 : i64, 0 : i64]")
+    assert reason in refusal(text, f"%x: {kinds[0]}, %w: {kinds[1]}", opset=18)
+
+
+@pytest.mark.parametrize("groups", [0, -1])
+def test_group_normalization_needs_groups(groups: int) -> None:
+    kinds = ["tensor<1x4x8xf32>", "tensor<4xf32>", "tensor<4xf32>"]
+    node = f'%y = "onnx.GroupNormalization"(%x, %s, %b) {{num_groups = {groups} : i64}} : ({", ".join(kinds)})'
+    arguments = ", ".join(f"%{name}: {kind}" for name, kind in zip("xsb", kinds, strict=True))
+    message = refusal(f"{node} -> tensor<*xf32>", arguments, opset=21)
+    assert f"the channels of [1, 4, 8] do not divide into {groups} groups" in message
