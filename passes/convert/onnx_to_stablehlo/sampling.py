@@ -311,8 +311,10 @@ def deform_conv(
     step, apart = list(strides or [1] * count), list(dilations or [1] * count)
     low = list(pads or [0] * 2 * count)[:count]
     out, taken = list(shape_of(offset)[2:]), math.prod(kernel)
-    if {len(kernel), len(step), len(apart), len(low), len(out)} != {count}:
-        raise b.fail(f"attributes and offsets are not of {count} dimensions")
+    if {len(kernel), len(step), len(apart), len(low), len(out)} != {count} or tuple(kernel) != shape_of(w)[2:]:
+        raise b.fail(f"attributes, weights and offsets do not fit {count} dimensions")
+    if min([1, *step, *apart]) < 1:
+        raise b.fail(f"strides {step} and dilations {apart} must be positive")
     if min(group, offset_group) < 1 or channels % offset_group or channels % group or shape_of(w)[0] % group:
         raise b.fail(f"{channels} channels do not divide into {group} groups and {offset_group} offset groups")
     element = _wide(element_of(x))

@@ -89,6 +89,8 @@ def non_zero(b: GraphBuilder, x: Value) -> Value:
 
 @lowers("Compress")
 def compress(b: GraphBuilder, x: Value, condition: Value, *, axis: int | None = None) -> Value:
+    if rank_of(condition) != 1:
+        raise b.fail(f"condition of Compress must have one dimension, got {list(shape_of(condition))}")
     if axis is None:
         x, axis = b.reshape(x, [math.prod(shape_of(x))]), 0
     along = b.axis(axis, rank_of(x))

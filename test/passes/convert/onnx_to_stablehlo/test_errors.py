@@ -108,6 +108,12 @@ def test_what_does_not_fit_is_said(node: str, reason: str) -> None:
             ("1x2x8xf32", "2x2x3xf32"),
             "2 input channels do not fit weights of shape [2, 2, 3] in 0 groups",
         ),
+        ('"onnx.Compress"(%x, %w)', ("2x3xf32", "i1"), "condition of Compress must have one dimension, got []"),
+        (
+            '"onnx.DeformConv"(%x, %w, %x) {kernel_shape = [8589934592 : i64, 2 : i64]}',
+            ("1x1x3x3xf32", "1x1x2x2xf32"),
+            "attributes, weights and offsets do not fit 2 dimensions",
+        ),
         (
             '"onnx.NonMaxSuppression"(%x, %w)',
             ("1x6x4x5xf32", "1x2x6xf32"),
@@ -117,7 +123,8 @@ def test_what_does_not_fit_is_said(node: str, reason: str) -> None:
 )
 def test_operands_and_attributes_that_do_not_fit(node: str, arguments: tuple[str, str], reason: str) -> None:
     kinds = [f"tensor<{kind}>" for kind in arguments]
-    text = f"%y = {node.replace('[0]', '[0 : i64]')} : ({', '.join(kinds)}) -> tensor<*xf32>"
+    operands = [kinds["xw".index(name)] for name in node[node.index("(") : node.index(")")] if name in "xw"]
+    text = f"%y = {node.replace('[0]', '[0 : i64]')} : ({', '.join(operands)}) -> tensor<*xf32>"
     text = text.replace("[8589934592, 0]", "[8589934592 : i64, 0 : i64]")
     assert reason in refusal(text, f"%x: {kinds[0]}, %w: {kinds[1]}", opset=18)
 
