@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import (
     i1,
     i32,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
@@ -55,6 +56,11 @@ class ReturnOp(StableHLOOp):
 
     def __init__(self, results: Sequence[Value] = ()):
         self._build(results, result_types=())
+
+    def verify_(self) -> None:
+        super().verify_()
+        if isinstance(self.parent_op(), FuncOp):
+            shapes.fail("a function ends with func.return")
 
     def print(self, printer: Printer) -> None:
         if self.operands:

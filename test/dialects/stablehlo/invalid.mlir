@@ -494,3 +494,10 @@ func.func @main(%x: tensor<?x3xf32>) {
   %0 = stablehlo.get_dimension_size %x, dim = 2 : (tensor<?x3xf32>) -> tensor<i32>
   func.return
 }
+
+// -----
+
+func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+  // expected-error @below {{a function ends with func.return}}
+  stablehlo.return %x : tensor<3xf32>
+}
