@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ....dialects import stablehlo as hlo
 from .activation import softplus, softsign
-from .builder import GraphBuilder, Value, element_of, shape_of
+from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .table import lowers
 
 Activation = Callable[[GraphBuilder, Value], Value]
@@ -48,7 +48,7 @@ def _run(
     step: Callable[[int, Value, State], State],
     *,
     direction: str,
-    hidden_size: int | None,
+    hidden_size: int,
     layout: int,
 ) -> list[Value]:
     """Runs `step(direction, x_t * W + bias, state)` over time in each direction; gives Y, then the last states."""
@@ -62,7 +62,6 @@ def _run(
     known = None if lengths is None else b.constant_value(lengths)
     if known is not None and (known == time).all():
         lengths = None
-    assert hidden_size is not None
     zero = b.broadcast_to(b.scalar(0, element_of(x)), [batch, hidden_size])
     columns: list[list[Value]] = []
     last: list[State] = []
@@ -91,6 +90,35 @@ def _run(
     if layout:
         return [b.transpose(y, [2, 0, 1, 3]), *(b.transpose(f, [1, 0, 2]) for f in finals)]
     return [y, *finals]
+
+
+def _hidden(
+    b: GraphBuilder,
+    gates: int,
+    x: Value,
+    w: Value,
+    r: Value,
+    bias: Value | None,
+    states: Sequence[Value | None],
+    hidden_size: int | None,
+    layout: int,
+) -> int:
+    """The number of hidden units. Raises LaminaError where the shapes of operands do not go together."""
+    if rank_of(x) != 3 or rank_of(w) != 3 or rank_of(r) != 3:
+        raise b.fail(f"X, W and R need three dimensions, got {[list(shape_of(v)) for v in (x, w, r)]}")
+    size, directions = hidden_size or shape_of(r)[2], shape_of(w)[0]
+    batch = shape_of(x)[0 if layout else 1]
+    state = (batch, directions, size) if layout else (directions, batch, size)
+    expected = {
+        "W": (w, (directions, gates * size, shape_of(x)[2])),
+        "R": (r, (directions, gates * size, size)),
+        "B": (bias, (directions, 2 * gates * size)),
+        **{f"initial_{'hc'[i]}": (value, state) for i, value in enumerate(states)},
+    }
+    for name, (value, shape) in expected.items():
+        if value is not None and shape_of(value) != shape:
+            raise b.fail(f"{name} has the shape {list(shape_of(value))}, expected {list(shape)}")
+    return size
 
 
 def _part(b: GraphBuilder, x: Value, index: int) -> Value:
@@ -128,13 +156,13 @@ def rnn(
     layout: int = 0,
 ) -> list[Value]:
     _refuse(b, clip=clip, activation_alpha=activation_alpha, activation_beta=activation_beta)
+    size = _hidden(b, 1, x, w, r, bias, [initial_h], hidden_size, layout)
     functions = _activations(b, activations, ["Tanh"], shape_of(w)[0])
 
     def step(d: int, row: Value, state: State) -> State:
         return (functions[d](b, b.add(row, b.dot(state[0], _part(b, r, d), ([1], [1])))),)
 
     total = None if bias is None else b.add(*_halves(b, bias))
-    size = hidden_size or shape_of(r)[2]
     return _run(b, x, w, total, sequence_lens, [initial_h], step, direction=direction, hidden_size=size, layout=layout)
 
 
@@ -158,8 +186,8 @@ def gru(
     linear_before_reset: int = 0,
 ) -> list[Value]:
     _refuse(b, clip=clip, activation_alpha=activation_alpha, activation_beta=activation_beta)
+    size = _hidden(b, 3, x, w, r, bias, [initial_h], hidden_size, layout)
     functions = _activations(b, activations, ["Sigmoid", "Tanh"], shape_of(w)[0])
-    size = hidden_size or shape_of(r)[2]
     input_bias, recurrent_bias = (None, None) if bias is None else _halves(b, bias)
 
     def step(d: int, row: Value, state: State) -> State:
@@ -213,6 +241,9 @@ def lstm(
         activation_beta=activation_beta,
         input_forget=input_forget,
     )
+    size = _hidden(b, 4, x, w, r, bias, [initial_h, initial_c], hidden_size, layout)
+    if peepholes is not None and shape_of(peepholes) != (shape_of(w)[0], 3 * size):
+        raise b.fail(f"P has the shape {list(shape_of(peepholes))}, expected {[shape_of(w)[0], 3 * size]}")
     functions = _activations(b, activations, ["Sigmoid", "Tanh", "Tanh"], shape_of(w)[0])
 
     def step(d: int, row: Value, state: State) -> State:
@@ -239,6 +270,6 @@ def lstm(
         [initial_h, initial_c],
         step,
         direction=direction,
-        hidden_size=hidden_size or shape_of(r)[2],
+        hidden_size=size,
         layout=layout,
     )

@@ -108,6 +108,12 @@ def test_what_does_not_fit_is_said(node: str, reason: str) -> None:
             ("1x2x8xf32", "2x2x3xf32"),
             "2 input channels do not fit weights of shape [2, 2, 3] in 0 groups",
         ),
+        ('"onnx.GRU"(%x, %w, %w)', ("3x2x4xf32", "f32"), "X, W and R need three dimensions, got [[3, 2, 4], [], []]"),
+        (
+            '"onnx.LSTM"(%x, %w, %w) {hidden_size = 5 : i64}',
+            ("3x2x4xf32", "1x20x5xf32"),
+            "W has the shape [1, 20, 5], expected [1, 20, 4]",
+        ),
         ('"onnx.Compress"(%x, %w)', ("2x3xf32", "i1"), "condition of Compress must have one dimension, got []"),
         (
             '"onnx.DeformConv"(%x, %w, %x) {kernel_shape = [8589934592 : i64, 2 : i64]}',
