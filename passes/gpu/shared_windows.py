@@ -39,7 +39,7 @@ CLOSEST = 3  # tiles of the least cost with as many columns whose banks are look
 AGAIN = 0.5  # of all time, that asking banks once more takes
 LOOKED_AT = 8 * WARP  # of their points
 GAPS = 4
-GAIN = 1.25  # how many times fewer bytes are to be read than by a thread a point
+GAIN = 1.1  # how many times fewer bytes are to be read than by a thread a point
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,7 +234,7 @@ class _Choice:
         close = [(cost, tile, *self._roomy(tile)) for each in columns.values() for cost, tile in each[:CLOSEST]]
         _, tile, _, shared = min(close, key=lambda each: each[0] * (1 + AGAIN * each[2]))
         found = Windows(self.variables, self.sizes, tile, tuple(shared))
-        asked = sum(prod(self.sizes) * r.trips * r.itemsize for r in self.windows)
+        asked = sum(prod(self.sizes) * s.reading.trips * s.reading.itemsize for s in found.shared)
         return found if asked >= GAIN * sum(self._bytes(s, found.tile) for s in found.shared) else None
 
     def _sides(self, d: int) -> Sequence[int]:
