@@ -234,7 +234,7 @@ class _Choice:
         close = [(cost, tile, *self._roomy(tile)) for each in columns.values() for cost, tile in each[:CLOSEST]]
         _, tile, _, shared = min(close, key=lambda each: each[0] * (1 + AGAIN * each[2]))
         found = Windows(self.variables, self.sizes, tile, tuple(shared))
-        asked = sum(prod(self.sizes) * s.reading.trips * s.reading.itemsize for s in found.shared)
+        asked = sum(map(self._asked, (s.reading for s in found.shared)))
         return found if asked >= GAIN * sum(self._bytes(s, found.tile) for s in found.shared) else None
 
     def _sides(self, d: int) -> Sequence[int]:
@@ -273,6 +273,10 @@ class _Choice:
         blocks = prod(-(-n // t) for n, t in zip(self.sizes, tile, strict=True))
         return blocks * prod(shared.box[:-1]) * row
 
+    def _asked(self, reading: Reading) -> int:
+        """Bytes that points read of it, each on its own."""
+        return prod(self.sizes) * reading.trips * reading.itemsize
+
     def _cost(self, tile: Sequence[int]) -> float | None:
         """Bytes, more where blocks are too few for a GPU; None where there is no room."""
         shared = self._shared(tile)
@@ -280,6 +284,8 @@ class _Choice:
             return None
         blocks = prod(-(-n // t) for n, t in zip(self.sizes, tile, strict=True))
         moved = sum(self._bytes(each, tile) for each in shared)
+        together = {each.reading for each in shared}
+        moved += sum(self._asked(reading) for reading in self.readings if reading not in together)
         moved += sum(prod(self.sizes) * dtype_of(op.value.type).itemsize for op in self.stores)
         idle = prod(-(-n // t) * t / n for n, t in zip(self.sizes, tile, strict=True))  # threads without a point
         return moved * (1 + 0.2 * (idle - 1)) * max(1, BUSY / blocks) ** 0.25
