@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, MemRefType
+from xdsl.dialects.memref import SubviewOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineExpr, AffineMap
+
+from ..memref.views import through_subviews
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,21 @@ def memref_shape(value: SSAValue) -> tuple[int, ...] | None:
     return type_.get_shape()
 
 
+def view_shape(value: SSAValue) -> tuple[int, ...] | None:
+    """The static shape of such a memref, or of a subview of one; else None."""
+    whole = value
+    while isinstance(whole.owner, SubviewOp):
+        whole = whole.owner.source
+    if memref_shape(whole) is None or not isinstance(value.type, MemRefType) or not value.type.has_static_shape():
+        return None
+    return value.type.get_shape()
+
+
 def access(value: SSAValue, map: AffineMap) -> Linear | None:
-    """The linear form of the access `value[map]`, if it has one."""
+    """The linear form of the access `value[map]`, if it has one; of a subview: in the buffer it was taken of."""
+    if isinstance(value.owner, SubviewOp) and DYNAMIC_INDEX not in value.owner.static_strides.get_values():
+        whole = through_subviews(value, map)
+        value, map = whole.memref, whole.map
     shape = memref_shape(value)
     if shape is None or map.num_symbols:
         return None

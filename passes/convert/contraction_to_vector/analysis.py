@@ -20,7 +20,7 @@ from xdsl.ir.affine import (
 from xdsl.traits import ConstantLike
 
 from ....dialects import linalg
-from ....dialects.affine.linear_forms import Linear, access, linear_form, memref_shape, row_major_strides
+from ....dialects.affine.linear_forms import Linear, access, linear_form, memref_shape, row_major_strides, view_shape
 from ....dialects.dot.ops import group_of, sum_type
 from ....dialects.linalg.contraction import multiply_add
 from .packing import Packing, packing_of
@@ -214,9 +214,9 @@ def loop_extents(op: linalg.GenericOp) -> tuple[int, ...]:
     """The trip count of every loop, from the shapes that a lone dimension indexes."""
     sizes: dict[int, int] = {}
     for value, map in zip((*op.inputs, *op.outputs), op.maps, strict=True):
-        shape = memref_shape(value)
+        shape = view_shape(value)
         if shape is None:
-            raise Unsupported("an operand is not a memref of static shape and identity layout")
+            raise Unsupported("an operand is not a memref of static shape and identity layout, nor a part of one")
         for expr, size in zip(map.results, shape, strict=True):
             if isinstance(expr, AffineDimExpr):
                 sizes[expr.position] = size
@@ -309,9 +309,9 @@ def check_epilogue(contraction: Contraction, op: linalg.GenericOp) -> None:
         raise Unsupported("the epilogue is not elementwise")
     if any(inner.regions for inner in op.body.block.ops):
         raise Unsupported("the epilogue has control flow inside")
-    shape = memref_shape(contraction.c.value)
+    shape = view_shape(contraction.c.value)
     for value, map in zip(op.outputs, op.maps[len(op.inputs) :], strict=True):
-        if map != AffineMap.identity(rank) or memref_shape(value) != shape:
+        if map != AffineMap.identity(rank) or view_shape(value) != shape:
             raise Unsupported("the epilogue writes other elements than it reads")
     for value, map in zip(op.inputs, op.maps, strict=False):
         if access(value, map) is None:

@@ -160,7 +160,9 @@ class Loops:
         return self(affine.MinOp(values, AffineMapAttr(map))).result
 
     def flat(self, value: SSAValue) -> SSAValue:
-        """The buffer as one dimension."""
+        """The buffer as one dimension; of a part that of the whole, as `access` counts."""
+        while isinstance(value.owner, memref.SubviewOp):
+            value = value.owner.source
         shape = memref_shape(value)
         assert shape is not None
         if len(shape) <= 1:

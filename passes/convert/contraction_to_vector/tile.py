@@ -11,12 +11,12 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, f32
 from xdsl.dialects.linalg.ops import YieldOp
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineExpr, AffineMap
 
 from ....dialects import vector
-from ....dialects.affine.linear_forms import is_linear
+from ....dialects.affine.linear_forms import Linear, access, is_linear
 from .analysis import Contraction, Kernel, sums_in_f32
-from .epilogue import Epilogue, unread_arrays
+from .epilogue import Epilogue, on_loops, unread_arrays
 from .lookahead import Lookahead
 from .loops import D, Loops
 from .schedule import Schedule, ceil_div
@@ -72,6 +72,7 @@ class TileWriter:
         self.epilogue = Epilogue(kernel, flats)
         self.unread = unread_arrays(kernel)
         self.in_f32 = sums_in_f32(kernel.contraction)
+        self.forms: dict[SSAValue, Linear] = {}  # of the epilogue's results
         self.sum_type: Attribute = f32 if self.in_f32 else kernel.contraction.c.element
 
     def begin(self) -> None:
@@ -152,9 +153,19 @@ class TileWriter:
         return ()
 
     def store(self, place: TilePlace, row: int, panel: int, array: SSAValue, value: SSAValue) -> None:
-        """Writes one row of one panel of an array that is laid out like the sums."""
-        expr = place.position(self.contraction.c.form, row, panel)
+        """Writes one row of one panel of an array of the sums' shape."""
+        expr = place.position(self.written_form(array), row, panel)
         self.code.store_vector(value, self.flats[array], expr, *place.operands, mask=place.mask())
+
+    def written_form(self, array: SSAValue) -> Linear:
+        """Where an array of the sums' shape has them: it may be a part of a larger one, where the sums' is not."""
+        if array is self.contraction.c.value:
+            return self.contraction.c.form
+        if array not in self.forms:
+            form = access(array, AffineMap.identity(len(self.contraction.op.maps[2].results)))
+            assert form is not None
+            self.forms[array] = on_loops(self.contraction, form)
+        return self.forms[array]
 
     def nest(
         self,
