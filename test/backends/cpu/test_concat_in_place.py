@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto, TensorProto
 from onnx import helper as h
@@ -13,6 +15,7 @@ from onnx import numpy_helper as nh
 import lamina
 from lamina.backends import Options
 from lamina.backends import target as find_target
+from lamina.tools.main import main
 from lamina.tools.sources import read_program
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -107,6 +110,14 @@ def test_rounded_operands(machine: str, widths: tuple[int, ...]):
 def test_with_winograd():
     agrees(branches((32, 48), depth=16), winograd=2)
     agrees(branches((32, 48), depth=16), winograd=4, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("machine", ["cpu", "cpu:x86-64-avx2"])
+def test_bytes(machine: str, tmp_path: Path):
+    onnx.save(branches((32, 17), depth=16), tmp_path / "float.onnx")
+    bytes_ = str(tmp_path / "bytes.onnx")
+    assert main(["quantize", str(tmp_path / "float.onnx"), "-o", bytes_]) == 0
+    assert main(["run", bytes_, "--precision", "int8", "--target", machine, "--check", "--tolerance", "0"]) == 0
 
 
 def test_images_one_after_the_other():
