@@ -246,4 +246,5 @@ class _Variants:
             new += "_"
         kernel.properties["sym_name"] = StringAttr(new)
         self.module.body.block.insert_op_after(kernel, self.kernels[name])
+        self.kernels[new] = kernel  # it may have other results, of which another variant is made
         return kernel

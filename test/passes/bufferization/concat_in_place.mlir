@@ -39,6 +39,28 @@ func.func private @inner(%x: memref<8x16xf32>, %z: memref<16x16xf32>) {
   func.return
 }
 
+// Both results of one kernel.
+// CHECK-LABEL: func.func private @pair(
+// CHECK-NEXT: func.call @both_in_0_0_in_8_0(%x, %z, %z) : (memref<8x16xf32>, memref<16x16xf32>, memref<16x16xf32>) -> ()
+// CHECK-NEXT: func.return
+func.func private @pair(%x: memref<8x16xf32>, %z: memref<16x16xf32>) {
+  %a = memref.alloc() : memref<8x16xf32>
+  %b = memref.alloc() : memref<8x16xf32>
+  func.call @both(%x, %a, %b) : (memref<8x16xf32>, memref<8x16xf32>, memref<8x16xf32>) -> ()
+  func.call @rows(%a, %b, %z) : (memref<8x16xf32>, memref<8x16xf32>, memref<16x16xf32>) -> ()
+  func.return
+}
+
+// CHECK: func.func private @both_in_0_0_in_8_0(
+func.func private @both(%x: memref<8x16xf32>, %y: memref<8x16xf32>, %z: memref<8x16xf32>) attributes {lamina.kernel = "loops"} {
+  linalg.generic {indexing_maps = [#ij, #ij, #ij], iterator_types = ["parallel", "parallel"]} ins(%x : memref<8x16xf32>) outs(%y, %z : memref<8x16xf32>, memref<8x16xf32>) {
+  ^bb0(%l: f32, %o: f32, %p: f32):
+    %s = arith.addf %l, %l : f32
+    linalg.yield %s, %l : f32, f32
+  }
+  func.return
+}
+
 // CHECK: func.func private @twice(%x: memref<8x16xf32>, %y: memref<8x16xf32>)
 // CHECK: func.func private @twice_in_0_16(%x: memref<8x16xf32>, %y: memref<8x48xf32>)
 // CHECK-NEXT: %[[PART:.*]] = memref.subview %y[0, 16] [8, 16] [1, 1] : memref<8x48xf32> to memref<8x16xf32, strided<[48, 1], offset: 16>>
