@@ -32,6 +32,9 @@ BATCH = 64  # cases of one worker
 PATIENCE = 6  # times as long as it may compute a case may sleep: it may just not be its turn
 
 
+_OWN = 1 << 30  # bytes mapped by Lamina itself; what else is imported (by tests: PyTorch, JAX) is not a case's
+
+
 @dataclass(frozen=True)
 class Limits:
     """Of one case: seconds of the processor, and bytes of the worker's address space."""
@@ -203,7 +206,8 @@ def _work(
         faulthandler.enable(errors)
         faulthandler.register(signal.SIGVTALRM, errors)  # where a case is, shortly before it is ended
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
+        most = limits.memory + max(0, _mapped() - _OWN)
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         warnings.simplefilter("ignore")
         for number in numbers:
@@ -279,6 +283,12 @@ def _place(error: BaseException) -> str:
 def _reset_peak() -> None:
     with suppress(OSError):  # not Linux: the peak is that of the worker so far
         Path("/proc/self/clear_refs").write_text("5")
+
+
+def _mapped() -> int:
+    """Bytes of address space that this process has."""
+    with open("/proc/self/statm") as sizes:
+        return int(sizes.read().split()[0]) * resource.getpagesize()
 
 
 def _peak() -> int:

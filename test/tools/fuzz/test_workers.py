@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -104,3 +106,15 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["fuzz", "check", "--case", "1", "--quick", "--keep", str(tmp_path)]) == 0
     assert (tmp_path / "check-0-1.lam").exists()
     assert main(["fuzz", "nonsense"]) == 2
+
+
+def test_what_is_mapped_before_is_no_case_s_memory(tmp_path: Path):
+    """As where tests have imported PyTorch and JAX."""
+    program = f"""
+import mmap, sys
+held = mmap.mmap(-1, 6 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # never touched
+from lamina.tools.main import main
+sys.exit(main(["fuzz", "check", "--quick", "--cases", "10", "--keep", {str(tmp_path)!r}]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    assert (done.returncode, "0 different findings" in done.stdout) == (0, True), done.stderr
