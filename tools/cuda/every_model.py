@@ -24,7 +24,10 @@ from ..architectures.table import ARCHITECTURES
 from ..sources import new_context, read_program, whole, with_shapes
 
 Load = Callable[[], Program]
-TESTS = Path(__file__).resolve().parents[2] / "test"  # of a checkout; an installation has none
+TESTS = next(  # of a checkout; an installation has none, but one may stand in a checkout
+    (top / "test" for top in (Path(__file__).resolve().parents[2], Path.cwd()) if (top / "test" / "samples").is_dir()),
+    Path("test"),
+)
 FORMATS = ("float", "int8")
 SIZE = 8  # of each dimension of a function in the language that no test gives sizes
 
