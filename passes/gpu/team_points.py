@@ -39,15 +39,15 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
 from ...compiler.dtypes import dtype_of
-from ...compiler.locations import locate
 from ...compiler.walking import all_ops
-from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, MinOp, ParallelOp, StoreOp, YieldOp
+from ...dialects.affine import ForOp, IfOp, LoadOp, MinOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu import AllReduceOp, BlockIdOp, SubgroupReduceOp, ThreadIdOp
 from ...dialects.gpu.ops import WARP
 from ...dialects.memref.views import root
 from ..affine.loops import stride_along
 from .combining import COMBINERS, combine, neutral
 from .kernels import placed
+from .nest_writer import NestWriter
 from .widen_points import band_of, sizes_of
 
 SECTOR = 32  # bytes: numbers that lie further apart share nothing of what memory gives
@@ -206,10 +206,10 @@ def emit_team(nest: ParallelOp, team: Team) -> tuple[int, int]:
     return -(-prod(team.sizes) // team.rows), team.rows * team.threads
 
 
-class _Thread:
+class _Thread(NestWriter):
     def __init__(self, nest: ParallelOp, team: Team):
-        self.nest, self.team = nest, team
-        self.b = Builder(InsertPoint.before(nest))
+        super().__init__(nest)
+        self.team = team
         self.values: dict[SSAValue, SSAValue] = {}
 
     def run(self) -> None:
@@ -231,15 +231,7 @@ class _Thread:
                 self.store(op)
             elif not isinstance(op, YieldOp):
                 self.b.insert(op.clone(self.values))
-        parent = self.nest.parent_block()
-        for op in parent.ops if parent is not None else ():
-            locate(op, self.nest.location)
-        self.nest.detach()
-        self.nest.erase()
-
-    def apply(self, expr: AffineExpr, *operands: SSAValue) -> SSAValue:
-        """A number computed from others."""
-        return self.b.insert(ApplyOp(operands, AffineMapAttr(AffineMap(len(operands), 0, (expr,))))).results[0]
+        self.erase_nest()
 
     def digits(self, number: SSAValue, variables: Sequence[SSAValue], sizes: Sequence[int]) -> None:
         """Gives variables what a number is in loops of these sizes."""

@@ -19,10 +19,10 @@ from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExp
 from xdsl.rewriter import InsertPoint
 
 from ...compiler.dtypes import dtype_of
-from ...compiler.locations import locate
-from ...dialects.affine import ApplyOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
+from ...dialects.affine import IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu import BarrierOp, BlockIdOp, DynamicSharedMemoryOp, ThreadIdOp
 from ...dialects.gpu.ops import shared_type
+from .nest_writer import NestWriter
 from .widen_points import Linear, Walk, band_of, place_of, walk_of
 
 SIDE = 32  # points along both sides of a tile
@@ -74,10 +74,10 @@ def emit_turn(nest: ParallelOp, turn: Turn) -> tuple[int, int]:
     return tiles, SIDE * ROWS
 
 
-class _Tile:
+class _Tile(NestWriter):
     def __init__(self, nest: ParallelOp, turn: Turn):
-        self.nest, self.turn = nest, turn
-        self.b = Builder(InsertPoint.before(nest))
+        super().__init__(nest)
+        self.turn = turn
 
     def run(self) -> None:
         """The loads along the source, the meeting, and the points along the result."""
@@ -102,15 +102,7 @@ class _Tile:
             at_d = self.apply(d0 + d1 + part, first_d, self.row)
             at_e = self.apply(d0 + d1, first_e, self.lane)
             self.where(at_d, at_e, lambda part=part, d=at_d, e=at_e: self.points(rooms, part, d, e))
-        parent = self.nest.parent_block()
-        for op in parent.ops if parent is not None else ():
-            locate(op, self.nest.location)
-        self.nest.detach()
-        self.nest.erase()
-
-    def apply(self, expr: AffineExpr, *operands: SSAValue) -> SSAValue:
-        """A number computed from others."""
-        return self.b.insert(ApplyOp(operands, AffineMapAttr(AffineMap(len(operands), 0, (expr,))))).results[0]
+        self.erase_nest()
 
     def rooms(self) -> dict[Linear, _Buffer]:
         """Shared memory for the tile of each load that is turned."""

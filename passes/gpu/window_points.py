@@ -38,10 +38,10 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...compiler.locations import locate
-from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
+from ...dialects.affine import ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu import BarrierOp, BlockIdOp, DynamicSharedMemoryOp, ThreadIdOp
 from ...dialects.gpu.ops import shared_type
+from .nest_writer import NestWriter
 from .shared_windows import Shared, Windows
 from .widen_points import band_of
 
@@ -55,10 +55,10 @@ def emit_windows(nest: ParallelOp, windows: Windows) -> tuple[int, int]:
     return prod(windows.counts), windows.threads
 
 
-class _Tile:
+class _Tile(NestWriter):
     def __init__(self, nest: ParallelOp, windows: Windows):
-        self.nest, self.w = nest, windows
-        self.b = Builder(InsertPoint.before(nest))
+        super().__init__(nest)
+        self.w = windows
 
     def run(self) -> None:
         """What comes in, the meeting, and the points."""
@@ -70,15 +70,7 @@ class _Tile:
             self.bring(shared, room)
         self.b.insert(BarrierOp())
         self.points(rooms)
-        parent = self.nest.parent_block()
-        for op in parent.ops if parent is not None else ():
-            locate(op, self.nest.location)
-        self.nest.detach()
-        self.nest.erase()
-
-    def apply(self, expr: AffineExpr, *operands: SSAValue) -> SSAValue:
-        """A number computed from others."""
-        return self.b.insert(ApplyOp(operands, AffineMapAttr(AffineMap(len(operands), 0, (expr,))))).results[0]
+        self.erase_nest()
 
     def digits(self, number: SSAValue, sizes: Sequence[int], steps: Sequence[int]) -> list[SSAValue]:
         """What a number is in loops of these sizes, each times its step."""
