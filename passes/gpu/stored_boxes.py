@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import prod
+from math import inf, prod
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
@@ -22,6 +22,7 @@ from xdsl.traits import is_side_effect_free
 from ...compiler.locations import locate
 from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
+from ...dialects.memref import LoadOp as GatherOp
 from ...dialects.memref.views import root
 from ..affine.accesses import map_subscripts
 from ..affine.loops import erase
@@ -72,37 +73,63 @@ def hand_on(function: FuncOp) -> bool:
 
 
 def _replaced(buffer: SSAValue, block: Block) -> bool:
-    users = {_top(use.operation, block): None for use in buffer.uses}
     order = {op: i for i, op in enumerate(block.ops)}
-    touching = sorted(users, key=order.__getitem__)
-    if len(touching) < 2 or len(touching) > WRITERS or not all(isinstance(op, ParallelOp) for op in touching):
+    users: dict[Operation, list[Operation]] = {}
+    for use in buffer.uses:
+        users.setdefault(_top(use.operation, block), []).append(use.operation)
+    writers = [op for op in users if any(isinstance(each, StoreOp) for each in users[op])]
+    readers = [op for op in users if op not in writers]
+    nests = [op for op in users if isinstance(op, ParallelOp)]
+    if not readers or not writers or len(nests) < len(users) or len(users) > WRITERS:
         return False
-    *writers, reader = touching
-    loads = [use.operation for use in buffer.uses if _top(use.operation, block) is reader]
-    if (
-        not loads
-        or len(loads) > LOADS
-        or not all(isinstance(op, LoadOp) and not op.map.data.num_symbols for op in loads)
-    ):
+    if max(map(order.__getitem__, writers)) > min(map(order.__getitem__, readers)):
         return False
-    boxes = [box_of(nest, buffer) for nest in writers if isinstance(nest, ParallelOp)]
+    loads = [op for reader in readers for op in users[reader] if isinstance(op, LoadOp) and not op.map.data.num_symbols]
+    if len(loads) < sum(len(users[reader]) for reader in readers) or len(loads) > LOADS:
+        return False
+    boxes = [box_of(nest, buffer) for nest in nests if nest in writers]
     found = [box for box in boxes if box is not None]
+    found.sort(key=lambda box: order[box.nest])
     chain = _chain(found, buffer) if len(found) == len(boxes) else None
-    if chain is None or not _may_wait(found, reader, order):
+    if chain is None or not _may_wait(found, max(readers, key=order.__getitem__), order):
         return False
-    assert isinstance(reader, ParallelOp)
-    if len(chain) > 1 and (team_of(reader) is not None or turn_of(reader) is not None):
+    if len(chain) > 1 and any(team_of(nest) or turn_of(nest) for nest in nests if nest in readers):
         return False  # they take no conditions, and gain more
-    looped = any(isinstance(op.parent_op(), ForOp) for op in loads)
-    costly = max(sum(not isinstance(op, arith.ConstantOp | LoadOp | ApplyOp) for op in box.slice) for box in found)
-    if looped and costly > CHEAP:
+    several = len(readers) > 1
+    if (several or any(isinstance(op.parent_op(), ForOp) for op in loads)) and not _worth(found, loads, several):
         return False
     for load in loads:
-        assert isinstance(load, LoadOp)
         _Read(load, chain).put()
     for box in found:
         erase(box.store)
     return True
+
+
+def _worth(boxes: Sequence[Box], loads: Sequence[LoadOp], several: bool) -> bool:
+    """Whether loads in loops or of several readers may compute the values: cheap ones, with as little that is read."""
+    again = sum(map(_times, loads)) / max(sum(box.points for box in boxes), 1)
+    if again <= 1:
+        return True
+    costly = max(sum(not isinstance(op, arith.ConstantOp | LoadOp | ApplyOp) for op in box.slice) for box in boxes)
+    read = max(sum(isinstance(op, LoadOp | GatherOp) for op in box.slice) for box in boxes)
+    return costly <= CHEAP and (not several or read * again <= read + 1 + again)
+
+
+def _times(load: LoadOp) -> float:
+    """How often a load in a nest is run."""
+    times, op = 1, load.parent_op()
+    while isinstance(op, ForOp | ParallelOp | IfOp):
+        if isinstance(op, ForOp):
+            if op.trip_count is None:
+                return inf
+            times *= op.trip_count
+        elif isinstance(op, ParallelOp):
+            sizes = sizes_of([op])
+            if sizes is None:
+                return inf
+            times *= prod(sizes)
+        op = op.parent_op()
+    return times
 
 
 def _top(op: Operation, block: Block) -> Operation:
@@ -156,7 +183,7 @@ def _slice(value: SSAValue, block: Block) -> tuple[Operation, ...] | None:
             inner = all_ops(owner)
             if any(isinstance(op, ForOp) for op in inner):
                 return None
-            if not all(isinstance(op, LoadOp | IfOp | YieldOp) or is_side_effect_free(op) for op in inner):
+            if not all(isinstance(op, LoadOp | GatherOp | IfOp | YieldOp) or is_side_effect_free(op) for op in inner):
                 return None
             needed.add(owner)
             waiting += [operand for op in inner for operand in op.operands]
@@ -181,7 +208,8 @@ def _chain(boxes: Sequence[Box], buffer: SSAValue) -> list[Box] | None:
 def _may_wait(boxes: Sequence[Box], reader: Operation, order: Mapping[Operation, int]) -> bool:
     """Whether what was stored is the same when the reader computes it."""
     for box in boxes:
-        loaded = {root(op.memref) for each in box.slice for op in all_ops(each) if isinstance(op, LoadOp)}
+        loads = [op for each in box.slice for op in all_ops(each) if isinstance(op, LoadOp | GatherOp)]
+        loaded = {root(op.memref) for op in loads}
         for other, place in order.items():
             if order[box.nest] <= place <= order[reader]:
                 written = [root(op.memref) for op in all_ops(other) if isinstance(op, StoreOp)]
@@ -192,7 +220,7 @@ def _may_wait(boxes: Sequence[Box], reader: Operation, order: Mapping[Operation,
 
 
 def _harmless(op: Operation) -> bool:
-    return isinstance(op, LoadOp | IfOp | ForOp | ParallelOp | YieldOp) or is_side_effect_free(op)
+    return isinstance(op, LoadOp | GatherOp | IfOp | ForOp | ParallelOp | YieldOp) or is_side_effect_free(op)
 
 
 class _Read:

@@ -32,7 +32,15 @@ from math import prod
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, AnyFloat, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    AnyFloat,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    MemRefType,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -43,7 +51,9 @@ from ...compiler.walking import all_ops
 from ...dialects.affine import ForOp, IfOp, LoadOp, MinOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu import AllReduceOp, BlockIdOp, SubgroupReduceOp, ThreadIdOp
 from ...dialects.gpu.ops import WARP
+from ...dialects.memref import LoadOp as GatherOp
 from ...dialects.memref.views import root
+from ..affine.accesses import linear_value
 from ..affine.loops import stride_along
 from .combining import COMBINERS, combine, neutral
 from .kernels import placed
@@ -53,7 +63,7 @@ from .widen_points import band_of, sizes_of
 SECTOR = 32  # bytes: numbers that lie further apart share nothing of what memory gives
 THREADS = 128  # of a block, where a warp or less does a point
 MOST = 1024
-EACH = 8  # numbers for each thread, above which a point gets more threads than a warp, while the GPU has some
+EACH = 8  # numbers for each thread, above which a point gets more: up to a warp, and then while the GPU has some
 BUSY = 1 << 17  # threads that keep every GPU busy
 
 
@@ -106,16 +116,19 @@ def team_of(nest: ParallelOp) -> Team | None:
             if chain is None:
                 return None
             chains.append(chain)
-        elif op.regions or (not isinstance(op, LoadOp | StoreOp | YieldOp) and not is_side_effect_free(op)):
+        elif op.regions or (not isinstance(op, LoadOp | GatherOp | StoreOp | YieldOp) and not is_side_effect_free(op)):
             return None
-    accesses = [op for op in all_ops(band[-1]) if isinstance(op, LoadOp | StoreOp)]
+    accesses = [op for op in all_ops(band[-1]) if isinstance(op, LoadOp | GatherOp | StoreOp)]
     written = {root(op.memref) for op in accesses if isinstance(op, StoreOp)}
-    if not chains or any(isinstance(op, LoadOp) and root(op.memref) in written for op in accesses):
+    if not chains or any(not isinstance(op, StoreOp) and root(op.memref) in written for op in accesses):
         return None
     points, length = prod(sizes), max(prod(chain.sizes) for chain in chains)
+    whole = SECTOR // min(dtype_of(op.memref.type).itemsize for op in accesses if not isinstance(op, StoreOp))
     threads = 1
-    while threads < min(length, WARP) or (
-        threads * EACH < length and threads < MOST and points * threads < BUSY and threads >= WARP
+    while (
+        threads < min(length, whole, WARP)
+        or threads * EACH < min(length, WARP * EACH)
+        or (threads >= WARP and threads * EACH < length and threads < MOST and points * threads < BUSY)
     ):
         threads *= 2
     return Team(tuple(band), tuple(sizes), tuple(chains), threads)
@@ -135,7 +148,9 @@ def _chain_of(outermost: ForOp, neighbours: SSAValue | None) -> Chain | None:
     block = loops[-1].body.block
     last = block.last_op
     body = [op for op in block.ops if op is not last]
-    if last is None or any(op.regions or (not isinstance(op, LoadOp) and not is_side_effect_free(op)) for op in body):
+    if last is None or any(
+        op.regions or not (isinstance(op, LoadOp | GatherOp) or is_side_effect_free(op)) for op in body
+    ):
         return None
     combined: list[tuple[str, Operation]] = []
     for carried, value in zip(loops[-1].carried, last.operands, strict=True):
@@ -145,7 +160,7 @@ def _chain_of(outermost: ForOp, neighbours: SSAValue | None) -> Chain | None:
         if not carried.has_one_use() or not value.has_one_use() or carried not in op.operands:
             return None
         combined.append((COMBINERS[op.name], op))
-    ordered = _order(loops, [op for op in body if isinstance(op, LoadOp)], neighbours)
+    ordered = _order(loops, [op for op in body if isinstance(op, LoadOp | GatherOp)], neighbours)
     return Chain(outermost, ordered, tuple(combined)) if ordered and combined else None
 
 
@@ -153,12 +168,14 @@ def _combinable(type_: Attribute) -> bool:
     return isinstance(type_, AnyFloat) or (isinstance(type_, IntegerType) and type_.width.data > 1)
 
 
-def _order(loops: Sequence[ForOp], loads: Sequence[LoadOp], neighbours: SSAValue | None) -> tuple[ForOp, ...]:
+def _order(
+    loops: Sequence[ForOp], loads: Sequence[LoadOp | GatherOp], neighbours: SSAValue | None
+) -> tuple[ForOp, ...]:
     """The loops, those last along which a load runs that neighbouring points read far apart; none where none does."""
     for loop in reversed(loops):
         order = (*(other for other in loops if other is not loop), loop)
         runs = [(load, _run(load, order)) for load in loads]
-        between = [stride_along(load, neighbours) if neighbours is not None else run * SECTOR for load, run in runs]
+        between = [_stride(load, neighbours) if neighbours is not None else run * SECTOR for load, run in runs]
         far = [step is not None and abs(step) >= run for step, (_, run) in zip(between, runs, strict=True)]
         whole = [run * dtype_of(load.memref.type).itemsize >= SECTOR for load, run in runs]
         lost = any(step == 1 and run <= 1 for step, (_, run) in zip(between, runs, strict=True))
@@ -167,11 +184,39 @@ def _order(loops: Sequence[ForOp], loads: Sequence[LoadOp], neighbours: SSAValue
     return ()
 
 
-def _run(load: LoadOp, order: Sequence[ForOp]) -> int:
+def _stride(load: LoadOp | GatherOp, variable: SSAValue) -> int | None:
+    """How far apart in memory neighbouring iterations read; None where it is not constant."""
+    if isinstance(load, LoadOp):
+        return stride_along(load, variable)
+    type_ = load.memref.type
+    steps = type_.get_strides() if isinstance(type_, MemRefType) else None
+    total = 0
+    for step, index in zip(steps or (None,) * len(load.indices), load.indices, strict=True):
+        place = linear_value(index)
+        if place is None or step is None or any(v is not variable and _depends(v, variable) for v in place.terms):
+            return None
+        total += step * place.terms.get(variable, 0)
+    return total
+
+
+def _depends(value: SSAValue, variable: SSAValue) -> bool:
+    """Whether a value is computed from another one."""
+    waiting, seen = [value], {value}
+    while waiting:
+        one = waiting.pop()
+        if one is variable:
+            return True
+        operands = one.owner.operands if isinstance(one.owner, Operation) else ()
+        waiting += [each for each in operands if each not in seen]
+        seen.update(operands)
+    return False
+
+
+def _run(load: LoadOp | GatherOp, order: Sequence[ForOp]) -> int:
     """How many numbers lie next to each other that the last loops read one after the other."""
     run = 1
     for loop in reversed(order):
-        if stride_along(load, loop.variable) != run:
+        if _stride(load, loop.variable) != run:
             break
         run *= loop.trip_count or 1
     return run

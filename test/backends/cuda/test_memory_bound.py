@@ -372,3 +372,24 @@ def test_rows_of_other_types(dtype: str, tmp_path: Path) -> None:
     model, _ = emulated(text, tmp_path)
     assert all("shfl.sync.bfly.b32" in name or "shfl" not in name for c in model.counters for name in c.instructions)
     assert any(name.startswith("shfl") for counted in model.counters for name in counted.instructions)
+
+
+GATHERED = """
+func.func public @main(%which: tensor<12xi64>, %table: tensor<4x72x32xf32>, %x: tensor<12x32xf32>) -> tensor<12x72xf32> {
+  %rows = "stablehlo.gather"(%table, %which) {dimension_numbers = #stablehlo.gather<offset_dims = [1, 2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 72, 32>} : (tensor<4x72x32xf32>, tensor<12xi64>) -> tensor<12x72x32xf32>
+  %xs = stablehlo.broadcast_in_dim %x, dims = [0, 2] : (tensor<12x32xf32>) -> tensor<12x72x32xf32>
+  %p = stablehlo.multiply %rows, %xs : tensor<12x72x32xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %y = stablehlo.reduce(%p init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<12x72x32xf32>, tensor<f32>) -> tensor<12x72xf32>
+  return %y : tensor<12x72xf32>
+}
+"""
+
+
+def test_rows_that_are_gathered_are_multiplied_where_they_lie(tmp_path: Path) -> None:
+    """Each row is read once; what points have in common, index and vector, once by the four of a warp."""
+    model, _ = emulated(GATHERED, tmp_path, near=1e-5, late=True)
+    [counted] = model.counters
+    points, row = 12 * 72, 32 * 4 // 32
+    assert counted.global_read_sectors == points * row + points // 4 * (row + 1)
+    assert counted.global_written_bytes == points * 4 and counted.bank_conflicts == 0

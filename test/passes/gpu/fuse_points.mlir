@@ -109,3 +109,80 @@ func.func private @neighbours(%x: memref<8xf32>, %y: memref<8xf32>, %z: memref<8
 }
 // CHECK: affine.parallel
 // CHECK: affine.parallel
+
+// Rows that values choose: who sums them reads them where they are, each once; indices are made where both ask for them.
+func.func private @gathered(%which: memref<12xi64>, %table: memref<4x32xf32>, %sums: memref<12xf32>, %rows: memref<12x32xf32>, %indices: memref<12xi64>, %chosen: memref<12x32xf32>) attributes {lamina.kernel = "loops", lamina.scratch = 2 : i64} {
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1 : i64
+  %low = arith.constant 0 : index
+  %high = arith.constant 3 : index
+  affine.parallel (%i) = (0) to (12) {
+    %a = affine.load %which[%i] : memref<12xi64>
+    %b = arith.addi %a, %one : i64
+    affine.store %b, %indices[%i] : memref<12xi64>
+  }
+  affine.parallel (%i, %j) = (0, 0) to (12, 32) {
+    %a = affine.load %indices[%i] : memref<12xi64>
+    %b = arith.index_cast %a : i64 to index
+    %c = arith.maxsi %b, %low : index
+    %d = arith.minsi %c, %high : index
+    %e = memref.load %table[%d, %j] : memref<4x32xf32>
+    %f = arith.mulf %e, %e : f32
+    %g = arith.addf %e, %f : f32
+    affine.store %g, %chosen[%i, %j] : memref<12x32xf32>
+  }
+  affine.parallel (%i) = (0) to (12) {
+    %s = affine.for %k = 0 to 32 iter_args(%c = %zero) -> (f32) {
+      %a = affine.load %chosen[%i, %k] : memref<12x32xf32>
+      %d = arith.addf %c, %a : f32
+      affine.yield %d : f32
+    }
+    affine.store %s, %sums[%i] : memref<12xf32>
+  }
+  affine.parallel (%i, %j) = (0, 0) to (12, 32) {
+    %a = affine.load %indices[%i] : memref<12xi64>
+    %b = arith.index_cast %a : i64 to index
+    %c = arith.maxsi %b, %low : index
+    %d = arith.minsi %c, %high : index
+    %e = memref.load %table[%d, %j] : memref<4x32xf32>
+    affine.store %e, %rows[%i, %j] : memref<12x32xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @gathered(
+// CHECK: affine.parallel (%{{.*}}) = (0) to (12) {
+// CHECK: affine.for
+// CHECK: affine.load %which
+// CHECK: memref.load %table
+// CHECK: affine.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: affine.store %{{.*}}, %sums
+// CHECK: affine.parallel
+// CHECK: affine.load %which
+// CHECK: memref.load %table
+// CHECK-NEXT: affine.store %{{.*}}, %rows
+// CHECK-NOT: affine.parallel
+
+// What costs something is not done again by each of two that read it.
+func.func private @twice(%x: memref<8xf32>, %y: memref<8xf32>, %z: memref<16xf32>, %s: memref<8xf32>) attributes {lamina.kernel = "loops", lamina.scratch = 1 : i64} {
+  affine.parallel (%i) = (0) to (8) {
+    %a = affine.load %x[%i] : memref<8xf32>
+    %b = math.exp %a : f32
+    %c = math.exp %b : f32
+    %d = math.exp %c : f32
+    %e = math.exp %d : f32
+    %f = math.exp %e : f32
+    affine.store %f, %s[%i] : memref<8xf32>
+  }
+  affine.parallel (%i) = (0) to (8) {
+    %a = affine.load %s[-%i + 7] : memref<8xf32>
+    affine.store %a, %y[%i] : memref<8xf32>
+  }
+  affine.parallel (%i) = (0) to (16) {
+    %a = affine.load %s[%i floordiv 2] : memref<8xf32>
+    affine.store %a, %z[%i] : memref<16xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @twice(
+// CHECK-COUNT-3: affine.parallel

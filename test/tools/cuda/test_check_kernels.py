@@ -12,6 +12,7 @@ from lamina.compiler.verifier import verify
 from lamina.passes.convert.contraction_to_cta.schedule import LARGE, SMALL, Schedule
 from lamina.tools.cuda import check_kernels
 from lamina.tools.cuda.every_model import every_model
+from lamina.tools.cuda.gathered import needed_bytes
 from lamina.tools.cuda.smaller import smaller
 from lamina.tools.sources import new_context
 
@@ -135,6 +136,62 @@ def test_kernels_are_run_and_told(
     monkeypatch.setattr(check_kernels, "interpret", lambda *args: [1.01 * a for a in right(*args)])  # pyright: ignore
     assert check_kernels.main([str(path), "--seeds", "0", "--precision", "f32"]) == 1
     assert capsys.readouterr().out.count("WRONG: result 0: largest error") == 2
+
+
+ROUNDED = """
+builtin.module attributes {lamina.level = "linalg"} {
+  func.func public @main(%q: tensor<2x33x8xbf16>, %k: tensor<2x37x8xbf16>, %v: tensor<2x37x8xbf16>) -> tensor<2x33x8xf32> {
+    %e = tensor.empty() : tensor<2x33x8xf32>
+    %r = func.call @kernel(%q, %k, %v, %e) : (tensor<2x33x8xbf16>, tensor<2x37x8xbf16>, tensor<2x37x8xbf16>, tensor<2x33x8xf32>) -> tensor<2x33x8xf32>
+    func.return %r : tensor<2x33x8xf32>
+  }
+  func.func private @kernel(%q: tensor<2x33x8xbf16>, %k: tensor<2x37x8xbf16>, %v: tensor<2x37x8xbf16>, %o: tensor<2x33x8xf32>) -> tensor<2x33x8xf32> attributes {lamina.kernel = "attention"} {
+    %y = "linalg_ext.attention"(%q, %k, %v, %o) <{indexing_maps = [affine_map<(h, m, d, s, n) -> (h, m, d)>, affine_map<(h, m, d, s, n) -> (h, s, d)>, affine_map<(h, m, d, s, n) -> (h, s, n)>, affine_map<(h, m, d, s, n) -> (h, m, n)>], operandSegmentSizes = array<i32: 3, 1>}> ({
+    ^bb0(%s: f32):
+      "linalg_ext.yield"(%s) : (f32) -> ()
+    }) : (tensor<2x33x8xbf16>, tensor<2x37x8xbf16>, tensor<2x37x8xbf16>, tensor<2x33x8xf32>) -> tensor<2x33x8xf32>
+    func.return %y : tensor<2x33x8xf32>
+  }
+}
+"""
+
+
+def test_weights_of_attention_may_be_rounded_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = check_kernels.Case(["sm_80"], ROUNDED, "mma", 0, ["attention"])
+    [outcome] = check_kernels.check(case, seeds=1)
+    assert not outcome.told
+    right = check_kernels.interpret
+    monkeypatch.setattr(check_kernels, "interpret", lambda *args: [1.3 * a for a in right(*args)])  # pyright: ignore
+    [outcome] = check_kernels.check(case, seeds=0)
+    assert outcome.told.startswith("WRONG")
+    monkeypatch.setattr(check_kernels, "_by_rounding", lambda *args: None)  # pyright: ignore
+    monkeypatch.setattr(check_kernels, "interpret", right)
+    [outcome] = check_kernels.check(case, seeds=0)
+    assert outcome.told.startswith("WRONG") and outcome.eager < 0.1
+
+
+GATHERS = """
+func.func private @kernel(%at: tensor<6xi64>, %table: tensor<100x9xf32>, %both: tensor<100x9xf32>, %to: tensor<6x9xf32>) -> tensor<6x9xf32> attributes {lamina.kernel = "loops"} {
+  %y = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+    ins(%at : tensor<6xi64>) outs(%to : tensor<6x9xf32>) {
+  ^bb0(%l: i64, %r: f32):
+    %i = arith.index_cast %l : i64 to index
+    %j = linalg.index 1 : index
+    %row = tensor.extract %table[%i, %j] : tensor<100x9xf32>
+    %element = tensor.extract %both[%j, %i] : tensor<100x9xf32>
+    %s = arith.addf %row, %element : f32
+    linalg.yield %s : f32
+  } -> tensor<6x9xf32>
+  func.return %y : tensor<6x9xf32>
+}
+"""
+
+
+def test_of_what_is_gathered_as_much_counts_as_is_asked_for() -> None:
+    kernel = parse_module(GATHERS, "kernel.mlir", new_context()).body.block.first_op
+    assert isinstance(kernel, FuncOp)
+    index, rows, elements, result = 64, 6 * 64, 54 * 32, 224  # in sectors of 32 bytes; rows are of 36 bytes
+    assert needed_bytes(kernel) == index + rows + elements + result
 
 
 def test_every_model_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 // Two nests are two launches; three blocks of 128 threads cover 300 points, and those beyond do nothing.
 // CHECK-LABEL: func.func private @two
 // CHECK-NEXT: gpu.launch_func @two_0(%x, %y) {blocks = array<i64: 3, 1, 1>, threads = array<i64: 128, 1, 1>}
-// CHECK-NEXT: gpu.launch_func @two_1(%y, %s) {blocks = array<i64: 1, 1, 1>, threads = array<i64: 96, 1, 1>}
+// CHECK-NEXT: gpu.launch_func @two_1(%y, %s) {blocks = array<i64: 1, 1, 1>, threads = array<i64: 48, 1, 1>}
 // CHECK-NEXT: func.return
 // CHECK-LABEL: func.func private @two_0
 // CHECK-SAME: attributes {gpu.kernel, gpu.known_block_size = array<i32: 128, 1, 1>}

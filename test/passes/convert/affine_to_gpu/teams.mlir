@@ -1,6 +1,6 @@
 // RUN: lamina-opt %s -p convert-affine-to-gpu | filecheck %s
 
-// Numbers that lie next to each other are combined by a warp: the innermost loop is that along memory.
+// Numbers that lie next to each other are combined by some threads, eight each: the innermost loop is that along memory.
 func.func private @warps(%x: memref<8x33x16xf32>, %y: memref<33xf32>) attributes {lamina.kernel = "loops"} {
   %zero = arith.constant 0.0 : f32
   affine.parallel (%j) = (0) to (33) {
@@ -17,15 +17,15 @@ func.func private @warps(%x: memref<8x33x16xf32>, %y: memref<33xf32>) attributes
   func.return
 }
 // CHECK-LABEL: func.func private @warps(
-// CHECK: gpu.launch_func @warps_0({{.*}}) {blocks = array<i64: 9, 1, 1>, threads = array<i64: 128, 1, 1>}
+// CHECK: gpu.launch_func @warps_0({{.*}}) {blocks = array<i64: 5, 1, 1>, threads = array<i64: 128, 1, 1>}
 // CHECK: func.func private @warps_0(
-// CHECK: [[LANE:%.*]] = affine.apply affine_map<(d0) -> ((d0 mod 32))>
+// CHECK: [[LANE:%.*]] = affine.apply affine_map<(d0) -> ((d0 mod 16))>
 // CHECK: [[POINT:%.*]] = affine.min affine_map<(d0) -> (d0, 32)>
-// CHECK: affine.for {{.*}} = 0 to 4
+// CHECK: affine.for {{.*}} = 0 to 8
 // CHECK: [[I:%.*]] = affine.apply affine_map<(d0) -> ((d0 floordiv 16))>
 // CHECK: [[K:%.*]] = affine.apply affine_map<(d0) -> ((d0 mod 16))>
 // CHECK: affine.load {{.*}}{{\[}}[[I]], {{.*}}, [[K]]]
-// CHECK: gpu.subgroup_reduce add {{.*}} cluster(size = 32) : f32
+// CHECK: gpu.subgroup_reduce add {{.*}} cluster(size = 16) : f32
 // CHECK: affine.if affine_set<(d0, d1) : (d1 == 0, ((d0 * -1) + 32) >= 0)>
 
 // Windows that overlap, and what neighbouring points read next to each other, are for one thread each.
