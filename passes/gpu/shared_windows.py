@@ -22,7 +22,7 @@ from xdsl.traits import is_side_effect_free
 
 from ...compiler.dtypes import dtype_of
 from ...compiler.walking import all_ops
-from ...dialects.affine import ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
+from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu.ops import WARP
 from ...dialects.memref.views import root
 from ..affine.accesses import Linear, defined_inside, linear_value, map_subscripts
@@ -193,7 +193,7 @@ def _reading_of(
     else:
         own = {result for inner in all_ops(op) if inner is not op for result in inner.results}
         outside = dict.fromkeys(v for inner in all_ops(op) for v in inner.operands if v not in own)
-        inputs = [v for v in outside if isinstance(v.type, IndexType)]
+        inputs = _as_subscripts(op, [v for v in outside if isinstance(v.type, IndexType)])
         if len(op.results) != 1 or any(defined_inside(v, nest) for v in outside if v not in inputs):
             return None
         found = [linear_value(v) for v in inputs]
@@ -203,6 +203,21 @@ def _reading_of(
     if any(n < 0 or v not in known for each in coordinates for v, n in each.terms.items()):
         return None
     return Reading(op, tuple(coordinates), tuple(inputs), loops)
+
+
+def _as_subscripts(choice: IfOp, inputs: Sequence[SSAValue]) -> list[SSAValue]:
+    """In the order of the dimensions that a choice loads by: neighbours of the last lie next to each other."""
+    dimensions = dict.fromkeys(inputs, -1)
+    for load in (op for op in all_ops(choice) if isinstance(op, LoadOp)):
+        for dimension, expr in enumerate(load.map.data.results):
+            waiting = [load.indices[used] for used in expr.used_dims()]
+            while waiting:
+                value = waiting.pop()
+                if value in dimensions:
+                    dimensions[value] = max(dimensions[value], dimension)
+                elif isinstance(value.owner, ApplyOp):
+                    waiting += value.owner.operands
+    return sorted(inputs, key=dimensions.__getitem__)
 
 
 def _overlaps(reading: Reading, variables: Sequence[SSAValue]) -> bool:

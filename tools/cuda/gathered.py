@@ -31,13 +31,15 @@ def needed_bytes(kernel: FuncOp) -> int:
                 if isinstance(inner, ExtractOp) and isinstance(inner.tensor, BlockArgument):
                     nbytes = _asked(op, inner)
                     gathered[inner.tensor] = gathered.get(inner.tensor, 0) + nbytes
-    total = 0
-    for value in block.args:
-        type_ = cast("TensorType[Attribute]", value.type)
-        plainly = any(not isinstance(use.operation, ExtractOp) for use in value.uses)
-        nbytes = prod(type_.get_shape()) * dtype_of(type_.element_type).itemsize
-        total += gathered.get(value, 0) + (_whole(nbytes) if plainly else 0)
-    return total
+    results = kernel.function_type.outputs.data
+    inputs = block.args[: len(block.args) - len(results)]  # what follows are places for results
+    plain = [value for value in inputs if any(not isinstance(use.operation, ExtractOp) for use in value.uses)]
+    whole = [*(value.type for value in plain), *results]
+    return sum(gathered.values()) + sum(_whole(_nbytes(cast("TensorType[Attribute]", type_))) for type_ in whole)
+
+
+def _nbytes(type_: TensorType[Attribute]) -> int:
+    return prod(type_.get_shape()) * dtype_of(type_.element_type).itemsize
 
 
 def _asked(op: GenericOp, extract: ExtractOp) -> int:

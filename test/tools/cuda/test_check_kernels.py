@@ -192,6 +192,9 @@ def test_of_what_is_gathered_as_much_counts_as_is_asked_for() -> None:
     assert isinstance(kernel, FuncOp)
     index, rows, elements, result = 64, 6 * 64, 54 * 32, 224  # in sectors of 32 bytes; rows are of 36 bytes
     assert needed_bytes(kernel) == index + rows + elements + result
+    pad = parse_module(OTHERS, "kernel.mlir", new_context()).body.block.first_op  # which leaves the place aside
+    assert isinstance(pad, FuncOp)
+    assert needed_bytes(pad) == 4 * 200 * (60 + 3 * 62 + 4 * 62)
 
 
 def test_every_model_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

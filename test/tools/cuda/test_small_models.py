@@ -1,6 +1,6 @@
-"""Small models as a whole: every kernel is assembled without spills, and runs in the emulator as the reference does.
+"""Models as a whole: every kernel is assembled without spills, and runs in the emulator as the reference does.
 
-All models, with PyTorch's and those of $LAMINA_MODELS: `python -m lamina.tools.cuda.compile_models`, `check_kernels`.
+The small ones always; with the marker `slow` all others, PyTorch's and those of $LAMINA_MODELS included.
 """
 
 import pytest
@@ -10,25 +10,23 @@ from lamina.tools.cuda.compile_models import TARGETS, compile_model
 from lamina.tools.cuda.every_model import every_model
 
 assert SEEDS == 5
-SMALL = (
-    "ds_cnn float",
-    "ds_cnn int8",
-    "conv_net",
-    "transformer",
-    "attention.lam",
-    "fft.lam",
-    "gpt_block.lam",
-    "kmeans.lam",
-    "lstm.lam",
-    "mandelbrot.lam",
-    "nbody.lam",
-    "quantized_matmul.lam",
-)
+MODELS = every_model()
+SMALL = [name for name in MODELS if ".lam" in name or name.endswith((" float", " int8"))] + ["conv_net", "transformer"]
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_every_kernel_of_small_models(name: str) -> None:
-    program = every_model()[name]()
+    _check(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in SMALL])
+def test_every_kernel_of_large_models(name: str) -> None:
+    _check(name)
+
+
+def _check(name: str) -> None:
+    program = MODELS[name]()
     for row in compile_model(name, lambda: program, TARGETS, "f32"):
         assert not row.spill_bytes and row.told in ("", "not assembled: no ptxas") and row.kernels
     cases = merged([case for precision in PRECISIONS for case in cases_of(name, program, TARGETS, precision)])
