@@ -51,8 +51,8 @@ LIMIT = 1e-4  # of other floats, relative to the larger of a value and a hundred
 MOST = 1 << 24  # points of a kernel that is run at all
 SEEDS = 5
 PRECISIONS = ("f32", "bf16")
-HEAD = ("kernel", "as", "unit", "points", "eager", "late", "traffic", "conflicts", "")
-WIDTHS = (36, 6, 16, 9, 9, 9, 8, 9, 0)
+HEAD = ("kernel", "as", "unit", "points", "eager", "late", "traffic", "cached", "conflicts", "")
+WIDTHS = (36, 6, 16, 9, 9, 9, 8, 8, 9, 0)
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,14 @@ class Case:
 class Outcome:
     """How far a kernel is from the reference at once and late, sectors moved for each that must be, bank conflicts.
 
-    Of the code that all these `targets` get.
+    Of the code that all these `targets` get. `cached` are sectors when each block reads one but once.
     """
 
     targets: Sequence[str]
     eager: float = 0
     late: float = 0
     traffic: float = 0
+    cached: float = 0
     conflicts: int = 0
     told: str = ""
 
@@ -213,12 +214,15 @@ def _run(targets: Sequence[str], program: Program, inputs: Sequence[Array], righ
     except (LaminaError, PassFault) as error:
         return Outcome(targets, told=str(error))
     worst = max([eager, *late], key=lambda each: (not each.good, each.error))
-    moved = sum(SECTOR * (each.global_read_sectors + each.global_written_sectors) for each in counted)
+    read = sum(each.global_read_sectors for each in counted)
+    once = sum(each.global_block_sectors for each in counted)
+    written = sum(each.global_written_sectors for each in counted)
     return Outcome(
         targets,
         eager.error,
         max((each.error for each in late), default=0),
-        moved / right.nbytes,
+        (read + written) * SECTOR / right.nbytes,
+        (once + written) * SECTOR / right.nbytes,
         sum(each.bank_conflicts for each in counted),
         "" if worst.good else f"WRONG: {worst}",
     )
@@ -280,7 +284,8 @@ def line(cells: Sequence[str]) -> str:
 def told(case: Case, outcome: Outcome) -> str:
     """One line."""
     label = case.stands_for[0] + (f" and {len(case.stands_for) - 1} more" if len(case.stands_for) > 1 else "")
-    numbers = (f"{outcome.eager:.0e}", f"{outcome.late:.0e}", f"{outcome.traffic:.2f}", str(outcome.conflicts))
+    moved = f"{outcome.traffic:.2f}", f"{outcome.cached:.2f}", str(outcome.conflicts)
+    numbers = f"{outcome.eager:.0e}", f"{outcome.late:.0e}", *moved
     targets = "all" if len(outcome.targets) == len(TARGETS) else " ".join(outcome.targets)
     return line((label, targets, case.unit, str(case.points), *numbers, outcome.told))
 

@@ -155,6 +155,7 @@ def _count_box(agent: Agent, where: Array, stores: bool) -> None:
     else:
         counters.global_read_bytes += where.size
         counters.global_read_sectors += moved
+        counters.global_block_sectors += moved
 
 
 def _fill(block: Block, found: TensorMap, where: Array, inside: Array, places: Array, bar: int) -> None:

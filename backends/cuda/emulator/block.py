@@ -11,11 +11,13 @@ import numpy as np
 
 from ....compiler.signature import Array
 from .agent import Agent, EmulationError
-from .memory import Counters, GlobalMemory, Memory
+from .memory import SECTOR, Counters, GlobalMemory, Memory
 from .program import Program
 from .ptx import SHARED_ALIGNMENT, Kernel
 
 WARP = 32
+SECTOR_BITS = 50  # of an address, in sectors
+NOTES = 64
 
 
 @dataclass
@@ -77,6 +79,7 @@ class Block:
         self.arrived: Counter[str] = Counter()  # threads at barriers by name
         self.generation: Counter[str] = Counter()
         self.pending: list[Callable[[], None]] = []
+        self._asked: list[Array] = []
         kernel = launch.program.kernel
         threads = launch.threads * len(self.indices)
         lanes = min(launch.agent_lanes, threads)
@@ -115,6 +118,18 @@ class Block:
         found["%cluster_ctarank"] = np.full(lanes, self.rank, np.uint32)
         found["%cluster_nctarank"] = np.full(lanes, len(self.peers), np.uint32)
         return {name: value.astype(np.uint32) for name, value in found.items()}
+
+    def reads(self, addresses: Array, threads: Array) -> None:
+        """Notes the sectors that threads ask global memory for."""
+        if not self.launch.late:
+            sectors = addresses.astype(np.int64) // SECTOR
+            self._asked.append(threads // self.launch.threads << SECTOR_BITS | sectors)
+            if len(self._asked) > NOTES:
+                self._asked = [np.unique(np.concatenate(self._asked))]
+
+    def sectors(self) -> int:
+        """How many different ones threads have asked for, those of each block counted by themselves."""
+        return int(np.unique(np.concatenate(self._asked)).size) if self._asked else 0
 
     def begin(self, effect: Callable[[], None]) -> None:
         """An asynchronous effect: now, or some time before it is waited for."""

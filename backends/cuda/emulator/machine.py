@@ -140,6 +140,7 @@ def _run(blocks: list[Block], state: Launch) -> None:
     for each in blocks:
         while each.settle_one():
             pass
+        state.counters.global_block_sectors += each.sectors()
 
 
 def _parameter_space(kernel: Kernel, arguments: Sequence[int | float | bytes]) -> Memory:

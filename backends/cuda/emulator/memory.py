@@ -29,11 +29,16 @@ class MemoryFault(LaminaError):
 
 @dataclass
 class Counters:
-    """What a launch did: bytes that lanes asked for, and sectors, of 32 bytes, that had to move for them."""
+    """What a launch did: bytes that lanes asked for, and sectors, of 32 bytes, that had to move for them.
+
+    `global_block_sectors` are those that are read when each block reads a sector once, as with a cache of its own; they
+    are counted when nothing is late.
+    """
 
     global_read_bytes: int = 0
     global_written_bytes: int = 0
     global_read_sectors: int = 0
+    global_block_sectors: int = 0
     global_written_sectors: int = 0
     global_requests: int = 0
     shared_requests: int = 0

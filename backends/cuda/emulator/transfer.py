@@ -81,6 +81,7 @@ def count_traffic(agent: Agent, memory: Memory, where: Array, lanes: Array, nbyt
     else:
         counters.global_read_bytes += different * nbytes
         counters.global_read_sectors += moved
+        agent.block.reads(where, agent.first + lanes)
 
 
 @decodes("ld", "ldu")
