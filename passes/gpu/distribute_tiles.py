@@ -21,6 +21,7 @@ behind the last row do it again and write nothing, for all threads of a warp mus
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TypeAlias, TypeVar, cast
@@ -62,6 +63,7 @@ from ...dialects.affine import (
 )
 from ...dialects.gpu import AllReduceOp, BlockIdOp, SubgroupReduceOp, ThreadIdOp
 from ...dialects.gpu.ops import WARP
+from ...dialects.linalg.views import linear_form
 from ...dialects.memref.views import collapse
 from ...dialects.vector import ReductionOp
 from .combining import combine, neutral, number
@@ -102,16 +104,17 @@ class Distribution:
         return self.rows * self.team
 
     @staticmethod
-    def of(length: int, element_bytes: int, total: int) -> Distribution:
+    def of(length: int, element_bytes: int, total: int, starts: Sequence[int] = ()) -> Distribution:
         """What is done with `total` rows of so many elements, the largest of which have so many bytes.
 
-        Blocks come out even where a team is a warp or more.
+        What a row takes of a buffer begins at a multiple of each of `starts`, in elements. Blocks come out even where
+        a team is a warp or more.
 
         >>> Distribution.of(768, 4, 10), Distribution.of(4096, 4, 3)
         (Distribution(length=768, width=4, team=32, rows=2), Distribution(length=4096, width=4, team=128, rows=1))
         """
         width = ACCESS_BYTES // element_bytes
-        while length % width:
+        while any(n % width for n in (length, *starts)):
             width //= 2
         vectors = length // width
         team = 1
@@ -147,10 +150,22 @@ def distribute(function: FuncOp) -> None:
     [loop] = [op for op in kernel.body.block.ops if isinstance(op, ParallelOp)]
     vectors = [t for op in all_ops(loop) for v in op.results if isinstance(t := v.type, VectorType)]
     length = vectors[0].get_shape()[0]
-    how = Distribution.of(length, max(dtype_of(type_).itemsize for type_ in vectors), prod(bounds[1]))
+    starts = [n for op in all_ops(loop) if isinstance(op, VectorLoadOp | VectorStoreOp) for n in _starts(op)]
+    how = Distribution.of(length, max(dtype_of(type_).itemsize for type_ in vectors), prod(bounds[1]), starts)
     _Team(loop, bounds[1], how).run()
     launch = launched(kernel, arguments, -(-prod(bounds[1]) // how.rows), how.threads, after=function)
     leave(block, [launch])
+
+
+def _starts(op: VectorLoadOp | VectorStoreOp) -> list[int]:
+    """Numbers that an access begins at multiples of: elements between neighbouring rows, and before the first."""
+    assert isinstance(op.memref.type, MemRefType)
+    shape = op.memref.type.get_shape()
+    found: list[int] = []
+    for i, expr in enumerate(op.map.data.results):
+        factors, constant = linear_form(expr) or ({0: 1}, 0)  # what is not linear begins anywhere
+        found += [n * prod(shape[i + 1 :]) for n in (*factors.values(), constant)]
+    return found
 
 
 @dataclass

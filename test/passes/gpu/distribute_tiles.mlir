@@ -57,3 +57,16 @@ func.func private @long(%x: memref<2x8192xf32>, %m: memref<2xf32>) attributes {l
   }
   func.return
 }
+
+// Rows that begin at any multiple of six elements: two at a time.
+// CHECK-LABEL: func.func private @parts
+// CHECK: affine.vector_load %{{.*}}[%{{.*}} * 12 + %{{.*}} * 2 + 6] {alignment = 8 : i64} : memref<96xf32>, vector<2xf32>
+func.func private @parts(%x: memref<8x12xf32>, %y: memref<8x4xf32>) attributes {lamina.kernel = "rows"} {
+  affine.parallel (%i) = (0) to (8) {
+    %row = affine.vector_load %x[%i, 6] : memref<8x12xf32>, vector<4xf32>
+    %s = vector.reduction <add>, %row : vector<4xf32> into f32
+    %all = vector.broadcast %s : f32 to vector<4xf32>
+    affine.vector_store %all, %y[%i, 0] : memref<8x4xf32>, vector<4xf32>
+  }
+  func.return
+}

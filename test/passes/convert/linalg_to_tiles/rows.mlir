@@ -32,6 +32,60 @@ func.func private @rows(%x: memref<37x2x96xf32>, %g: memref<2x96xf32>, %y: memre
   func.return
 }
 
+// Rows may share what they read: a mask of all four heads, and the second of three slices. What lies elsewhere than a
+// row's own part is another vector.
+// CHECK-LABEL: func.func private @shared
+// CHECK-SAME: lamina.kernel = "rows"
+// CHECK: affine.parallel (%[[B:.*]], %[[H:.*]], %[[I:.*]]) = (0, 0, 0) to (2, 4, 9) {
+// CHECK-NEXT: %[[X:.*]] = affine.vector_load %x[%[[B]], %[[H]], %[[I]], 0] : memref<2x4x9x16xf32>, vector<16xf32>
+// CHECK-NEXT: %[[M:.*]] = affine.vector_load %m[%[[B]], 0, %[[I]], 0] : memref<2x1x9x16xf32>, vector<16xf32>
+// CHECK-NEXT: %[[P:.*]] = affine.load %p[%[[I]], 1, %[[B]]] : memref<9x3x2xf32>
+// CHECK: vector.reduction <maximumf>
+// CHECK: affine.vector_store %{{.*}}, %y[%[[B]], %[[H]], %[[I]], 0] : memref<2x4x9x16xf32>, vector<16xf32>
+func.func private @shared(%x: memref<2x4x9x16xf32>, %m: memref<2x1x9x16xf32>, %p: memref<9x3x2xf32>, %y: memref<2x4x9x16xf32>, %top: memref<2x4x9xf32>) attributes {lamina.kernel = "loops", lamina.scratch = 1 : i64} {
+  %low = arith.constant 0xFF800000 : f32
+  linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, 0, i, j)>, affine_map<(b, h, i, j) -> (i, 1, b)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%x, %m, %p : memref<2x4x9x16xf32>, memref<2x1x9x16xf32>, memref<9x3x2xf32>) outs(%y : memref<2x4x9x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32, %old: f32):
+    %s = arith.addf %a, %b : f32
+    %t = arith.mulf %s, %c : f32
+    linalg.yield %t : f32
+  }
+  linalg.fill ins(%low : f32) outs(%top : memref<2x4x9xf32>)
+  linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%y : memref<2x4x9x16xf32>) outs(%top : memref<2x4x9xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.maximumf %acc, %a : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(b, h, i, j) -> (b, h, i, j)>, affine_map<(b, h, i, j) -> (b, h, i)>, affine_map<(b, h, i, j) -> (b, h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%y, %top : memref<2x4x9x16xf32>, memref<2x4x9xf32>) outs(%y : memref<2x4x9x16xf32>) {
+  ^bb0(%a: f32, %m1: f32, %old: f32):
+    %d = arith.subf %a, %m1 : f32
+    linalg.yield %d : f32
+  }
+  func.return
+}
+
+// Rows that read what other rows write have an order.
+// CHECK-LABEL: func.func private @ordered
+// CHECK: linalg.generic
+func.func private @ordered(%x: memref<4x9x16xf32>, %y: memref<4x9x16xf32>, %top: memref<4x9xf32>) attributes {lamina.kernel = "loops", lamina.scratch = 1 : i64} {
+  linalg.generic {indexing_maps = [affine_map<(h, i, j) -> (h, i, j)>, affine_map<(h, i, j) -> (h, i)>], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%x : memref<4x9x16xf32>) outs(%top : memref<4x9xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(h, i, j) -> (h, i, j)>, affine_map<(h, i, j) -> (0, i)>, affine_map<(h, i, j) -> (h, i, j)>], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%x, %top : memref<4x9x16xf32>, memref<4x9xf32>) outs(%y : memref<4x9x16xf32>) {
+  ^bb0(%a: f32, %m: f32, %old: f32):
+    %d = arith.subf %a, %m : f32
+    linalg.yield %d : f32
+  }
+  func.return
+}
+
 // A product of matrices has no rows of its own, and a column is no row.
 // CHECK-LABEL: func.func private @product
 // CHECK-SAME: lamina.kernel = "contraction"

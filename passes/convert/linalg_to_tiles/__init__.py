@@ -1,0 +1,173 @@
+"""`convert-linalg-to-tiles`: kernels of rows become programs of one row, on vectors as long as it.
+
+Before:
+    %s = linalg.generic {... (i, j) -> (i, j), (i, j) -> (i), [parallel, reduction]} ins(%x) outs(%sum) { arith.addf }
+    %y = linalg.generic {... [parallel, parallel]} ins(%x, %sum) outs(%y) { arith.divf }
+After:
+    affine.parallel (%i) = (0) to (37) {
+      %row = affine.vector_load %x[%i, 0] : memref<37x768xf32>, vector<768xf32>
+      %s = vector.reduction <add>, %row : vector<768xf32> into f32
+      %all = vector.broadcast %s : f32 to vector<768xf32>
+      %q = arith.divf %row, %all : vector<768xf32>
+      affine.vector_store %q, %y[%i, 0] : memref<37x768xf32>, vector<768xf32>
+    }
+
+Each part of a buffer is read at most once by a row and written at most once; what is only kept between the kernel's
+loops is not written. A kernel is one of rows when all its loops share the leading parallel dimensions, one reduces over
+all the others, and every access is of one number or of numbers that lie next to each other: where they begin is linear
+in the row's numbers, so that rows may share them (a mask of all heads). What is written is each row's own. Others stay
+as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, cast
+
+from xdsl.builder import Builder
+from xdsl.context import Context
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr, VectorType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.vector import CombiningKindFlag
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ....compiler.locations import locate, locate_back
+from ....dialects.affine import LoadOp, ParallelOp, StoreOp, VectorLoadOp, VectorStoreOp, YieldOp
+from ....dialects.linalg import FillOp, GenericOp
+from ....dialects.linalg import YieldOp as LinalgYieldOp
+from ....dialects.vector import ReductionOp
+from ....dialects.vector.widen import Widener
+from .rows import Place, Rows, combiners, place_of, rows_of
+
+_Buffer: TypeAlias = "SSAValue[MemRefType[Attribute]]"
+KERNEL, ROWS = "lamina.kernel", "rows"
+SCRATCH = "lamina.scratch"
+
+
+@dataclass(frozen=True)
+class ConvertLinalgToTiles(ModulePass):
+    """Kernels of rows become programs of one row, on vectors as long as it."""
+
+    name = "convert-linalg-to-tiles"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.ops:
+            if isinstance(function, FuncOp) and function.body.blocks and KERNEL in function.attributes:
+                rows = rows_of(function)
+                if rows is not None:
+                    _RowProgram(function, rows).run()
+
+
+@dataclass
+class _RowProgram:
+    """The program of one row being built; `known` holds what each buffer's part of the row is, `filled` whole ones."""
+
+    function: FuncOp
+    rows: Rows
+    known: dict[tuple[SSAValue, Place], SSAValue] = field(default_factory=dict[tuple[SSAValue, Place], SSAValue])
+    filled: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    written: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
+
+    def run(self) -> None:
+        block = self.function.body.block
+        last = block.last_op
+        assert last is not None
+        first = next(op for op in block.ops if isinstance(op, GenericOp))
+        body = Block(arg_types=[IndexType()] * max(1, len(self.rows.sizes)))
+        self.indices = list(body.args[: len(self.rows.sizes)])
+        self.builder = Builder(InsertPoint.at_end(body))
+        for op in [op for op in block.ops if op is not last]:
+            if isinstance(op, GenericOp):
+                self.generic(op)
+            elif isinstance(op, FillOp):
+                self.filled[op.output] = op.value
+        self.stores(first)
+        self.builder.insert(YieldOp.get())
+        loop = ParallelOp.of([0] * len(body.args), self.rows.sizes or (1,), Region(body))
+        locate(loop, first.location)
+        Rewriter.insert_op(loop, InsertPoint.before(last))
+        for op in reversed([op for op in block.ops if isinstance(op, GenericOp | FillOp)]):
+            op.detach()
+            op.erase()
+        self.function.attributes[KERNEL] = StringAttr(ROWS)
+
+    def generic(self, op: GenericOp) -> None:
+        """The body of one generic on what its operands are."""
+        widener = Widener(self.builder, self.rows.length)
+        for i, argument in enumerate(op.body.block.args):
+            if argument.first_use is not None and not (i >= len(op.inputs) and "reduction" in op.iterators):
+                widener.values[argument] = self.value(op, i)
+        combined = combiners(op) if "reduction" in op.iterators else None
+        skipped = {owner for _, owner, _ in combined or ()}
+        for inner in op.body.block.ops:
+            if inner not in skipped and not isinstance(inner, LinalgYieldOp):
+                widener.widen(inner)
+        last = op.body.block.last_op
+        assert last is not None
+        made: list[SSAValue] = []
+        for i in range(len(op.outputs)):
+            index = len(op.inputs) + i
+            if combined is not None:
+                made.append(self.reduced(op, index, combined[i], widener))
+            else:
+                result = widener.value(last.operands[i])
+                made.append(widener.vector(result) if self.place(op, index).columns else result)
+        for i, (buffer, value) in enumerate(zip(op.outputs, made, strict=True)):
+            self.written[buffer] = place = self.place(op, len(op.inputs) + i)
+            self.known[buffer, place] = value
+            self.filled.pop(buffer, None)
+        locate_back(self.builder.insertion_point.block.last_op, op.location)
+
+    def reduced(self, op: GenericOp, index: int, how: tuple[str, Operation, SSAValue], widener: Widener) -> SSAValue:
+        """One output of a reduction: the row combined, and then with what the output held."""
+        kind, combiner, value = how
+        flags = combiner.properties.get("fastmath")
+        row = widener.vector(widener.value(value))
+        total = self.builder.insert(ReductionOp(row, CombiningKindFlag(kind), fastmath=flags)).results[0]  # pyright: ignore
+        before = self.value(op, index)
+        return self.builder.insert(
+            type(combiner).create(
+                operands=[before, total], result_types=[total.type], properties=combiner.properties.copy()
+            )
+        ).results[0]
+
+    def place(self, op: GenericOp, index: int) -> Place:
+        """Where a row's part of an operand is."""
+        place = place_of(op, index, self.rows)
+        assert place is not None
+        return place
+
+    def value(self, op: GenericOp, index: int) -> SSAValue:
+        """An operand's part of the row: known, or loaded now."""
+        buffer = op.operands[index]
+        if not isinstance(buffer.type, MemRefType):
+            return buffer
+        if buffer in self.filled:
+            return self.filled[buffer]
+        place = self.place(op, index)
+        if (buffer, place) not in self.known:
+            self.known[buffer, place] = self.load(cast("_Buffer", buffer), buffer.type, place)
+        return self.known[buffer, place]
+
+    def load(self, buffer: _Buffer, type_: MemRefType[Attribute], place: Place) -> SSAValue:
+        map = AffineMapAttr(place.start)
+        if not place.columns:
+            return self.builder.insert(LoadOp(buffer, self.indices, map)).result
+        vector = VectorType(type_.element_type, [self.rows.length])
+        return self.builder.insert(VectorLoadOp(buffer, self.indices, map, vector)).result
+
+    def stores(self, like: GenericOp) -> None:
+        """Writes what the kernel's caller wants to see."""
+        scratch = self.function.attributes.get(SCRATCH)
+        arguments: Sequence[BlockArgument] = self.function.body.block.args
+        kept = arguments[: len(arguments) - (scratch.value.data if isinstance(scratch, IntegerAttr) else 0)]
+        for buffer in kept:
+            if buffer in self.written:
+                place = self.written[buffer]
+                value = self.known[buffer, place]
+                store = VectorStoreOp if place.columns else StoreOp
+                made = store(value, cast("_Buffer", buffer), self.indices, AffineMapAttr(place.start))
+                locate(self.builder.insert(made), like.location)
