@@ -22,7 +22,7 @@ behind the last row do it again and write nothing, for all threads of a warp mus
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TypeAlias, TypeVar, cast
 
@@ -65,9 +65,11 @@ from ...dialects.gpu import AllReduceOp, BlockIdOp, SubgroupReduceOp, ThreadIdOp
 from ...dialects.gpu.ops import WARP
 from ...dialects.linalg.views import linear_form
 from ...dialects.memref.views import collapse
-from ...dialects.vector import ReductionOp
+from ...dialects.vector import GatherOp, ReductionOp, ScatterOp
 from .combining import combine, neutral, number
 from .kernels import launched, leave, outlined
+from .row_boxes import RowAccess, Staging, staging_of
+from .staged_rows import Stager
 
 OpT = TypeVar("OpT", bound=Operation)
 _Buffer: TypeAlias = "SSAValue[MemRefType[Attribute]]"
@@ -150,15 +152,21 @@ def distribute(function: FuncOp) -> None:
     [loop] = [op for op in kernel.body.block.ops if isinstance(op, ParallelOp)]
     vectors = [t for op in all_ops(loop) for v in op.results if isinstance(t := v.type, VectorType)]
     length = vectors[0].get_shape()[0]
-    starts = [n for op in all_ops(loop) if isinstance(op, VectorLoadOp | VectorStoreOp) for n in _starts(op)]
+    starts = [n for op in all_ops(loop) if isinstance(op, RowAccess) for n in _starts(op)]
     how = Distribution.of(length, max(dtype_of(type_).itemsize for type_ in vectors), prod(bounds[1]), starts)
-    _Team(loop, bounds[1], how).run()
-    launch = launched(kernel, arguments, -(-prod(bounds[1]) // how.rows), how.threads, after=function)
+    staging = staging_of(loop, bounds[1], how.length, how.team, how.width)
+    if staging is not None:
+        how = replace(how, team=staging.box.team, rows=staging.box.rows)
+    _Team(loop, bounds[1], how, staging).run()
+    blocks = prod(staging.box.counts) if staging is not None else -(-prod(bounds[1]) // how.rows)
+    launch = launched(kernel, arguments, blocks, how.threads, after=function)
     leave(block, [launch])
 
 
-def _starts(op: VectorLoadOp | VectorStoreOp) -> list[int]:
+def _starts(op: RowAccess) -> list[int]:
     """Numbers that an access begins at multiples of: elements between neighbouring rows, and before the first."""
+    if isinstance(op, GatherOp | ScatterOp):
+        return [1]  # numbers lie apart
     assert isinstance(op.memref.type, MemRefType)
     shape = op.memref.type.get_shape()
     found: list[int] = []
@@ -166,6 +174,22 @@ def _starts(op: VectorLoadOp | VectorStoreOp) -> list[int]:
         factors, constant = linear_form(expr) or ({0: 1}, 0)  # what is not linear begins anywhere
         found += [n * prod(shape[i + 1 :]) for n in (*factors.values(), constant)]
     return found
+
+
+def _spelled(loop: ParallelOp) -> set[Operation]:
+    """What only says where the numbers of rows lie that are apart."""
+    waiting = [v for op in loop.body.block.ops if isinstance(op, GatherOp | ScatterOp) for v in _places(op)]
+    found: set[Operation] = set()
+    while waiting:
+        owner = waiting.pop().owner
+        if isinstance(owner, Operation) and owner not in found and owner.parent is loop.body.block:
+            found.add(owner)
+            waiting += owner.operands
+    return found
+
+
+def _places(op: GatherOp | ScatterOp) -> list[SSAValue]:
+    return [*op.offsets, op.indices, op.mask, *([op.pass_thru] if isinstance(op, GatherOp) else [])]
 
 
 @dataclass
@@ -178,6 +202,7 @@ class _Team:
     loop: ParallelOp
     sizes: tuple[int, ...]
     how: Distribution
+    staging: Staging | None
     parts: dict[SSAValue, list[SSAValue]] = field(default_factory=dict[SSAValue, list[SSAValue]])
     same: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     flat: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
@@ -187,26 +212,34 @@ class _Team:
         at = self.here = self.loop
         self.b = Builder(InsertPoint.before(at))
         block, thread = self.put(BlockIdOp("x")).result, self.put(ThreadIdOp("x")).result
-        d0, d1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
+        d0 = AffineExpr.dimension(0)
         self.lane = self.apply(d0 % self.how.team, thread)
-        row = self.apply(d0 * self.how.rows + d1 // self.how.team, block, thread)
-        total = prod(self.sizes)
-        self.sure = total % self.how.rows == 0
-        self.asked = row
-        if not self.sure:
-            both = AffineMap(1, 0, (d0, AffineExpr.constant(total - 1)))
-            row = self.put(MinOp([row], AffineMapAttr(both))).results[0]
+        self.stager = Stager(at, self.staging, block, thread) if self.staging is not None else None
+        row, self.inside = self.rows(block, thread) if self.stager is None else (self.stager.row, self.stager.inside)
         for i, variable in enumerate(at.body.block.args):
             below = prod(self.sizes[i + 1 :])
             index = d0 // below if below > 1 else d0
             self.same[variable] = self.apply(index % self.sizes[i] if i else index, row)
+        self.spelled = _spelled(self.loop)
         for op in at.body.block.ops:
             self.here = op
             self.op(op)
+        if self.stager is not None:
+            self.stager.end()
         for op in self.loop.parent_block().ops:  # pyright: ignore[reportOptionalMemberAccess]
             locate(op, at.location)
         at.detach()
         at.erase()
+
+    def rows(self, block: SSAValue, thread: SSAValue) -> tuple[SSAValue, list[tuple[SSAValue, int]]]:
+        """The team's row, and what says whether it exists: a number and its limit."""
+        d0, d1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
+        row = self.apply(d0 * self.how.rows + d1 // self.how.team, block, thread)
+        last = prod(self.sizes) - 1
+        if prod(self.sizes) % self.how.rows == 0:
+            return row, []
+        both = AffineMap(1, 0, (d0, AffineExpr.constant(last)))
+        return self.put(MinOp([row], AffineMapAttr(both))).results[0], [(row, last)]
 
     def put(self, op: OpT) -> OpT:
         """Inserts an op with the location of the one that is being rebuilt."""
@@ -220,9 +253,11 @@ class _Team:
     def op(self, op: Operation) -> None:
         """One op of the row's program as what one thread does."""
         match op:
-            case VectorLoadOp():
+            case _ if op in self.spelled:
+                pass
+            case VectorLoadOp() | GatherOp():
                 self.parts[op.result] = [self.load(op, chunk) for chunk in range(self.how.chunks)]
-            case VectorStoreOp():
+            case VectorStoreOp() | ScatterOp():
                 for chunk in range(self.how.chunks):
                     self.store(op, chunk)
             case StoreOp():
@@ -268,13 +303,21 @@ class _Team:
         for i, result in enumerate(op.results):
             self.parts[result] = [new.results[i] for new in made]
 
-    def place(self, op: VectorLoadOp | VectorStoreOp, chunk: int) -> tuple[_Buffer, list[_Index], AffineMapAttr]:
+    def place(self, op: RowAccess, chunk: int) -> tuple[_Buffer, list[_Index], AffineMapAttr]:
         """The flat buffer of an access, and where in it the thread's part begins."""
+        within = chunk * self.how.team * self.how.width
+        if self.stager is not None:
+            room, numbers, start = self.stager.place(op)
+            start = start + AffineExpr.dimension(len(numbers)) * self.how.width + within
+            map = AffineMap(len(numbers) + 1, 0, (start.simplify(len(numbers) + 1, 0),))
+            return room, cast("list[_Index]", [*numbers, self.lane]), AffineMapAttr(map)
+        if isinstance(op, GatherOp | ScatterOp):
+            raise LaminaError("rows whose numbers lie apart find no room in shared memory", where=op)
         type_ = op.memref.type
         assert isinstance(type_, MemRefType)
         shape = type_.get_shape()
         map = op.map.data
-        linear: AffineExpr = AffineExpr.constant(chunk * self.how.team * self.how.width)
+        linear: AffineExpr = AffineExpr.constant(within)
         for i, expr in enumerate(map.results):
             linear = linear + expr * prod(shape[i + 1 :])
         linear = linear + AffineExpr.dimension(map.num_dims) * self.how.width
@@ -293,7 +336,7 @@ class _Team:
         """The bytes that a thread's parts of a buffer are aligned to: rows are whole numbers of them."""
         return IntegerAttr(self.how.width * dtype_of(buffer.type).itemsize, i64)
 
-    def load(self, op: VectorLoadOp, chunk: int) -> SSAValue:
+    def load(self, op: VectorLoadOp | GatherOp, chunk: int) -> SSAValue:
         flat, indices, map = self.place(op, chunk)
         type_ = self.short(op.result.type)
         load = VectorLoadOp(flat, indices, map, type_)
@@ -312,17 +355,18 @@ class _Team:
         )
         return self.put(condition).results[0]
 
-    def store(self, op: VectorStoreOp, chunk: int) -> None:
+    def store(self, op: VectorStoreOp | ScatterOp, chunk: int) -> None:
         flat, indices, map = self.place(op, chunk)
-        store = VectorStoreOp(self.parts[op.value][chunk], flat, indices, map)
+        value = op.value_to_store if isinstance(op, ScatterOp) else op.value
+        store = VectorStoreOp(self.parts[value][chunk], flat, indices, map)
         store.attributes["alignment"] = self.aligned(flat)
-        self.where(store, [self.within(chunk, 1)] if self.partial(chunk) else [])
+        self.where(store, [self.within(chunk, len(self.inside))] if self.partial(chunk) else [])
 
     def store_once(self, op: StoreOp) -> None:
         """One number a row: the team's first thread writes it."""
         new = op.clone({value: self.one(value) for value in op.operands})
         zero = AffineExpr.constant(0)
-        first = AffineConstraintExpr(AffineConstraintKind.eq, AffineExpr.dimension(1), zero)
+        first = AffineConstraintExpr(AffineConstraintKind.eq, AffineExpr.dimension(len(self.inside)), zero)
         self.where(new, [first] if self.how.team > 1 else [])
 
     def partial(self, chunk: int) -> bool:
@@ -336,17 +380,18 @@ class _Team:
         return AffineConstraintExpr(AffineConstraintKind.ge, inside, AffineExpr.constant(0))
 
     def where(self, op: Operation, conditions: list[AffineConstraintExpr]) -> None:
-        """Does `op` where the row exists, and conditions hold for the thread (its place is dimension 1)."""
-        if not self.sure:
-            inside = AffineExpr.constant(prod(self.sizes) - 1) - AffineExpr.dimension(0)
-            conditions = [AffineConstraintExpr(AffineConstraintKind.ge, inside, AffineExpr.constant(0)), *conditions]
+        """Does `op` where the row exists, and conditions hold for the thread (its place is the last dimension)."""
+        zero = AffineExpr.constant(0)
+        left = [AffineExpr.constant(last) - AffineExpr.dimension(i) for i, (_, last) in enumerate(self.inside)]
+        conditions = [*(AffineConstraintExpr(AffineConstraintKind.ge, each, zero) for each in left), *conditions]
         if not conditions:
             self.put(op)
             return
+        asked = [*(value for value, _ in self.inside), self.lane]
         self.put(
             IfOp.create(
-                operands=[self.asked, self.lane],
-                properties={"condition": AffineSetAttr(AffineSet(2, 0, tuple(conditions)))},
+                operands=asked,
+                properties={"condition": AffineSetAttr(AffineSet(len(asked), 0, tuple(conditions)))},
                 regions=[Region(Block([op, YieldOp.get()])), Region()],
             )
         )

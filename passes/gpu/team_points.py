@@ -267,7 +267,7 @@ class _Thread(NestWriter):
         points = prod(team.sizes)
         if points % team.rows:  # all threads of a warp come to a shuffle: those behind the last point do it again
             point = self.at_most(point, points - 1)
-        self.digits(point, [v for loop in team.band for v in loop.body.block.args], team.sizes)
+        self.give(point, [v for loop in team.band for v in loop.body.block.args], team.sizes)
         chains = {chain.outermost: chain for chain in team.chains}
         for op in team.band[-1].body.block.ops:
             if isinstance(op, ForOp):
@@ -278,12 +278,9 @@ class _Thread(NestWriter):
                 self.b.insert(op.clone(self.values))
         self.erase_nest()
 
-    def digits(self, number: SSAValue, variables: Sequence[SSAValue], sizes: Sequence[int]) -> None:
+    def give(self, number: SSAValue, variables: Sequence[SSAValue], sizes: Sequence[int]) -> None:
         """Gives variables what a number is in loops of these sizes."""
-        for i, variable in enumerate(variables):
-            below = prod(sizes[i + 1 :])
-            index = AffineExpr.dimension(0) // below if below > 1 else AffineExpr.dimension(0)
-            self.values[variable] = self.apply(index % sizes[i] if i else index, number)
+        self.values.update(zip(variables, self.digits(number, sizes), strict=True))
 
     def at_most(self, value: SSAValue, limit: int) -> SSAValue:
         """The smaller of a number and a limit."""
@@ -304,7 +301,7 @@ class _Thread(NestWriter):
             end = self.b.insert(arith.ConstantOp(IntegerAttr(length, IndexType()))).result
             inside = self.b.insert(arith.CmpiOp(place, end, "slt")).result
             place = self.at_most(place, length - 1)
-        self.digits(place, [loop.variable for loop in chain.loops], chain.sizes)
+        self.give(place, [loop.variable for loop in chain.loops], chain.sizes)
         innermost = chain.innermost
         self.values.update(zip(innermost.args[1:], body.args[1:], strict=True))
         for op in innermost.ops:

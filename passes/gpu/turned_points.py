@@ -6,22 +6,18 @@ result; rows of the tile are an odd number of words apart, so that a column lies
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias, cast
 
-from xdsl.builder import Builder
-from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, IndexType, IntegerAttr, MemRefType
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
-from xdsl.rewriter import InsertPoint
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
 
 from ...compiler.dtypes import dtype_of
-from ...dialects.affine import IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
-from ...dialects.gpu import BarrierOp, BlockIdOp, DynamicSharedMemoryOp, ThreadIdOp
-from ...dialects.gpu.ops import shared_type
+from ...dialects.affine import LoadOp, ParallelOp, StoreOp, YieldOp
+from ...dialects.gpu import BarrierOp, BlockIdOp, ThreadIdOp
 from .nest_writer import NestWriter
 from .widen_points import Linear, Walk, band_of, place_of, walk_of
 
@@ -92,56 +88,24 @@ class _Tile(NestWriter):
         for i, d in enumerate(turn.outer):
             below = across * down * prod(sizes[o] for o in turn.outer[i + 1 :])
             self.places[d] = self.apply(d0 // below % sizes[d], block)
-        rooms = self.rooms()
+        wanted = [(a.op.memref.type.element_type, [SIDE * _stride(a)]) for a in turn.turned]  # pyright: ignore[reportAttributeAccessIssue]
+        rooms = dict(zip(turn.turned, self.rooms(wanted), strict=True))
         for part in range(0, SIDE, ROWS):
             at_d = self.apply(d0 + d1, first_d, self.lane)
             at_e = self.apply(d0 + d1 + part, first_e, self.row)
-            self.where(at_d, at_e, lambda part=part, d=at_d, e=at_e: self.bring(rooms, part, d, e))
+            self.where(self.inside(at_d, at_e), lambda part=part, d=at_d, e=at_e: self.bring(rooms, part, d, e))
         self.b.insert(BarrierOp())
         for part in range(0, SIDE, ROWS):
             at_d = self.apply(d0 + d1 + part, first_d, self.row)
             at_e = self.apply(d0 + d1, first_e, self.lane)
-            self.where(at_d, at_e, lambda part=part, d=at_d, e=at_e: self.points(rooms, part, d, e))
+            self.where(self.inside(at_d, at_e), lambda part=part, d=at_d, e=at_e: self.points(rooms, part, d, e))
         self.erase_nest()
 
-    def rooms(self) -> dict[Linear, _Buffer]:
-        """Shared memory for the tile of each load that is turned."""
-        sizes = [SIDE * _stride(a) * dtype_of(a.op.memref.type).itemsize for a in self.turn.turned]
-        offsets = [sum(size + -size % 16 for size in sizes[:i]) for i in range(len(sizes))]
-        shared = self.b.insert(DynamicSharedMemoryOp(offsets[-1] + sizes[-1])).result
-        found: dict[Linear, _Buffer] = {}
-        for access, offset in zip(self.turn.turned, offsets, strict=True):
-            start = self.b.insert(arith.ConstantOp(IntegerAttr(offset, IndexType()))).result
-            type_ = access.op.memref.type
-            assert isinstance(type_, MemRefType)
-            room = shared_type(type_.element_type, [SIDE * _stride(access)])  # pyright: ignore[reportArgumentType]
-            view = self.b.insert(memref.ViewOp.create(operands=[shared, start], result_types=[room]))
-            found[access] = cast("_Buffer", view.results[0])
-        return found
-
-    def where(self, at_d: SSAValue, at_e: SSAValue, body: Callable[[], None]) -> None:
-        """What `body` builds, only where the point exists."""
+    def inside(self, at_d: SSAValue, at_e: SSAValue) -> list[tuple[SSAValue, int]]:
+        """What says whether a point exists."""
         sizes = self.turn.walk.sizes
-        constraints: list[AffineConstraintExpr] = []
-        for position, size in enumerate((sizes[self.turn.dimension], sizes[-1])):
-            if size % SIDE:
-                inside = AffineExpr.constant(size - 1) - AffineExpr.dimension(position)
-                constraints.append(AffineConstraintExpr(AffineConstraintKind.ge, inside, AffineExpr.constant(0)))
-        if not constraints:
-            body()
-            return
-        block = Block()
-        outside, self.b = self.b, Builder(InsertPoint.at_end(block))
-        body()
-        block.add_op(YieldOp.get())
-        self.b = outside
-        self.b.insert(
-            IfOp.create(
-                operands=[at_d, at_e],
-                properties={"condition": AffineSetAttr(AffineSet(2, 0, tuple(constraints)))},
-                regions=[Region(block), Region()],
-            )
-        )
+        both = (at_d, sizes[self.turn.dimension]), (at_e, sizes[-1])
+        return [(at, size - 1) for at, size in both if size % SIDE]
 
     def indices(self, at_d: SSAValue, at_e: SSAValue) -> Sequence[SSAValue]:
         """A point's place in all dimensions."""

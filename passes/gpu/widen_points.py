@@ -134,7 +134,7 @@ def walk_of(nest: ParallelOp) -> Walk | None:
             return None
     if not accesses or not sizes:
         return None
-    merged, steps = _coalesced(sizes, [access.steps for access in accesses])
+    merged, steps = coalesced(sizes, [access.steps for access in accesses])
     return Walk(merged, tuple(Linear(a.op, s, a.start) for a, s in zip(accesses, steps, strict=True)))
 
 
@@ -154,7 +154,7 @@ def _linear(op: LoadOp | StoreOp, variables: Sequence[SSAValue]) -> Linear | Non
     return Linear(op, tuple(step or 0 for step in steps), start)
 
 
-def _coalesced(sizes: Sequence[int], steps: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+def coalesced(sizes: Sequence[int], steps: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
     """The dimensions with neighbours made one that every access walks as one."""
     merged: list[int] = []
     kept: list[list[int]] = [[] for _ in steps]

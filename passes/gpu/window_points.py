@@ -27,20 +27,17 @@ the tile comes in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TypeAlias, cast
 
-from xdsl.builder import Builder
-from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, IndexType, IntegerAttr, MemRefType
-from xdsl.ir import Attribute, Block, Region, SSAValue
-from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType
+from xdsl.ir import Attribute, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.affine import ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
-from ...dialects.gpu import BarrierOp, BlockIdOp, DynamicSharedMemoryOp, ThreadIdOp
-from ...dialects.gpu.ops import shared_type
+from ...dialects.affine import LoadOp, ParallelOp, StoreOp, YieldOp
+from ...dialects.gpu import BarrierOp, BlockIdOp, ThreadIdOp
 from .nest_writer import NestWriter
 from .shared_windows import Shared, Windows
 from .widen_points import band_of
@@ -65,66 +62,12 @@ class _Tile(NestWriter):
         w = self.w
         block, self.thread = self.b.insert(BlockIdOp("x")).result, self.b.insert(ThreadIdOp("x")).result
         self.origin = dict(zip(w.variables, self.digits(block, w.counts, w.tile), strict=True))
-        rooms = self.rooms()
+        rooms = self.rooms([(shared.reading.element, shared.room) for shared in w.shared])
         for shared, room in zip(w.shared, rooms, strict=True):
             self.bring(shared, room)
         self.b.insert(BarrierOp())
         self.points(rooms)
         self.erase_nest()
-
-    def digits(self, number: SSAValue, sizes: Sequence[int], steps: Sequence[int]) -> list[SSAValue]:
-        """What a number is in loops of these sizes, each times its step."""
-        found: list[SSAValue] = []
-        for i, (size, step) in enumerate(zip(sizes, steps, strict=True)):
-            if size == 1:
-                found.append(self.apply(AffineExpr.constant(0)))
-                continue
-            below = prod(sizes[i + 1 :])
-            index = AffineExpr.dimension(0) // below if below > 1 else AffineExpr.dimension(0)
-            index = index % size if prod(sizes[:i]) > 1 else index
-            found.append(self.apply(index * step if step > 1 else index, number))
-        return found
-
-    def rooms(self) -> list[_Buffer]:
-        """Shared memory for the box of each reading."""
-        nbytes = [shared.nbytes for shared in self.w.shared]
-        offsets = [sum(size + -size % 16 for size in nbytes[:i]) for i in range(len(nbytes))]
-        memory = self.b.insert(DynamicSharedMemoryOp(offsets[-1] + nbytes[-1])).result
-        found: list[_Buffer] = []
-        for shared, offset in zip(self.w.shared, offsets, strict=True):
-            start = self.b.insert(arith.ConstantOp(IntegerAttr(offset, IndexType()))).result
-            type_ = shared_type(shared.reading.element, list(shared.room))  # pyright: ignore[reportArgumentType]
-            view = self.b.insert(memref.ViewOp.create(operands=[memory, start], result_types=[type_]))
-            found.append(cast("_Buffer", view.results[0]))
-        return found
-
-    def spread(self, sizes: Sequence[int], body: Callable[[SSAValue, list[SSAValue]], None]) -> None:
-        """Runs `body` for every number of loops of these sizes, and what it is in each, by all threads."""
-        count, threads = prod(sizes), self.w.threads
-        block = Block(arg_types=[IndexType()])
-        outside, self.b = self.b, Builder(InsertPoint.at_end(block))
-        d0, d1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
-        number = self.apply(d0 * threads + d1, block.args[0], self.thread)
-        body(number, self.digits(number, sizes, [1] * len(sizes)))
-        self.b.insert(YieldOp.get())
-        self.b = outside
-        self.b.insert(ForOp.of(0, -(-count // threads), block))
-
-    def where(self, inside: Sequence[tuple[SSAValue, int]], body: Callable[[], None]) -> None:
-        """What `body` builds, only where numbers are not above their limits."""
-        if not inside:
-            body()
-            return
-        block = Block()
-        outside, self.b = self.b, Builder(InsertPoint.at_end(block))
-        body()
-        block.add_op(YieldOp.get())
-        self.b = outside
-        zero = AffineExpr.constant(0)
-        left = [AffineExpr.constant(most) - AffineExpr.dimension(i) for i, (_, most) in enumerate(inside)]
-        conditions = tuple(AffineConstraintExpr(AffineConstraintKind.ge, each, zero) for each in left)
-        condition = AffineSetAttr(AffineSet(len(inside), 0, conditions))
-        self.b.insert(IfOp(condition, [value for value, _ in inside], [], Region(block)))
 
     def bring(self, shared: Shared, room: _Buffer) -> None:
         """All elements of a box from where they are into shared memory."""
@@ -149,7 +92,7 @@ class _Tile(NestWriter):
                     inside.append((place[-1], most))
             self.where(inside, lambda: self.copy(shared, room, local, place))
 
-        self.spread(shared.room, element)
+        self.spread(shared.room, self.thread, self.w.threads, element)
 
     def copy(self, shared: Shared, room: _Buffer, local: Sequence[SSAValue], place: Sequence[SSAValue]) -> None:
         """One element."""
@@ -174,7 +117,7 @@ class _Tile(NestWriter):
                 variable.replace_all_uses_with(at)
             self.where(inside, self.move)
 
-        self.spread(w.tile, point)
+        self.spread(w.tile, self.thread, w.threads, point)
 
     def take(self, shared: Shared, room: _Buffer, local: Mapping[SSAValue, SSAValue]) -> None:
         """Lets a reading take what lies in shared memory."""

@@ -23,25 +23,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TypeAlias, cast
 
 from xdsl.builder import Builder
 from xdsl.context import Context
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, MemRefType, ModuleOp, StringAttr, VectorType
 from xdsl.dialects.func import FuncOp
+from xdsl.dialects.memref import CollapseShapeOp
 from xdsl.dialects.vector import CombiningKindFlag
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....compiler.locations import locate, locate_back
-from ....dialects.affine import LoadOp, ParallelOp, StoreOp, VectorLoadOp, VectorStoreOp, YieldOp
+from ....dialects.affine import ApplyOp, LoadOp, ParallelOp, StoreOp, VectorLoadOp, VectorStoreOp, YieldOp
 from ....dialects.linalg import FillOp, GenericOp
 from ....dialects.linalg import YieldOp as LinalgYieldOp
-from ....dialects.vector import ReductionOp
+from ....dialects.memref.views import collapse
+from ....dialects.vector import ConstantMaskOp, GatherOp, ReductionOp, ScatterOp, StepOp
 from ....dialects.vector.widen import Widener
+from ...gpu.combining import number
 from .rows import Place, Rows, combiners, place_of, rows_of
 
+_Index: TypeAlias = "SSAValue[IndexType]"
 _Buffer: TypeAlias = "SSAValue[MemRefType[Attribute]]"
 KERNEL, ROWS = "lamina.kernel", "rows"
 SCRATCH = "lamina.scratch"
@@ -70,6 +77,7 @@ class _RowProgram:
     known: dict[tuple[SSAValue, Place], SSAValue] = field(default_factory=dict[tuple[SSAValue, Place], SSAValue])
     filled: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     written: dict[SSAValue, Place] = field(default_factory=dict[SSAValue, Place])
+    flat: dict[SSAValue, CollapseShapeOp] = field(default_factory=dict[SSAValue, CollapseShapeOp])
 
     def run(self) -> None:
         block = self.function.body.block
@@ -77,7 +85,7 @@ class _RowProgram:
         assert last is not None
         first = next(op for op in block.ops if isinstance(op, GenericOp))
         body = Block(arg_types=[IndexType()] * max(1, len(self.rows.sizes)))
-        self.indices = list(body.args[: len(self.rows.sizes)])
+        self.indices = cast("list[_Index]", list(body.args[: len(self.rows.sizes)]))
         self.builder = Builder(InsertPoint.at_end(body))
         for op in [op for op in block.ops if op is not last]:
             if isinstance(op, GenericOp):
@@ -88,7 +96,9 @@ class _RowProgram:
         self.builder.insert(YieldOp.get())
         loop = ParallelOp.of([0] * len(body.args), self.rows.sizes or (1,), Region(body))
         locate(loop, first.location)
-        Rewriter.insert_op(loop, InsertPoint.before(last))
+        for op in self.flat.values():
+            locate(op, first.location)
+        Rewriter.insert_op([*self.flat.values(), loop], InsertPoint.before(last))
         for op in reversed([op for op in block.ops if isinstance(op, GenericOp | FillOp)]):
             op.detach()
             op.erase()
@@ -114,7 +124,7 @@ class _RowProgram:
                 made.append(self.reduced(op, index, combined[i], widener))
             else:
                 result = widener.value(last.operands[i])
-                made.append(widener.vector(result) if self.place(op, index).columns else result)
+                made.append(widener.vector(result) if self.place(op, index).step else result)
         for i, (buffer, value) in enumerate(zip(op.outputs, made, strict=True)):
             self.written[buffer] = place = self.place(op, len(op.inputs) + i)
             self.known[buffer, place] = value
@@ -154,10 +164,30 @@ class _RowProgram:
 
     def load(self, buffer: _Buffer, type_: MemRefType[Attribute], place: Place) -> SSAValue:
         map = AffineMapAttr(place.start)
-        if not place.columns:
+        if not place.step:
             return self.builder.insert(LoadOp(buffer, self.indices, map)).result
         vector = VectorType(type_.element_type, [self.rows.length])
-        return self.builder.insert(VectorLoadOp(buffer, self.indices, map, vector)).result
+        if place.step == 1:
+            return self.builder.insert(VectorLoadOp(buffer, self.indices, map, vector)).result
+        nothing = number(self.builder, 0, vector)
+        return self.builder.insert(GatherOp(*self.apart(buffer, place), nothing)).result
+
+    def apart(self, buffer: _Buffer, place: Place) -> tuple[SSAValue, list[SSAValue], SSAValue, SSAValue]:
+        """Where numbers lie that are no neighbours: the buffer in one dimension, the first, the others, all of them."""
+        assert isinstance(buffer.type, MemRefType)
+        shape = buffer.type.get_shape()
+        if buffer not in self.flat:
+            self.flat[buffer] = collapse(buffer, [list(range(len(shape)))])
+        terms = [expr * prod(shape[i + 1 :]) for i, expr in enumerate(place.start.results)]
+        rank = len(self.indices)
+        start = AffineMap(rank, 0, (sum(terms, AffineExpr.constant(0)).simplify(rank, 0),))
+        first = self.builder.insert(ApplyOp(self.indices, AffineMapAttr(start))).results[0]
+        length = self.rows.length
+        lanes = self.builder.insert(StepOp(length)).result
+        step = number(self.builder, place.step, lanes.type)
+        others = self.builder.insert(arith.MuliOp(lanes, step)).result
+        mask = self.builder.insert(ConstantMaskOp(length, length)).result
+        return self.flat[buffer].results[0], [first], others, mask
 
     def stores(self, like: GenericOp) -> None:
         """Writes what the kernel's caller wants to see."""
@@ -168,6 +198,10 @@ class _RowProgram:
             if buffer in self.written:
                 place = self.written[buffer]
                 value = self.known[buffer, place]
-                store = VectorStoreOp if place.columns else StoreOp
-                made = store(value, cast("_Buffer", buffer), self.indices, AffineMapAttr(place.start))
-                locate(self.builder.insert(made), like.location)
+                target, map = cast("_Buffer", buffer), AffineMapAttr(place.start)
+                if place.step > 1:
+                    made: Operation = ScatterOp(*self.apart(target, place), value)
+                else:
+                    made = (VectorStoreOp if place.step else StoreOp)(value, target, self.indices, map)
+                self.builder.insert(made)
+                locate_back(made, like.location)

@@ -18,25 +18,38 @@ from ....dialects.linalg.views import linear_form, loop_ranges
 from ...gpu.combining import COMBINERS
 
 LONGEST = 1 << 15  # elements of a row: 1024 threads with 32 each
+LONGEST_APART = 1 << 10  # where they are no neighbours: 32 threads with 32 each
+SECTOR = 32  # bytes: what lies beside each of them comes with it
+ROOM = 96 << 10  # bytes of shared memory for that
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a kernel: sizes of the dimensions that number them, and elements of each."""
+    """The rows of a kernel: sizes of its loops, and which of them go along a row."""
 
-    sizes: tuple[int, ...]
-    length: int
+    loops: tuple[int, ...]
+    along: tuple[bool, ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Of the dimensions that number rows."""
+        return tuple(n for n, along in zip(self.loops, self.along, strict=True) if not along)
+
+    @property
+    def length(self) -> int:
+        """Elements of a row."""
+        return prod(n for n, along in zip(self.loops, self.along, strict=True) if along)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a row's part of a buffer begins, by the row's numbers, and whether it is one number or as long as the row.
+    """Where a row's part of a buffer begins, by the row's numbers, and elements between neighbours of the row.
 
-    `own`: no other row has its part there.
+    0 is one number for all of a row. `own`: no other row has its part there.
     """
 
     start: AffineMap
-    columns: bool
+    step: int
     own: bool
 
 
@@ -52,12 +65,21 @@ def rows_of(function: FuncOp) -> Rows | None:
     if any(isinstance(last[value], FillOp) for value in filled):  # a whole buffer, not a part of each row
         return None
     ranges = loop_ranges(reducing)
-    count = reducing.iterators.index("reduction")
-    sizes = tuple(n for n in ranges[:count] if n != 1)
-    rows = Rows(sizes, prod(ranges[count:]))
+    live = [d for d, n in enumerate(ranges) if n != 1]
+    rows = Rows(tuple(ranges[d] for d in live), tuple(reducing.iterators[d] == "reduction" for d in live))
     if not 1 < rows.length <= LONGEST or not all(_fits(op, rows) for op in generics):
         return None
-    return rows if _keeps_order(generics, rows) else None
+    if not _keeps_order(generics, rows) or not _near_enough(generics, rows):
+        return None
+    return rows
+
+
+def _near_enough(generics: Sequence[GenericOp], rows: Rows) -> bool:
+    """Whether rows whose numbers lie apart are gone through more than once, and find room with their neighbours."""
+    places = {v: place_of(op, i, rows) for op in generics for i, v in enumerate(op.operands)}
+    apart = [value for value, place in places.items() if place is not None and place.step > 1]
+    passes = sum(1 for op in generics if (split := _split(op, rows)) is not None and split[1])
+    return not apart or (passes > 1 and rows.length <= LONGEST_APART and len(apart) * rows.length * SECTOR <= ROOM)
 
 
 def _written(op: GenericOp | FillOp) -> Sequence[SSAValue]:
@@ -79,7 +101,7 @@ def _fits(op: GenericOp, rows: Rows) -> bool:
         return False
     outputs = [place_of(op, i, rows) for i in range(len(op.inputs), len(op.operands))]
     along = bool(split[1]) and "reduction" not in kinds
-    if not all(place is not None and place.own and place.columns == along for place in outputs):
+    if not all(place is not None and place.own and (place.step > 0) == along for place in outputs):
         return False
     return "reduction" not in kinds or combiners(op) is not None
 
@@ -88,14 +110,19 @@ def _split(op: GenericOp, rows: Rows) -> tuple[list[int], list[int]] | None:
     """The dimensions that number rows and those along them, without those of one step; None where they differ."""
     ranges = loop_ranges(op)
     live = [d for d, n in enumerate(ranges) if n != 1]
-    leading, rest = live[: len(rows.sizes)], live[len(rows.sizes) :]
-    if tuple(ranges[d] for d in leading) != rows.sizes:
+    sizes = tuple(ranges[d] for d in live)
+    if sizes == rows.loops:
+        pairs = [*zip(live, rows.along, strict=True)]
+        return [d for d, along in pairs if not along], [d for d, along in pairs if along]
+    count = len(rows.sizes)
+    trailing = not any(rows.along[:count]) and prod(sizes[count:]) == rows.length
+    if sizes[:count] != rows.sizes or (len(sizes) > count and not trailing):
         return None
-    return (leading, rest) if not rest or prod(ranges[d] for d in rest) == rows.length else None
+    return live[:count], live[count:]
 
 
 def place_of(op: GenericOp, index: int, rows: Rows) -> Place | None:
-    """Where a row's part of an operand is; None for anything but one number, or numbers that lie next to each other."""
+    """Where a row's part of an operand is; None for anything but one number, or numbers equally far apart."""
     type_ = op.operands[index].type
     split = _split(op, rows)
     forms = [linear_form(expr) for expr in op.maps[index].results]
@@ -118,9 +145,10 @@ def place_of(op: GenericOp, index: int, rows: Rows) -> Place | None:
         terms = [AffineExpr.dimension(i) * moving[loop] for i, loop in enumerate(leading) if loop in moving]
         start.append(sum(terms, AffineExpr.constant(constant)).simplify(len(leading), 0))
     together = [prod(ranges[inner] for inner in rest[i + 1 :]) for i in range(len(rest))]
-    if any(steps.values()) and list(steps.values()) != together:
+    step = steps[rest[-1]] if rest else 0
+    if step < 0 or list(steps.values()) != [step * n for n in together]:
         return None
-    return Place(AffineMap(len(leading), 0, tuple(start)), any(steps.values()), alone >= set(leading))
+    return Place(AffineMap(len(leading), 0, tuple(start)), step, alone >= set(leading))
 
 
 def combiners(op: GenericOp) -> list[tuple[str, Operation, SSAValue]] | None:

@@ -66,6 +66,24 @@ func.func public @main(%x: tensor<8x256xf32>) -> tensor<8x256xf32> {
   return %y : tensor<8x256xf32>
 }
 """
+LEAST = {"f32": "0xFF800000", "bf16": "0xFF80", "f16": "0xFC00", "f64": "0xFFF0000000000000", "i8": "-128"}
+MASKED = """
+func.func public @main(%x: tensor<XxTYPE>, %m: tensor<MxMASK>) -> tensor<XxTYPE> {
+  %low = stablehlo.constant dense<LEAST> : tensor<TYPE>
+  %zero = stablehlo.constant dense<0.0> : tensor<TYPE>
+  %big = stablehlo.constant dense<-1.0e4> : tensor<XxTYPE>
+  %wide = stablehlo.broadcast_in_dim %m, dims = [0, 1, 2, 3] : (tensor<MxMASK>) -> tensor<XxMASK>
+  %z = HIDE tensor<XxTYPE>
+  %t = stablehlo.reduce(%z init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<XxTYPE>, tensor<TYPE>) -> tensor<ROWSxTYPE>
+  %tb = stablehlo.broadcast_in_dim %t, dims = [0, 1, 2] : (tensor<ROWSxTYPE>) -> tensor<XxTYPE>
+  %d = stablehlo.subtract %z, %tb : tensor<XxTYPE>
+  %e = stablehlo.exponential %d : tensor<XxTYPE>
+  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<XxTYPE>, tensor<TYPE>) -> tensor<ROWSxTYPE>
+  %sb = stablehlo.broadcast_in_dim %s, dims = [0, 1, 2] : (tensor<ROWSxTYPE>) -> tensor<XxTYPE>
+  %r = stablehlo.divide %e, %sb : tensor<XxTYPE>
+  return %r : tensor<XxTYPE>
+}
+"""
 TRANSPOSE = """
 func.func public @main(%x: tensor<2x64x16x8xf32>, %y: tensor<32x64xf16>) -> (tensor<2x16x64x8xf32>, tensor<2x16x8x64xf32>, tensor<64x32xf16>) {
   %a = stablehlo.transpose %x, dims = [0, 2, 1, 3] : (tensor<2x64x16x8xf32>) -> tensor<2x16x64x8xf32>
@@ -172,6 +190,44 @@ def softmax(rows: int, columns: int) -> str:
     return SOFTMAX.replace("ROWS", str(rows)).replace("COLUMNS", str(columns))
 
 
+def masked(shape: Sequence[int], mask: Sequence[int], dtype: str = "f32", of: str = "i1") -> str:
+    """Softmax of scores that a mask hides, or is added to."""
+    hide = "stablehlo.select %wide, %x, %big : tensor<XxMASK>," if of == "i1" else "stablehlo.add %x, %wide :"
+    told = {"HIDE": hide, "X": "x".join(map(str, shape)), "ROWS": "x".join(map(str, shape[:-1]))}
+    text = MASKED.replace("MxMASK", "x".join(map(str, mask)) + "xMASK")
+    for word, value in (told | {"MASK": of, "TYPE": dtype, "LEAST": LEAST[dtype]}).items():
+        text = text.replace(word, value)
+    return text
+
+
+def columns(shape: Sequence[int], over: Sequence[int], dtype: str = "f32") -> str:
+    """What lies along some dimensions, without their mean, and scaled by what is left."""
+    whole, left = ("x".join(map(str, each)) for each in (shape, [n for d, n in enumerate(shape) if d not in over]))
+    kept = [d for d in range(len(shape)) if d not in over]
+    count = float(np.prod([shape[d] for d in over]))
+    text = f"""func.func public @main(%x: tensor<WHOLE>) -> tensor<WHOLE> {{
+      %zero = stablehlo.constant dense<0.0> : tensor<TYPE>
+      %n = stablehlo.constant dense<{count}> : tensor<LEFT>
+      %sum = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = {list(over)} : (tensor<WHOLE>, tensor<TYPE>) -> tensor<LEFT>
+      %mean = stablehlo.divide %sum, %n : tensor<LEFT>
+      %wide = stablehlo.broadcast_in_dim %mean, dims = {kept} : (tensor<LEFT>) -> tensor<WHOLE>
+      %c = stablehlo.subtract %x, %wide : tensor<WHOLE>
+      %square = stablehlo.multiply %c, %c : tensor<WHOLE>
+      %squares = stablehlo.reduce(%square init: %zero) applies stablehlo.add across dimensions = {list(over)} : (tensor<WHOLE>, tensor<TYPE>) -> tensor<LEFT>
+      %some = stablehlo.add %squares, %n : tensor<LEFT>
+      %r = stablehlo.rsqrt %some : tensor<LEFT>
+      %scale = stablehlo.broadcast_in_dim %r, dims = {kept} : (tensor<LEFT>) -> tensor<WHOLE>
+      %y = stablehlo.multiply %c, %scale : tensor<WHOLE>
+      return %y : tensor<WHOLE>
+    }}"""
+    return text.replace("WHOLE", f"{whole}x{dtype}").replace("LEFT", f"{left}x{dtype}").replace("TYPE", dtype)
+
+
+def sectors(model: EmulatedProgram) -> int:
+    """Bytes of all sectors that the program's kernels moved."""
+    return sum(32 * (counted.global_read_sectors + counted.global_written_sectors) for counted in model.counters)
+
+
 def emulated(text: str, folder: Path, *, late: bool = False, near: float = 1e-6) -> tuple[EmulatedProgram, int]:
     """The program after a run that agreed with the reference, and the bytes of its inputs and outputs."""
     path = folder / "m.mlir"
@@ -223,6 +279,62 @@ def test_odd_rows(rows: int, columns: int, tmp_path: Path) -> None:
     [counted] = model.counters
     assert counted.global_written_bytes == rows * columns * 4
     assert counted.global_read_bytes >= rows * columns * 4 and counted.global_read_bytes <= 8 * nbytes
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        (softmax(72, 9), 1.0),  # eight rows of a block are nine sectors
+        (softmax(24, 50), 1.0),
+        (softmax(33, 197), 1.0),
+        (masked((2, 4, 16, 64), (2, 1, 16, 64), of="f32"), 1.0),  # all heads of a block's rows
+        (masked((1, 3, 16, 8), (1, 1, 16, 8), of="f32"), 1.0),
+        (masked((3, 4, 8, 9), (3, 1, 8, 9), of="f32"), 1.0),
+        (masked((2, 4, 9, 9), (2, 1, 9, 9)), 1.06),  # images begin in the midst of a sector
+        (columns((2, 59, 16), [1]), 1.0),  # eight neighbours are a sector
+    ],
+    ids=["nine", "fifty", "odd", "mask", "short mask", "odd mask", "odd images", "columns"],
+)
+def test_rows_that_share_sectors_or_masks(text: str, most: float, tmp_path: Path) -> None:
+    """What rows have in common, a sector or a mask, comes into shared memory once."""
+    model, nbytes = emulated(text, tmp_path)
+    [counted] = model.counters
+    assert sectors(model) <= most * nbytes + 2 * 31 and counted.bank_conflicts == 0 and counted.instructions["bar.sync"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        masked((2, 3, 5, 7), (2, 1, 5, 7)),
+        masked((2, 3, 4, 33), (1, 3, 4, 33), "bf16", "bf16"),
+        masked((1, 5, 3, 40), (1, 1, 1, 40), "f16", "f16"),
+        masked((2, 2, 11, 10), (2, 2, 11, 1), "f64", "f64"),
+        masked((2, 1, 3, 130), (1, 1, 3, 130)),
+        masked((0, 2, 3, 9), (0, 1, 3, 9)),
+        softmax(1, 50),
+        columns((3, 37, 11), [1]),
+        columns((2, 2, 5, 3), [1, 2], "bf16"),
+        columns((40, 9), [0], "f64"),
+        columns((2, 1030, 8), [1]),
+    ],
+    ids=["i1", "bf16", "one for all", "a number each", "long", "none", "one", *(f"columns {i}" for i in range(4))],
+)
+def test_odd_rows_that_share(text: str, tmp_path: Path) -> None:
+    emulated(text, tmp_path, late=True)
+
+
+def test_rows_of_no_numbers(tmp_path: Path) -> None:
+    """What is no number in a row stays there, and hides no other row."""
+    path = tmp_path / "m.mlir"
+    path.write_text(masked((2, 3, 4, 9), (2, 1, 4, 9), of="f32"))
+    program = read_program(str(path))
+    assert isinstance(program, Program)
+    x, m = np.ones((2, 3, 4, 9), np.float32), np.zeros((2, 1, 4, 9), np.float32)
+    x[0, 1, 2, 3], x[1, 0, 0, 8], m[1, 0, 3, 0] = np.nan, np.inf, np.nan
+    model = CudaTarget("sm_80").compile(program, Options(cache=False, emulate=True))
+    [found], [expected] = model.run([x, m]), lamina.interpret(program, [x, m])
+    assert np.array_equal(np.isnan(found), np.isnan(expected)) and np.isnan(found).any(axis=-1).sum() == 5
+    assert np.allclose(found, expected, equal_nan=True)
 
 
 def test_transposes_move_each_byte_once(tmp_path: Path) -> None:
@@ -300,9 +412,6 @@ def test_pooling_reads_each_window_once(tmp_path: Path) -> None:
     model, nbytes = emulated(POOLING, tmp_path)
     [counted] = model.counters
     assert counted.global_read_bytes + counted.global_written_bytes == nbytes and counted.full_sectors
-
-
-LEAST = {"f32": "0xFF800000", "bf16": "0xFF80", "f64": "0xFFF0000000000000", "i8": "-128"}
 
 
 def windows(

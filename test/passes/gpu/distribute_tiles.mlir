@@ -70,3 +70,50 @@ func.func private @parts(%x: memref<8x12xf32>, %y: memref<8x4xf32>) attributes {
   }
   func.return
 }
+
+// Rows of nine elements are no whole sectors; eight of them are: they come and go through shared memory, 16 bytes a
+// thread, and what is written lies where that came which is read.
+// CHECK-LABEL: func.func private @staged
+// CHECK-NEXT: gpu.launch_func @staged_0(%x, %y) {blocks = array<i64: 9, 1, 1>, threads = array<i64: 128, 1, 1>}
+// CHECK-LABEL: func.func private @staged_0
+// CHECK: %[[ROOM:.*]] = memref.view {{.*}} to memref<72xf32, 3 : i32>
+// CHECK: affine.for %{{.*}} = 0 to 1 {
+// CHECK: affine.if affine_set<(d0) : (((d0 * -1) + 17) >= 0)>
+// CHECK: %[[V:.*]] = affine.vector_load %{{.*}}[%[[E:.*]] * 4 + %{{.*}} * 9] {alignment = 16 : i64} : memref<648xf32>, vector<4xf32>
+// CHECK-NEXT: affine.vector_store %[[V]], %[[ROOM]][%[[E]] * 4] {alignment = 16 : i64}
+// CHECK: gpu.barrier
+// CHECK: affine.vector_load %[[ROOM]][%[[R:.*]] * 9 + %[[LANE:.*]]] {alignment = 4 : i64} : memref<72xf32, 3 : i32>, vector<1xf32>
+// CHECK: gpu.subgroup_reduce add %{{.*}} cluster(size = 16) : f32
+// CHECK: affine.vector_store %{{.*}}, %[[ROOM]][%[[R]] * 9 + %[[LANE]]]
+// CHECK: gpu.barrier
+// CHECK: affine.vector_load %[[ROOM]]
+// CHECK-NEXT: affine.vector_store
+func.func private @staged(%x: memref<72x9xf32>, %y: memref<72x9xf32>) attributes {lamina.kernel = "rows"} {
+  affine.parallel (%i) = (0) to (72) {
+    %row = affine.vector_load %x[%i, 0] : memref<72x9xf32>, vector<9xf32>
+    %s = vector.reduction <add>, %row : vector<9xf32> into f32
+    %all = vector.broadcast %s : f32 to vector<9xf32>
+    %d = arith.divf %row, %all : vector<9xf32>
+    affine.vector_store %d, %y[%i, 0] : memref<72x9xf32>, vector<9xf32>
+  }
+  func.return
+}
+
+// A mask of four heads: a block takes all heads of two of its rows.
+// CHECK-LABEL: func.func private @heads
+// CHECK-NEXT: gpu.launch_func @heads_0(%x, %m, %y) {blocks = array<i64: 8, 1, 1>
+// CHECK-LABEL: func.func private @heads_0
+// CHECK: memref.view {{.*}} to memref<512xf32, 3 : i32>
+// CHECK: memref.view {{.*}} to memref<128xf32, 3 : i32>
+func.func private @heads(%x: memref<4x16x64xf32>, %m: memref<16x64xf32>, %y: memref<4x16x64xf32>) attributes {lamina.kernel = "rows"} {
+  affine.parallel (%h, %i) = (0, 0) to (4, 16) {
+    %row = affine.vector_load %x[%h, %i, 0] : memref<4x16x64xf32>, vector<64xf32>
+    %mask = affine.vector_load %m[%i, 0] : memref<16x64xf32>, vector<64xf32>
+    %sum = arith.addf %row, %mask : vector<64xf32>
+    %s = vector.reduction <add>, %sum : vector<64xf32> into f32
+    %all = vector.broadcast %s : f32 to vector<64xf32>
+    %d = arith.divf %sum, %all : vector<64xf32>
+    affine.vector_store %d, %y[%h, %i, 0] : memref<4x16x64xf32>, vector<64xf32>
+  }
+  func.return
+}

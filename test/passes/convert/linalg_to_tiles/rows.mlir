@@ -86,7 +86,38 @@ func.func private @ordered(%x: memref<4x9x16xf32>, %y: memref<4x9x16xf32>, %top:
   func.return
 }
 
-// A product of matrices has no rows of its own, and a column is no row.
+// Rows whose numbers lie apart, where they are gone through more than once.
+// CHECK-LABEL: func.func private @columns_twice
+// CHECK-SAME: lamina.kernel = "rows"
+// CHECK: %[[FLAT:.*]] = memref.collapse_shape %x
+// CHECK: affine.parallel (%[[B:.*]], %[[C:.*]]) = (0, 0) to (2, 16) {
+// CHECK: %[[AT:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 400) + d1))> (%[[B]], %[[C]])
+// CHECK-NEXT: %[[LANES:.*]] = vector.step : vector<25xindex>
+// CHECK-NEXT: %[[STEP:.*]] = arith.constant dense<16> : vector<25xindex>
+// CHECK-NEXT: %[[OTHERS:.*]] = arith.muli %[[LANES]], %[[STEP]] : vector<25xindex>
+// CHECK-NEXT: %[[ALL:.*]] = vector.constant_mask
+// CHECK-NEXT: %[[X:.*]] = vector.gather %[[FLAT]][%[[AT]]] [%[[OTHERS]]], %[[ALL]], %{{.*}} : memref<800xf32>, vector<25xindex>
+// CHECK-NEXT: vector.reduction <add>, %[[X]] : vector<25xf32> into f32
+// CHECK: vector.scatter
+func.func private @columns_twice(%x: memref<2x25x16xf32>, %y: memref<2x25x16xf32>, %sum: memref<2x16xf32>) attributes {lamina.kernel = "loops", lamina.scratch = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%sum : memref<2x16xf32>)
+  linalg.generic {indexing_maps = [affine_map<(b, i, c) -> (b, i, c)>, affine_map<(b, i, c) -> (b, c)>], iterator_types = ["parallel", "reduction", "parallel"]}
+    ins(%x : memref<2x25x16xf32>) outs(%sum : memref<2x16xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(b, i, c) -> (b, i, c)>, affine_map<(b, i, c) -> (b, c)>, affine_map<(b, i, c) -> (b, i, c)>], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%x, %sum : memref<2x25x16xf32>, memref<2x16xf32>) outs(%y : memref<2x25x16xf32>) {
+  ^bb0(%a: f32, %m: f32, %old: f32):
+    %d = arith.subf %a, %m : f32
+    linalg.yield %d : f32
+  }
+  func.return
+}
+
+// A product of matrices has no rows of its own, and columns that are gone through once need not be kept.
 // CHECK-LABEL: func.func private @product
 // CHECK-SAME: lamina.kernel = "contraction"
 // CHECK: linalg.generic
