@@ -23,8 +23,9 @@ After:
     }
 
 Who reads a buffer that nobody else reads takes what was stored at that place instead, where each writer fills a box of
-the buffer. Nests over the same points become one where the later one reads what the earlier one wrote at its point.
-Those that are left and have nothing to do with each other are marked: they are one launch (`gpu.launch_together`).
+the buffer. Parts of a result that share sectors, as columns next to each other, are written by one nest. Nests over the
+same points become one where the later one reads what the earlier one wrote at its point. Those that are left and have
+nothing to do with each other are marked: they are one launch (`gpu.launch_together`).
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from ..affine.loops import erase, functions
 from ..affine.scalar_replacement import forward_stores, remove_dead_stores
 from .kernels import LAMINA_KERNEL
 from .launch_together import mark_independent
-from .stored_boxes import hand_on
+from .stored_boxes import hand_on, join_parts
 from .team_points import team_of
 from .widen_points import band_of, sizes_of
 
@@ -63,6 +64,8 @@ class FusePoints(ModulePass):
             if LAMINA_KERNEL in function.attributes:
                 while hand_on(function):
                     _prune(function)
+                join_parts(function)
+                _prune(function)
                 _merge_neighbours(function)
                 remove_dead_stores(function)
                 _prune(function)

@@ -9,16 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import inf, prod
+from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, IntegerAttr, MemRefType, NoneAttr
+from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, IndexType, IntegerAttr, MemRefType, NoneAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineDimExpr, AffineExpr, AffineMap, AffineSet
-from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
+from ...compiler.dtypes import dtype_of
 from ...compiler.locations import locate
 from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
@@ -27,7 +29,8 @@ from ...dialects.memref.views import root
 from ..affine.accesses import map_subscripts
 from ..affine.loops import erase
 from ..bufferization.layout import SCRATCH
-from .team_points import team_of
+from .kernels import placed
+from .team_points import SECTOR, team_of
 from .turned_points import turn_of
 from .widen_points import band_of, sizes_of
 
@@ -103,6 +106,48 @@ def _replaced(buffer: SSAValue, block: Block) -> bool:
     for box in found:
         erase(box.store)
     return True
+
+
+def join_parts(function: FuncOp) -> None:
+    """Lets one nest write a result whose parts, each of a nest, share sectors: the value that each point's part has."""
+    block = function.body.block
+    for buffer in block.args:
+        nests = list(dict.fromkeys(_top(use.operation, block) for use in buffer.uses))
+        order = {op: i for i, op in enumerate(block.ops)}
+        boxes = [box_of(nest, buffer) for nest in nests if isinstance(nest, ParallelOp)]
+        found = sorted((box for box in boxes if box is not None), key=lambda box: order[box.nest])
+        if len(found) < len(nests) or not 1 < len(found) <= LOADS or not any(map(_narrow, found)):
+            continue
+        chain = _chain(found, buffer)
+        last = found[-1].nest
+        if chain is None or len(chain) < 2 or not _may_wait(found, last, order):
+            continue
+        load = _copied(buffer, last)
+        _Read(load, chain).put()
+        for box in found:
+            erase(box.store)
+
+
+def _narrow(box: Box) -> bool:
+    """Whether rows of a box are part of a row and of a sector."""
+    type_ = box.store.memref.type
+    assert isinstance(type_, MemRefType)
+    columns = box.high[-1] - box.low[-1]
+    return columns < type_.get_shape()[-1] and columns * dtype_of(type_).itemsize < SECTOR
+
+
+def _copied(buffer: SSAValue, last: ParallelOp) -> LoadOp:
+    """A nest behind another one that writes each element of a buffer over itself; the load of it."""
+    type_ = buffer.type
+    assert isinstance(type_, MemRefType)
+    block = Block(arg_types=[IndexType()] * type_.get_num_dims())
+    indices = cast("list[SSAValue[IndexType]]", list(block.args))
+    identity = AffineMapAttr(AffineMap.identity(len(indices)))
+    load = LoadOp(buffer, indices, identity)
+    block.add_ops([load, StoreOp(load.result, buffer, indices, identity), YieldOp.get()])
+    nest = ParallelOp.of([0] * len(indices), list(type_.get_shape()), Region(block))
+    Rewriter.insert_op(placed(nest, last), InsertPoint.after(last))
+    return load
 
 
 def _worth(boxes: Sequence[Box], loads: Sequence[LoadOp], several: bool) -> bool:

@@ -186,3 +186,40 @@ func.func private @twice(%x: memref<8xf32>, %y: memref<8xf32>, %z: memref<16xf32
 }
 // CHECK-LABEL: func.func private @twice(
 // CHECK-COUNT-3: affine.parallel
+
+// Columns next to each other lie in the same sectors: one nest writes them. Rows do not.
+func.func private @columns(%x: memref<8xf32>, %z: memref<8x2xf32>, %y: memref<8x3xf32>) attributes {lamina.kernel = "copy"} {
+  affine.parallel (%i) = (0) to (8) {
+    %a = affine.load %x[%i] : memref<8xf32>
+    affine.store %a, %y[%i, 0] : memref<8x3xf32>
+  }
+  affine.parallel (%i, %j) = (0, 0) to (8, 2) {
+    %a = affine.load %z[%i, %j] : memref<8x2xf32>
+    %b = arith.addf %a, %a : f32
+    affine.store %b, %y[%i, %j + 1] : memref<8x3xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @columns(
+// CHECK: affine.parallel ([[I:%.*]], [[J:%.*]]) = (0, 0) to (8, 3) {
+// CHECK: [[V:%.*]] = affine.if affine_set<(d0) : ((d0 + -1) >= 0)>([[J]]) -> (f32) {
+// CHECK: affine.load %z
+// CHECK: arith.addf
+// CHECK: } else {
+// CHECK: affine.load %x
+// CHECK: affine.store [[V]], %y{{\[}}[[I]], [[J]]]
+// CHECK-NOT: affine.parallel
+
+// CHECK-LABEL: func.func private @rows(
+func.func private @rows(%x: memref<3xf32>, %z: memref<2x3xf32>, %y: memref<3x3xf32>) attributes {lamina.kernel = "copy"} {
+  affine.parallel (%i) = (0) to (3) {
+    %a = affine.load %x[%i] : memref<3xf32>
+    affine.store %a, %y[0, %i] : memref<3x3xf32>
+  }
+  affine.parallel (%i, %j) = (0, 0) to (2, 3) {
+    %a = affine.load %z[%i, %j] : memref<2x3xf32>
+    affine.store %a, %y[%i + 1, %j] : memref<3x3xf32>
+  }
+  func.return
+}
+// CHECK-COUNT-2: affine.parallel
