@@ -161,11 +161,27 @@ class Extents:
         for result, output in zip(op.results, op.outputs, strict=True):
             self._alike(result, output)
         inner = list(all_ops(op))
-        read = [each.tensor for each in inner if isinstance(each, ExtractOp)]
-        for value in read:
-            self._keep(value)
-        if read:
-            self.kept.update((op, each.dim.value.data) for each in inner if isinstance(each, IndexOp))
+        extracts = [each for each in inner if isinstance(each, ExtractOp)]
+        walked: set[tuple[SSAValue, int]] = set()
+        for each in inner if extracts else ():
+            if isinstance(each, IndexOp):
+                walked |= self._walked(op, each)
+        for each in extracts:
+            self.kept.update({(each.tensor, i) for i in range(_rank(each.tensor))} - walked)
+
+    def _walked(self, op: GenericOp | AttentionOp, index: IndexOp) -> set[tuple[SSAValue, int]]:
+        """The extents that a loop walks where its number says which element is read, and nothing else."""
+        loop = op, index.dim.value.data
+        found: set[tuple[SSAValue, int]] = set()
+        for use in index.result.uses:
+            place = use.operation.operands[0], use.index - 1
+            if not isinstance(use.operation, ExtractOp) or use.index == 0 or self.sizes[place] != self.sizes[loop]:
+                self.kept.add(loop)
+                return set()
+            found.add(place)
+        for place in found:
+            self._same(loop, place)
+        return found
 
     def _subscript(self, op: GenericOp | AttentionOp, extent: Extent, expr: AffineExpr) -> None:
         """What a subscript says of the extent that it walks."""

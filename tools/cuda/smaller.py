@@ -13,18 +13,21 @@ from itertools import product
 from math import prod
 
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 
 from ...dialects.linalg import GenericOp
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.linalg_ext import AttentionOp
+from ...dialects.tensor import ExtractOp
 from ...passes.convert.contraction_to_cta.schedule import Schedule
 from .extents import Extent, Extents, with_extents
 
-POINTS = 1 << 15  # of the loops of an op in a kernel that is no product
+POINTS = 1 << 15  # of the loops of an op in a kernel that is no product, and elements of an array
+TABLE = 1 << 22  # elements of an array that values index: rows that nobody asks for cost nothing
 MODULI = (128, 64, 32, 16, 8, 4, 2)
 ALIGNED = 8  # elements of 16 bits in an access of 16 bytes: extents of products stay what they are modulo that
 SHORT = 16  # extents of products that stay
-CHOICES = 40  # of an extent that are looked through, beside what it is
+CHOICES = 80  # of an extent that are looked through, beside what it is
 
 
 def smaller(kernel: FuncOp, schedule: Schedule | None) -> FuncOp:
@@ -41,10 +44,24 @@ def points(kernel: FuncOp) -> int:
 
 
 def _points(extents: Extents, sizes: Mapping[Extent, int]) -> int:
-    values = extents.kernel.body.block.args
-    largest = max((prod(n for (of, _), n in sizes.items() if of is value) for value in values), default=0)
+    arrays = [_elements(value, sizes) for value in extents.kernel.body.block.args]
+    return max([_runs(extents, sizes), *arrays])
+
+
+def _runs(extents: Extents, sizes: Mapping[Extent, int]) -> int:
     ops = [op for op in extents.kernel.body.block.ops if isinstance(op, GenericOp)]
-    return max([largest, *(prod(sizes[op, d] for d in range(len(op.iterators))) for op in ops)])
+    return max([0, *(prod(sizes[op, d] for d in range(len(op.iterators))) for op in ops)])
+
+
+def _elements(array: SSAValue, sizes: Mapping[Extent, int]) -> int:
+    return prod(n for (of, _), n in sizes.items() if of is array)
+
+
+def _few(extents: Extents, sizes: Mapping[Extent, int]) -> bool:
+    arrays = extents.kernel.body.block.args
+    tables = {array for array in arrays if any(isinstance(use.operation, ExtractOp) for use in array.uses)}
+    small = all(_elements(array, sizes) <= (TABLE if array in tables else POINTS) for array in arrays)
+    return small and _runs(extents, sizes) <= POINTS
 
 
 def _of_product(extents: Extents, schedule: Schedule) -> Mapping[Extent, int] | None:
@@ -116,7 +133,7 @@ def _of_others(extents: Extents) -> Mapping[Extent, int] | None:
         for modulus in MODULI:
             sizes = extents.solved({e: n if e in kept else _cut(n, modulus) for e, n in free.items()})
             found = sizes or found
-            if sizes is not None and _points(extents, sizes) <= POINTS:
+            if sizes is not None and _few(extents, sizes):
                 return sizes
     return found
 

@@ -40,7 +40,7 @@ from ....compiler.context import lamina_context
 from ....compiler.dtypes import dtype_of
 from .emit import emit
 from .problem import problem_of
-from .schedule import SCHEDULE, Schedule, choose, unit_for
+from .schedule import SCHEDULE, Schedule, by_elements, choose, unit_for
 
 __all__ = ["ConvertContractionToCta", "Schedule"]
 
@@ -66,5 +66,6 @@ class ConvertContractionToCta(ModulePass):
                 if isinstance(given, DictionaryAttr):
                     schedule = Schedule.of(given)
                 else:
-                    schedule = choose(problem.m, problem.n, problem.batch, unit, size)
+                    single = any(by_elements(matrix) for matrix in (problem.left, problem.right))
+                    schedule = choose(problem.m, problem.n, problem.batch, unit, size, single)
                 emit(function, problem, schedule, "tf32" if schedule.unit == "mma" and size == 4 else "")

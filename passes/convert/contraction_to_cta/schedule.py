@@ -7,8 +7,10 @@ from typing import cast
 
 from xdsl.dialects.builtin import BFloat16Type, DictionaryAttr, Float16Type, Float32Type, IntegerAttr, StringAttr, i64
 
+from ....compiler.dtypes import dtype_of
 from ....compiler.layouts import Layout
 from ....compiler.machine import Machine
+from ....dialects.cta import ViewType
 from ....dialects.cta.ops import TF32
 from .problem import Matrix
 
@@ -63,15 +65,17 @@ GROUPS = (
 ENOUGH = 64  # blocks that keep most of a GPU busy: with fewer, smaller tiles
 
 
-def choose(m: int, n: int, batch: int, unit: str, element_bytes: int) -> Schedule:
-    """The largest tiles of which the result has enough.
+def choose(m: int, n: int, batch: int, unit: str, element_bytes: int, single: bool = False) -> Schedule:
+    """The largest tiles of which the result has enough, where operands do not come by `single` elements.
+
+    A thread of a large tile would have the places of as many elements as it has sums, more than registers.
 
     >>> choose(4096, 4096, 1, "fma", 4) is LARGE, choose(512, 768, 1, "fma", 4) is MIDDLE
     (True, True)
     >>> choose(4096, 4096, 1, "mma", 2)
     Schedule(unit='mma', rows=128, columns=128, depth=64, down=2, across=2, stages=3)
     """
-    choices = {FMA: (LARGE, MIDDLE, SMALL), MMA: WARPS, WGMMA: GROUPS}[unit]
+    choices = {FMA: (LARGE, MIDDLE, SMALL), MMA: WARPS[1:] if single else WARPS, WGMMA: GROUPS}[unit]
     fits = [s for s in choices if batch * -(-m // s.rows) * -(-n // s.columns) >= ENOUGH]
     chosen = fits[0] if fits else choices[-1]
     if unit == FMA:
@@ -87,6 +91,12 @@ def unit_for(left: Matrix, right: Matrix, machine: Machine, precision: str) -> s
             return WGMMA
         return MMA if MMA in machine.features else FMA
     return MMA if isinstance(element, Float32Type) and precision == TF32 and MMA in machine.features else FMA
+
+
+def by_elements(matrix: Matrix) -> bool:
+    """Whether elements of 16 bits come one by one, as of windows of an image of three channels."""
+    view = ViewType.of(matrix.element, matrix.layout)
+    return dtype_of(matrix.element).itemsize == 2 and max(view.width(mode, 2) for mode in (1, 2)) < 2
 
 
 def _copied_in_boxes(layout: Layout) -> bool:

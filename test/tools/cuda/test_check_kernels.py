@@ -187,6 +187,12 @@ func.func private @kernel(%at: tensor<6xi64>, %table: tensor<100x9xf32>, %both: 
 """
 
 
+def test_rows_that_are_gathered_are_shorter() -> None:
+    text = GATHERS.replace("tensor<100x9xf32>", "tensor<50257x768xf32>").replace("x9xf32", "x768xf32")
+    text = text.replace("%both[%j, %i]", "%both[%i, %j]")
+    assert shapes(text, None) == [(6,), (50257, 64), (50257, 64), (6, 64)]  # indices are clamped to what there is
+
+
 def test_of_what_is_gathered_as_much_counts_as_is_asked_for() -> None:
     kernel = parse_module(GATHERS, "kernel.mlir", new_context()).body.block.first_op
     assert isinstance(kernel, FuncOp)

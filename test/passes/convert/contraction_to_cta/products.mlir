@@ -86,3 +86,37 @@ func.func private @given(%a: memref<64x32xf32>, %b: memref<32x64xf32>, %c: memre
   }
   func.return
 }
+
+// Windows of three channels come by elements of 16 bits: tiles are smaller, that places fit into registers.
+// WARPS-LABEL: func.func private @three
+// WARPS-NEXT: cta.program {sizes = array<i64: 1, 12100, 96>, tile = array<i64: 1, 64, 64>, schedule = {unit = "mma", rows = 64 : i64
+// WARPS-LABEL: func.func private @four
+// WARPS-NEXT: cta.program {sizes = array<i64: 1, 12100, 96>, tile = array<i64: 1, 128, 128>, schedule = {unit = "mma", rows = 128 : i64
+func.func private @three(%x: memref<1x224x224x3xbf16>, %w: memref<5x5x3x96xbf16>, %y: memref<1x110x110x96xf32>) attributes {lamina.kernel = "contraction"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<1x110x110x96xf32>)
+  linalg.generic {indexing_maps = [affine_map<(b, h, w, o, i, j, c) -> (b, h * 2 + i, w * 2 + j, c)>, affine_map<(b, h, w, o, i, j, c) -> (i, j, c, o)>, affine_map<(b, h, w, o, i, j, c) -> (b, h, w, o)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+    ins(%x, %w : memref<1x224x224x3xbf16>, memref<5x5x3x96xbf16>) outs(%y : memref<1x110x110x96xf32>) {
+  ^bb0(%l: bf16, %r: bf16, %acc: f32):
+    %lw = arith.extf %l : bf16 to f32
+    %rw = arith.extf %r : bf16 to f32
+    %p = arith.mulf %lw, %rw : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}
+func.func private @four(%x: memref<1x224x224x4xbf16>, %w: memref<5x5x4x96xbf16>, %y: memref<1x110x110x96xf32>) attributes {lamina.kernel = "contraction"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<1x110x110x96xf32>)
+  linalg.generic {indexing_maps = [affine_map<(b, h, w, o, i, j, c) -> (b, h * 2 + i, w * 2 + j, c)>, affine_map<(b, h, w, o, i, j, c) -> (i, j, c, o)>, affine_map<(b, h, w, o, i, j, c) -> (b, h, w, o)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+    ins(%x, %w : memref<1x224x224x4xbf16>, memref<5x5x4x96xbf16>) outs(%y : memref<1x110x110x96xf32>) {
+  ^bb0(%l: bf16, %r: bf16, %acc: f32):
+    %lw = arith.extf %l : bf16 to f32
+    %rw = arith.extf %r : bf16 to f32
+    %p = arith.mulf %lw, %rw : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}
