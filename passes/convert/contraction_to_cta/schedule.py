@@ -54,6 +54,7 @@ MIDDLE = Schedule(FMA, 64, 64, 16, 4, 4)
 SMALL = Schedule(FMA, 32, 32, 16, 4, 4)
 WARPS = (  # depth: what fills rows of shared memory
     Schedule(MMA, 128, 128, 0, 2, 2, 3),
+    Schedule(MMA, 128, 64, 0, 2, 2, 3),
     Schedule(MMA, 64, 64, 0, 2, 2, 3),
     Schedule(MMA, 32, 32, 0, 2, 1, 3),
 )
@@ -66,17 +67,21 @@ ENOUGH = 64  # blocks that keep most of a GPU busy: with fewer, smaller tiles
 
 
 def choose(m: int, n: int, batch: int, unit: str, element_bytes: int, single: bool = False) -> Schedule:
-    """The largest tiles of which the result has enough, where operands do not come by `single` elements.
+    """The largest tiles of which the result has enough, and that it fills by more than half.
 
-    A thread of a large tile would have the places of as many elements as it has sums, more than registers.
+    Where operands come by `single` elements a thread of a large tile would have the places of as many of them as it has
+    sums, more than there are registers.
 
     >>> choose(4096, 4096, 1, "fma", 4) is LARGE, choose(512, 768, 1, "fma", 4) is MIDDLE
     (True, True)
     >>> choose(4096, 4096, 1, "mma", 2)
     Schedule(unit='mma', rows=128, columns=128, depth=64, down=2, across=2, stages=3)
+    >>> choose(50176, 64, 1, "mma", 2).columns, choose(50176, 64, 1, "mma", 2, single=True).rows
+    (64, 64)
     """
-    choices = {FMA: (LARGE, MIDDLE, SMALL), MMA: WARPS[1:] if single else WARPS, WGMMA: GROUPS}[unit]
-    fits = [s for s in choices if batch * -(-m // s.rows) * -(-n // s.columns) >= ENOUGH]
+    choices = {FMA: (LARGE, MIDDLE, SMALL), MMA: WARPS[2:] if single else WARPS, WGMMA: GROUPS}[unit]
+    full = [s for s in choices if s.rows < 2 * m and s.columns < 2 * n]
+    fits = [s for s in full if batch * -(-m // s.rows) * -(-n // s.columns) >= ENOUGH]
     chosen = fits[0] if fits else choices[-1]
     if unit == FMA:
         return chosen

@@ -27,7 +27,7 @@ def test_every_kernel_of_large_models(name: str) -> None:
 
 def _check(name: str) -> None:
     program = MODELS[name]()
-    for row in compile_model(name, lambda: program, TARGETS, "f32"):
+    for row in (row for precision in PRECISIONS for row in compile_model(name, lambda: program, TARGETS, precision)):
         assert not row.spill_bytes and row.told in ("", "not assembled: no ptxas") and row.kernels
     cases = merged([case for precision in PRECISIONS for case in cases_of(name, program, TARGETS, precision)])
     for case in cases:
