@@ -65,7 +65,7 @@ from ...dialects.gpu import AllReduceOp, BlockIdOp, SubgroupReduceOp, ThreadIdOp
 from ...dialects.gpu.ops import WARP
 from ...dialects.linalg.views import linear_form
 from ...dialects.memref.views import collapse
-from ...dialects.vector import GatherOp, ReductionOp, ScatterOp
+from ...dialects.vector import GatherOp, LoadOp, ReductionOp, ScatterOp
 from .combining import combine, neutral, number
 from .kernels import launched, leave, outlined
 from .row_boxes import RowAccess, Staging, staging_of
@@ -152,7 +152,7 @@ def distribute(function: FuncOp) -> None:
     [loop] = [op for op in kernel.body.block.ops if isinstance(op, ParallelOp)]
     vectors = [t for op in all_ops(loop) for v in op.results if isinstance(t := v.type, VectorType)]
     length = vectors[0].get_shape()[0]
-    starts = [n for op in all_ops(loop) if isinstance(op, RowAccess) for n in _starts(op)]
+    starts = [n for op in all_ops(loop) if isinstance(op, RowAccess | LoadOp) for n in _starts(op)]
     how = Distribution.of(length, max(dtype_of(type_).itemsize for type_ in vectors), prod(bounds[1]), starts)
     staging = staging_of(loop, bounds[1], how.length, how.team, how.width)
     if staging is not None:
@@ -163,10 +163,12 @@ def distribute(function: FuncOp) -> None:
     leave(block, [launch])
 
 
-def _starts(op: RowAccess) -> list[int]:
+def _starts(op: RowAccess | LoadOp) -> list[int]:
     """Numbers that an access begins at multiples of: elements between neighbouring rows, and before the first."""
     if isinstance(op, GatherOp | ScatterOp):
         return [1]  # numbers lie apart
+    if isinstance(op, LoadOp):
+        return list(op.base.type.get_shape()[1:][-1:])  # pyright: ignore
     assert isinstance(op.memref.type, MemRefType)
     shape = op.memref.type.get_shape()
     found: list[int] = []
@@ -255,7 +257,7 @@ class _Team:
         match op:
             case _ if op in self.spelled:
                 pass
-            case VectorLoadOp() | GatherOp():
+            case VectorLoadOp() | GatherOp() | LoadOp():
                 self.parts[op.result] = [self.load(op, chunk) for chunk in range(self.how.chunks)]
             case VectorStoreOp() | ScatterOp():
                 for chunk in range(self.how.chunks):
@@ -332,19 +334,26 @@ class _Team:
         whole = AffineMapAttr(AffineMap(count, 0, (linear.simplify(count, 0),)))
         return cast("_Buffer", flat), cast("list[_Index]", indices), whole
 
-    def aligned(self, buffer: _Buffer) -> IntegerAttr:
+    def aligned(self, buffer: SSAValue) -> IntegerAttr:
         """The bytes that a thread's parts of a buffer are aligned to: rows are whole numbers of them."""
         return IntegerAttr(self.how.width * dtype_of(buffer.type).itemsize, i64)
 
-    def load(self, op: VectorLoadOp | GatherOp, chunk: int) -> SSAValue:
-        flat, indices, map = self.place(op, chunk)
-        type_ = self.short(op.result.type)
-        load = VectorLoadOp(flat, indices, map, type_)
+    def load(self, op: VectorLoadOp | GatherOp | LoadOp, chunk: int) -> SSAValue:
+        type_ = self.short(op.results[0].type)
+        if isinstance(op, LoadOp):  # the row begins at a computed place
+            *before, first = [self.one(index) for index in op.indices]
+            d0, d1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
+            mine = self.apply(d0 + d1 * self.how.width + chunk * self.how.team * self.how.width, first, self.lane)
+            flat = op.base
+            load = LoadOp.create(operands=[flat, *before, mine], result_types=[type_])
+        else:
+            flat, indices, map = self.place(op, chunk)
+            load = VectorLoadOp(flat, indices, map, type_)
         load.attributes["alignment"] = self.aligned(flat)
         if not self.partial(chunk):
-            return self.put(load).result
+            return self.put(load).results[0]
         there, elsewhere = Block([load]), Block()
-        there.add_op(YieldOp.get(load.result))
+        there.add_op(YieldOp.get(load.results[0]))
         zero = number(Builder(InsertPoint.at_end(elsewhere)), 0, type_)
         elsewhere.add_op(YieldOp.get(zero))
         condition = IfOp.create(

@@ -15,7 +15,8 @@ After:
 Each part of a buffer is read at most once by a row and written at most once; what is only kept between the kernel's
 loops is not written. A kernel is one of rows when all its loops share the leading parallel dimensions, one reduces over
 all the others, and every access is of one number or of numbers that lie next to each other: where they begin is linear
-in the row's numbers, so that rows may share them (a mask of all heads). What is written is each row's own. Others stay
+in the row's numbers, so that rows may share them (a mask of all heads), or a number that
+they read says it (a table of words). What is written is each row's own. Others stay
 as they are.
 """
 
@@ -40,13 +41,15 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....compiler.locations import locate, locate_back
 from ....dialects.affine import ApplyOp, LoadOp, ParallelOp, StoreOp, VectorLoadOp, VectorStoreOp, YieldOp
-from ....dialects.linalg import FillOp, GenericOp
+from ....dialects.linalg import FillOp, GenericOp, IndexOp
 from ....dialects.linalg import YieldOp as LinalgYieldOp
+from ....dialects.memref import LoadOp as MemRefLoadOp
 from ....dialects.memref.views import collapse
 from ....dialects.vector import ConstantMaskOp, GatherOp, ReductionOp, ScatterOp, StepOp
+from ....dialects.vector import LoadOp as VectorLoad
 from ....dialects.vector.widen import Widener
 from ...gpu.combining import number
-from .rows import Place, Rows, combiners, place_of, rows_of
+from .rows import Place, Rows, combiners, is_column, number_of, place_of, rows_of
 
 _Index: TypeAlias = "SSAValue[IndexType]"
 _Buffer: TypeAlias = "SSAValue[MemRefType[Attribute]]"
@@ -113,7 +116,11 @@ class _RowProgram:
         combined = combiners(op) if "reduction" in op.iterators else None
         skipped = {owner for _, owner, _ in combined or ()}
         for inner in op.body.block.ops:
-            if inner not in skipped and not isinstance(inner, LinalgYieldOp):
+            if isinstance(inner, IndexOp):
+                widener.values[inner.result] = self.index(inner, op)
+            elif isinstance(inner, MemRefLoadOp) and inner.indices and self.goes_along(inner.indices[-1], op):
+                widener.values[inner.res] = self.gathered(inner, widener)
+            elif inner not in skipped and not isinstance(inner, LinalgYieldOp):
                 widener.widen(inner)
         last = op.body.block.last_op
         assert last is not None
@@ -130,6 +137,25 @@ class _RowProgram:
             self.known[buffer, place] = value
             self.filled.pop(buffer, None)
         locate_back(self.builder.insertion_point.block.last_op, op.location)
+
+    def goes_along(self, value: SSAValue, op: GenericOp) -> bool:
+        """Whether an index says which number of the row it is."""
+        return isinstance(value.owner, IndexOp) and is_column(value.owner, op, self.rows)
+
+    def index(self, index: IndexOp, op: GenericOp) -> SSAValue:
+        """One of the row's numbers; 0 where there is one step, and where the row begins."""
+        number = number_of(index, op, self.rows)
+        if number is not None:
+            return self.indices[number]
+        return self.builder.insert(arith.ConstantOp(IntegerAttr(0, IndexType()))).result
+
+    def gathered(self, op: MemRefLoadOp, widener: Widener) -> SSAValue:
+        """A row that begins at a computed place."""
+        type_ = op.memref.type
+        assert isinstance(type_, MemRefType)
+        vector = VectorType(type_.element_type, [self.rows.length])
+        places = [widener.value(index) for index in op.indices]
+        return self.builder.insert(VectorLoad.create(operands=[op.memref, *places], result_types=[vector])).results[0]
 
     def reduced(self, op: GenericOp, index: int, how: tuple[str, Operation, SSAValue], widener: Widener) -> SSAValue:
         """One output of a reduction: the row combined, and then with what the output held."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -12,9 +12,10 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
-from ....dialects.linalg import FillOp, GenericOp
+from ....dialects.linalg import FillOp, GenericOp, IndexOp
 from ....dialects.linalg import YieldOp as LinalgYieldOp
 from ....dialects.linalg.views import linear_form, loop_ranges
+from ....dialects.memref import LoadOp
 from ...gpu.combining import COMBINERS
 
 LONGEST = 1 << 15  # elements of a row: 1024 threads with 32 each
@@ -67,7 +68,7 @@ def rows_of(function: FuncOp) -> Rows | None:
     ranges = loop_ranges(reducing)
     live = [d for d, n in enumerate(ranges) if n != 1]
     rows = Rows(tuple(ranges[d] for d in live), tuple(reducing.iterators[d] == "reduction" for d in live))
-    if not 1 < rows.length <= LONGEST or not all(_fits(op, rows) for op in generics):
+    if not 1 < rows.length <= LONGEST or not all(_fits(op, rows, last) for op in generics):
         return None
     if not _keeps_order(generics, rows) or not _near_enough(generics, rows):
         return None
@@ -86,7 +87,7 @@ def _written(op: GenericOp | FillOp) -> Sequence[SSAValue]:
     return op.outputs if isinstance(op, GenericOp) else [op.output]
 
 
-def _fits(op: GenericOp, rows: Rows) -> bool:
+def _fits(op: GenericOp, rows: Rows, written: Collection[SSAValue]) -> bool:
     """Whether a generic walks the rows, and reduces over all of a row if at all."""
     split = _split(op, rows)
     if split is None:
@@ -94,16 +95,54 @@ def _fits(op: GenericOp, rows: Rows) -> bool:
     kinds = set(op.iterators[d] for d in split[1])
     if any(op.iterators[d] != "parallel" for d in split[0]) or len(kinds) > 1:
         return False
-    if any(inner.regions or inner.name.startswith(("linalg.index", "memref.")) for inner in op.body.block.ops):
-        return False
     buffers = [i for i, value in enumerate(op.operands) if isinstance(value.type, MemRefType)]
-    if any(place_of(op, i, rows) is None for i in buffers):
+    if any(place_of(op, i, rows) is None for i in buffers) or not _reads_rows(op, rows, written):
         return False
     outputs = [place_of(op, i, rows) for i in range(len(op.inputs), len(op.operands))]
     along = bool(split[1]) and "reduction" not in kinds
     if not all(place is not None and place.own and (place.step > 0) == along for place in outputs):
         return False
     return "reduction" not in kinds or combiners(op) is not None
+
+
+def _reads_rows(op: GenericOp, rows: Rows, written: Collection[SSAValue]) -> bool:
+    """Whether what is read at computed places is a number for all of a row, or the row that begins there."""
+    places = [place_of(op, i, rows) for i in range(len(op.operands))]
+    args = zip(op.body.block.args, places, strict=True)
+    differ: set[SSAValue] = {argument for argument, place in args if place is not None and place.step}
+    columns: set[SSAValue] = set()
+    for inner in op.body.block.ops:
+        if isinstance(inner, IndexOp):
+            if is_column(inner, op, rows):
+                columns.add(inner.result)
+        elif isinstance(inner, LoadOp):
+            type_, indices = inner.memref.type, list(inner.indices)
+            if inner.memref in written or not isinstance(type_, MemRefType) or not isinstance(type_.layout, NoneAttr):
+                return False
+            along = bool(indices) and indices[-1] in columns
+            if any(v in differ or v in columns for v in (indices[:-1] if along else indices)):
+                return False
+            if along:
+                differ.add(inner.res)
+        elif inner.regions or inner.name.startswith("memref.") or any(v in columns for v in inner.operands):
+            return False
+        elif any(v in differ for v in inner.operands):
+            differ.update(inner.results)
+    split = _split(op, rows)
+    return not columns or (split is not None and len(split[1]) == 1)
+
+
+def is_column(index: IndexOp, op: GenericOp, rows: Rows) -> bool:
+    """Whether an index goes along the row."""
+    split = _split(op, rows)
+    return split is not None and index.dim.value.data in split[1]
+
+
+def number_of(index: IndexOp, op: GenericOp, rows: Rows) -> int | None:
+    """Which of a row's numbers an index is; None where it is always 0."""
+    split = _split(op, rows)
+    dim = index.dim.value.data
+    return split[0].index(dim) if split is not None and dim in split[0] else None
 
 
 def _split(op: GenericOp, rows: Rows) -> tuple[list[int], list[int]] | None:

@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import lamina
-from lamina.backends import Options
 from lamina.backends.cuda.emulated import EmulatedProgram
-from lamina.backends.cuda.target import CudaTarget
-from lamina.compiler.program import Program
-from lamina.compiler.signature import dtype_named
-from lamina.tools.sources import read_program
 
+Emulated = Callable[..., tuple[EmulatedProgram, int]]
+LEAST = {"f32": "0xFF800000", "bf16": "0xFF80", "f16": "0xFC00", "f64": "0xFFF0000000000000", "i8": "-128"}
 CHAIN = """
 func.func public @main(%x: tensor<24x128xf32>, %y: tensor<24x128xf32>, %b: tensor<128xf32>) -> tensor<24x128xf32> {
   %wide = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<128xf32>) -> tensor<24x128xf32>
@@ -64,24 +60,6 @@ func.func public @main(%x: tensor<8x256xf32>) -> tensor<8x256xf32> {
   %rb = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<8xf32>) -> tensor<8x256xf32>
   %y = stablehlo.multiply %c, %rb : tensor<8x256xf32>
   return %y : tensor<8x256xf32>
-}
-"""
-LEAST = {"f32": "0xFF800000", "bf16": "0xFF80", "f16": "0xFC00", "f64": "0xFFF0000000000000", "i8": "-128"}
-MASKED = """
-func.func public @main(%x: tensor<XxTYPE>, %m: tensor<MxMASK>) -> tensor<XxTYPE> {
-  %low = stablehlo.constant dense<LEAST> : tensor<TYPE>
-  %zero = stablehlo.constant dense<0.0> : tensor<TYPE>
-  %big = stablehlo.constant dense<-1.0e4> : tensor<XxTYPE>
-  %wide = stablehlo.broadcast_in_dim %m, dims = [0, 1, 2, 3] : (tensor<MxMASK>) -> tensor<XxMASK>
-  %z = HIDE tensor<XxTYPE>
-  %t = stablehlo.reduce(%z init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<XxTYPE>, tensor<TYPE>) -> tensor<ROWSxTYPE>
-  %tb = stablehlo.broadcast_in_dim %t, dims = [0, 1, 2] : (tensor<ROWSxTYPE>) -> tensor<XxTYPE>
-  %d = stablehlo.subtract %z, %tb : tensor<XxTYPE>
-  %e = stablehlo.exponential %d : tensor<XxTYPE>
-  %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<XxTYPE>, tensor<TYPE>) -> tensor<ROWSxTYPE>
-  %sb = stablehlo.broadcast_in_dim %s, dims = [0, 1, 2] : (tensor<ROWSxTYPE>) -> tensor<XxTYPE>
-  %r = stablehlo.divide %e, %sb : tensor<XxTYPE>
-  return %r : tensor<XxTYPE>
 }
 """
 TRANSPOSE = """
@@ -190,64 +168,6 @@ def softmax(rows: int, columns: int) -> str:
     return SOFTMAX.replace("ROWS", str(rows)).replace("COLUMNS", str(columns))
 
 
-def masked(shape: Sequence[int], mask: Sequence[int], dtype: str = "f32", of: str = "i1") -> str:
-    """Softmax of scores that a mask hides, or is added to."""
-    hide = "stablehlo.select %wide, %x, %big : tensor<XxMASK>," if of == "i1" else "stablehlo.add %x, %wide :"
-    told = {"HIDE": hide, "X": "x".join(map(str, shape)), "ROWS": "x".join(map(str, shape[:-1]))}
-    text = MASKED.replace("MxMASK", "x".join(map(str, mask)) + "xMASK")
-    for word, value in (told | {"MASK": of, "TYPE": dtype, "LEAST": LEAST[dtype]}).items():
-        text = text.replace(word, value)
-    return text
-
-
-def columns(shape: Sequence[int], over: Sequence[int], dtype: str = "f32") -> str:
-    """What lies along some dimensions, without their mean, and scaled by what is left."""
-    whole, left = ("x".join(map(str, each)) for each in (shape, [n for d, n in enumerate(shape) if d not in over]))
-    kept = [d for d in range(len(shape)) if d not in over]
-    count = float(np.prod([shape[d] for d in over]))
-    text = f"""func.func public @main(%x: tensor<WHOLE>) -> tensor<WHOLE> {{
-      %zero = stablehlo.constant dense<0.0> : tensor<TYPE>
-      %n = stablehlo.constant dense<{count}> : tensor<LEFT>
-      %sum = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = {list(over)} : (tensor<WHOLE>, tensor<TYPE>) -> tensor<LEFT>
-      %mean = stablehlo.divide %sum, %n : tensor<LEFT>
-      %wide = stablehlo.broadcast_in_dim %mean, dims = {kept} : (tensor<LEFT>) -> tensor<WHOLE>
-      %c = stablehlo.subtract %x, %wide : tensor<WHOLE>
-      %square = stablehlo.multiply %c, %c : tensor<WHOLE>
-      %squares = stablehlo.reduce(%square init: %zero) applies stablehlo.add across dimensions = {list(over)} : (tensor<WHOLE>, tensor<TYPE>) -> tensor<LEFT>
-      %some = stablehlo.add %squares, %n : tensor<LEFT>
-      %r = stablehlo.rsqrt %some : tensor<LEFT>
-      %scale = stablehlo.broadcast_in_dim %r, dims = {kept} : (tensor<LEFT>) -> tensor<WHOLE>
-      %y = stablehlo.multiply %c, %scale : tensor<WHOLE>
-      return %y : tensor<WHOLE>
-    }}"""
-    return text.replace("WHOLE", f"{whole}x{dtype}").replace("LEFT", f"{left}x{dtype}").replace("TYPE", dtype)
-
-
-def sectors(model: EmulatedProgram) -> int:
-    """Bytes of all sectors that the program's kernels moved."""
-    return sum(32 * (counted.global_read_sectors + counted.global_written_sectors) for counted in model.counters)
-
-
-def emulated(text: str, folder: Path, *, late: bool = False, near: float = 1e-6) -> tuple[EmulatedProgram, int]:
-    """The program after a run that agreed with the reference, and the bytes of its inputs and outputs."""
-    path = folder / "m.mlir"
-    path.write_text(text)
-    program = read_program(str(path))
-    assert isinstance(program, Program)
-    model = CudaTarget("sm_80").compile(program, Options(cache=False, emulate=True))
-    assert isinstance(model, EmulatedProgram)
-    rng = np.random.default_rng(0)
-    inputs = [
-        (3 * rng.standard_normal(tuple(map(int, spec.shape)))).astype(dtype_named(spec.dtype))
-        for spec in program.signature.inputs
-    ]
-    model.late = late
-    outputs = model.run(inputs)
-    for found, expected in zip(outputs, lamina.interpret(program, inputs), strict=True):
-        assert np.allclose(found.astype(np.float64), expected.astype(np.float64), rtol=1e-5, atol=near)
-    return model, sum(array.nbytes for array in (*inputs, *outputs))
-
-
 @pytest.mark.parametrize(
     ("text", "again"),
     [
@@ -261,7 +181,7 @@ def emulated(text: str, folder: Path, *, late: bool = False, near: float = 1e-6)
     ],
     ids=["chain", "halves", "softmax of warps", "part of a block", "softmax of blocks", "norm", "scaled norm"],
 )
-def test_bytes_are_those_of_the_roofline(text: str, again: int, tmp_path: Path) -> None:
+def test_bytes_are_those_of_the_roofline(text: str, again: int, tmp_path: Path, emulated: Emulated) -> None:
     """Each input once, each output once; `again`: the bytes of a row for all that further rows ask for."""
     model, nbytes = emulated(text, tmp_path)
     assert len(model.counters) == 1
@@ -274,70 +194,14 @@ def test_bytes_are_those_of_the_roofline(text: str, again: int, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 2), (7, 33), (3, 50), (9, 130), (2, 1030), (1, 4100)])
-def test_odd_rows(rows: int, columns: int, tmp_path: Path) -> None:
+def test_odd_rows(rows: int, columns: int, tmp_path: Path, emulated: Emulated) -> None:
     model, nbytes = emulated(softmax(rows, columns), tmp_path, late=True)
     [counted] = model.counters
     assert counted.global_written_bytes == rows * columns * 4
     assert counted.global_read_bytes >= rows * columns * 4 and counted.global_read_bytes <= 8 * nbytes
 
 
-@pytest.mark.parametrize(
-    ("text", "most"),
-    [
-        (softmax(72, 9), 1.0),  # eight rows of a block are nine sectors
-        (softmax(24, 50), 1.0),
-        (softmax(33, 197), 1.0),
-        (masked((2, 4, 16, 64), (2, 1, 16, 64), of="f32"), 1.0),  # all heads of a block's rows
-        (masked((1, 3, 16, 8), (1, 1, 16, 8), of="f32"), 1.0),
-        (masked((3, 4, 8, 9), (3, 1, 8, 9), of="f32"), 1.0),
-        (masked((2, 4, 9, 9), (2, 1, 9, 9)), 1.06),  # images begin in the midst of a sector
-        (columns((2, 59, 16), [1]), 1.0),  # eight neighbours are a sector
-    ],
-    ids=["nine", "fifty", "odd", "mask", "short mask", "odd mask", "odd images", "columns"],
-)
-def test_rows_that_share_sectors_or_masks(text: str, most: float, tmp_path: Path) -> None:
-    """What rows have in common, a sector or a mask, comes into shared memory once."""
-    model, nbytes = emulated(text, tmp_path)
-    [counted] = model.counters
-    assert sectors(model) <= most * nbytes + 2 * 31 and counted.bank_conflicts == 0 and counted.instructions["bar.sync"]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        masked((2, 3, 5, 7), (2, 1, 5, 7)),
-        masked((2, 3, 4, 33), (1, 3, 4, 33), "bf16", "bf16"),
-        masked((1, 5, 3, 40), (1, 1, 1, 40), "f16", "f16"),
-        masked((2, 2, 11, 10), (2, 2, 11, 1), "f64", "f64"),
-        masked((2, 1, 3, 130), (1, 1, 3, 130)),
-        masked((0, 2, 3, 9), (0, 1, 3, 9)),
-        softmax(1, 50),
-        columns((3, 37, 11), [1]),
-        columns((2, 2, 5, 3), [1, 2], "bf16"),
-        columns((40, 9), [0], "f64"),
-        columns((2, 1030, 8), [1]),
-    ],
-    ids=["i1", "bf16", "one for all", "a number each", "long", "none", "one", *(f"columns {i}" for i in range(4))],
-)
-def test_odd_rows_that_share(text: str, tmp_path: Path) -> None:
-    emulated(text, tmp_path, late=True)
-
-
-def test_rows_of_no_numbers(tmp_path: Path) -> None:
-    """What is no number in a row stays there, and hides no other row."""
-    path = tmp_path / "m.mlir"
-    path.write_text(masked((2, 3, 4, 9), (2, 1, 4, 9), of="f32"))
-    program = read_program(str(path))
-    assert isinstance(program, Program)
-    x, m = np.ones((2, 3, 4, 9), np.float32), np.zeros((2, 1, 4, 9), np.float32)
-    x[0, 1, 2, 3], x[1, 0, 0, 8], m[1, 0, 3, 0] = np.nan, np.inf, np.nan
-    model = CudaTarget("sm_80").compile(program, Options(cache=False, emulate=True))
-    [found], [expected] = model.run([x, m]), lamina.interpret(program, [x, m])
-    assert np.array_equal(np.isnan(found), np.isnan(expected)) and np.isnan(found).any(axis=-1).sum() == 5
-    assert np.allclose(found, expected, equal_nan=True)
-
-
-def test_transposes_move_each_byte_once(tmp_path: Path) -> None:
+def test_transposes_move_each_byte_once(tmp_path: Path, emulated: Emulated) -> None:
     model, _ = emulated(TRANSPOSE, tmp_path)
     assert len(model.counters) == 3
     for counted in model.counters:
@@ -345,7 +209,7 @@ def test_transposes_move_each_byte_once(tmp_path: Path) -> None:
         assert counted.full_sectors and counted.bank_conflicts == 0
 
 
-def test_transposes_of_every_order(tmp_path: Path) -> None:
+def test_transposes_of_every_order(tmp_path: Path, emulated: Emulated) -> None:
     shape = (32, 64, 32)
     orders = [order for order in permutations(range(3)) if order != (0, 1, 2)]
     lines = [(f"stablehlo.transpose %x, dims = {list(order)}", [shape[d] for d in order]) for order in orders]
@@ -356,7 +220,7 @@ def test_transposes_of_every_order(tmp_path: Path) -> None:
         assert counted.full_sectors and counted.bank_conflicts == 0
 
 
-def test_reductions_along_every_dimension(tmp_path: Path) -> None:
+def test_reductions_along_every_dimension(tmp_path: Path, emulated: Emulated) -> None:
     """What is along the innermost dimension is written by one thread of a team: a sector is not whole then."""
     shape = (8, 32, 64)
     over = ([0], [1], [0, 1], [2])
@@ -381,7 +245,9 @@ def test_reductions_along_every_dimension(tmp_path: Path) -> None:
         ((2, 20, 1024), [0, 1, 2], 1024),  # all of it, more than a row
     ],
 )
-def test_reductions_around_a_dimension(shape: tuple[int, ...], over: list[int], team: int, tmp_path: Path) -> None:
+def test_reductions_around_a_dimension(
+    shape: tuple[int, ...], over: list[int], team: int, tmp_path: Path, emulated: Emulated
+) -> None:
     """A team of threads for each number, whose neighbours read neighbours: whole sectors, each once."""
     left = [n for d, n in enumerate(shape) if d not in over]
     text = outputs_of(
@@ -396,7 +262,7 @@ def test_reductions_around_a_dimension(shape: tuple[int, ...], over: list[int], 
 
 
 @pytest.mark.parametrize("dtype", ["f64", "bf16", "i64", "i16", "i8"])
-def test_odd_reductions_around_a_dimension(dtype: str, tmp_path: Path) -> None:
+def test_odd_reductions_around_a_dimension(dtype: str, tmp_path: Path, emulated: Emulated) -> None:
     """No whole number of each thread, nor of points of a block."""
     zero = "0" if dtype[0] == "i" else "0.0"
     text = f"""func.func public @main(%x: tensor<3x7x41x{dtype}>) -> tensor<7x{dtype}> {{
@@ -408,7 +274,7 @@ def test_odd_reductions_around_a_dimension(dtype: str, tmp_path: Path) -> None:
     assert any(name.startswith("shfl") for name in model.counters[0].instructions)
 
 
-def test_pooling_reads_each_window_once(tmp_path: Path) -> None:
+def test_pooling_reads_each_window_once(tmp_path: Path, emulated: Emulated) -> None:
     model, nbytes = emulated(POOLING, tmp_path)
     [counted] = model.counters
     assert counted.global_read_bytes + counted.global_written_bytes == nbytes and counted.full_sectors
@@ -439,7 +305,7 @@ def windows(
     ],
     ids=["whole", "whole, stride", "parts", "parts, stride", "depthwise"],
 )
-def test_windows_that_overlap_are_read_once(text: str, most: float, tmp_path: Path) -> None:
+def test_windows_that_overlap_are_read_once(text: str, most: float, tmp_path: Path, emulated: Emulated) -> None:
     model, nbytes = emulated(text, tmp_path, near=1e-5)  # sums of nine products of up to 100
     [counted] = model.counters
     moved = 32 * (counted.global_read_sectors + counted.global_written_sectors)
@@ -458,13 +324,13 @@ def test_windows_that_overlap_are_read_once(text: str, most: float, tmp_path: Pa
     ],
     ids=["odd", "dilated", "f64", "bf16", "i8"],
 )
-def test_odd_windows(text: str, tmp_path: Path) -> None:
+def test_odd_windows(text: str, tmp_path: Path, emulated: Emulated) -> None:
     model, _ = emulated(text, tmp_path, late=True)
     [counted] = model.counters
     assert counted.instructions.get("bar.sync")
 
 
-def test_gathers_read_the_rows_that_are_asked_for(tmp_path: Path) -> None:
+def test_gathers_read_the_rows_that_are_asked_for(tmp_path: Path, emulated: Emulated) -> None:
     model, _ = emulated(GATHER, tmp_path)
     [counted] = model.counters
     row = 128 * 4
@@ -473,7 +339,7 @@ def test_gathers_read_the_rows_that_are_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(9, 8), (33, 40), (64, 32)])
-def test_turned_and_combined(rows: int, columns: int, tmp_path: Path) -> None:
+def test_turned_and_combined(rows: int, columns: int, tmp_path: Path, emulated: Emulated) -> None:
     text = TURNED.replace("ROWS", str(rows)).replace("COLUMNS", str(columns))
     model, _ = emulated(text, tmp_path, late=True)
     [counted] = model.counters
@@ -481,45 +347,7 @@ def test_turned_and_combined(rows: int, columns: int, tmp_path: Path) -> None:
     assert counted.global_written_bytes == rows * columns * 4
 
 
-@pytest.mark.parametrize("dtype", ["f64", "f16", "bf16", "i64", "i32", "i16"])
-def test_rows_of_other_types(dtype: str, tmp_path: Path) -> None:
-    zero = "0" if dtype[0] == "i" else "0.0"
-    text = f"""func.func public @main(%x: tensor<3x40x{dtype}>, %y: tensor<1x4096x{dtype}>) -> (tensor<3x{dtype}>, tensor<1x{dtype}>) {{
-      %zero = stablehlo.constant dense<{zero}> : tensor<{dtype}>
-      %m = stablehlo.reduce(%x init: %zero) applies stablehlo.maximum across dimensions = [1] : (tensor<3x40x{dtype}>, tensor<{dtype}>) -> tensor<3x{dtype}>
-      %n = stablehlo.reduce(%y init: %zero) applies stablehlo.minimum across dimensions = [1] : (tensor<1x4096x{dtype}>, tensor<{dtype}>) -> tensor<1x{dtype}>
-      return %m, %n : tensor<3x{dtype}>, tensor<1x{dtype}>
-    }}"""
-    model, _ = emulated(text, tmp_path)
-    assert all("shfl.sync.bfly.b32" in name or "shfl" not in name for c in model.counters for name in c.instructions)
-    assert any(name.startswith("shfl") for counted in model.counters for name in counted.instructions)
-
-
-GATHERED = """
-func.func public @main(%which: tensor<12xi64>, %table: tensor<4x72x32xf32>, %x: tensor<12x32xf32>) -> tensor<12x72xf32> {
-  %rows = "stablehlo.gather"(%table, %which) {dimension_numbers = #stablehlo.gather<offset_dims = [1, 2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 72, 32>} : (tensor<4x72x32xf32>, tensor<12xi64>) -> tensor<12x72x32xf32>
-  %xs = stablehlo.broadcast_in_dim %x, dims = [0, 2] : (tensor<12x32xf32>) -> tensor<12x72x32xf32>
-  %p = stablehlo.multiply %rows, %xs : tensor<12x72x32xf32>
-  %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %y = stablehlo.reduce(%p init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<12x72x32xf32>, tensor<f32>) -> tensor<12x72xf32>
-  return %y : tensor<12x72xf32>
-}
-"""
-
-
-def test_rows_that_are_gathered_are_multiplied_where_they_lie(tmp_path: Path) -> None:
-    """Each row is read once; what points have in common, index and vector, once by the four of a warp."""
-    model, _ = emulated(GATHERED, tmp_path, near=1e-5)
-    [counted] = model.counters
-    points, row = 12 * 72, 32 * 4 // 32
-    blocks = [{point // 72 for point in range(first, first + 16)} for first in range(0, points, 16)]
-    shared = sum(row * len(batches) + len({batch // 4 for batch in batches}) for batches in blocks)
-    assert counted.global_block_sectors == points * row + shared
-    assert counted.global_read_sectors == points * row + points // 4 * (row + 1)
-    assert counted.global_written_bytes == points * 4 and counted.bank_conflicts == 0
-
-
-def test_windows_along_the_innermost_dimension(tmp_path: Path) -> None:
+def test_windows_along_the_innermost_dimension(tmp_path: Path, emulated: Emulated) -> None:
     """As of local response normalisation, with its pad. Rows of 36 are no whole warps: two of them ask for a sector."""
     model, nbytes = emulated(ACROSS, tmp_path, near=1e-5)
     [counted] = model.counters

@@ -117,3 +117,19 @@ func.func private @heads(%x: memref<4x16x64xf32>, %m: memref<16x64xf32>, %y: mem
   }
   func.return
 }
+
+// A row that begins at a computed place: each thread its part of it.
+// CHECK-LABEL: func.func private @computed_0
+// CHECK: %[[MINE:.*]] = affine.apply affine_map<(d0, d1) -> ((d0 + (d1 * 4)))> (%{{.*}}, %{{.*}})
+// CHECK-NEXT: vector.load %t[%{{.*}}, %[[MINE]]] {alignment = 16 : i64} : memref<99x32xf32>, vector<4xf32>
+func.func private @computed(%w: memref<9xi64>, %t: memref<99x32xf32>, %y: memref<9xf32>) attributes {lamina.kernel = "rows"} {
+  affine.parallel (%i) = (0) to (9) {
+    %word = affine.load %w[%i] : memref<9xi64>
+    %at = arith.index_cast %word : i64 to index
+    %zero = arith.constant 0 : index
+    %row = vector.load %t[%at, %zero] : memref<99x32xf32>, vector<32xf32>
+    %s = vector.reduction <add>, %row : vector<32xf32> into f32
+    affine.store %s, %y[%i] : memref<9xf32>
+  }
+  func.return
+}

@@ -117,6 +117,58 @@ func.func private @columns_twice(%x: memref<2x25x16xf32>, %y: memref<2x25x16xf32
   func.return
 }
 
+// A row of a table that a number says, each number of which is read once.
+// CHECK-LABEL: func.func private @words
+// CHECK-SAME: lamina.kernel = "rows"
+// CHECK: affine.parallel (%[[I:.*]]) = (0) to (9) {
+// CHECK-NEXT: %[[WORD:.*]] = affine.load %w[%[[I]]] : memref<9xi64>
+// CHECK-NEXT: %[[AT:.*]] = arith.index_cast %[[WORD]] : i64 to index
+// CHECK-NEXT: %[[ZERO:.*]] = arith.constant 0 : index
+// CHECK-NEXT: %[[ROW:.*]] = vector.load %t[%[[AT]], %[[ZERO]]] : memref<99x32xf32>, vector<32xf32>
+// CHECK-NEXT: vector.reduction <add>, %[[ROW]] : vector<32xf32> into f32
+// CHECK: affine.vector_store
+func.func private @words(%w: memref<9xi64>, %t: memref<99x32xf32>, %y: memref<9x32xf32>, %row: memref<9x32xf32>, %sum: memref<9xf32>) attributes {lamina.kernel = "loops", lamina.scratch = 2 : i64} {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+    ins(%w : memref<9xi64>) outs(%row : memref<9x32xf32>) {
+  ^bb0(%a: i64, %old: f32):
+    %at = arith.index_cast %a : i64 to index
+    %j = linalg.index 1 : index
+    %v = memref.load %t[%at, %j] : memref<99x32xf32>
+    linalg.yield %v : f32
+  }
+  linalg.fill ins(%zero : f32) outs(%sum : memref<9xf32>)
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+    ins(%row : memref<9x32xf32>) outs(%sum : memref<9xf32>) {
+  ^bb0(%a: f32, %acc: f32):
+    %s = arith.addf %acc, %a : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+    ins(%row, %sum : memref<9x32xf32>, memref<9xf32>) outs(%y : memref<9x32xf32>) {
+  ^bb0(%a: f32, %m: f32, %old: f32):
+    %d = arith.subf %a, %m : f32
+    linalg.yield %d : f32
+  }
+  func.return
+}
+
+// Where each element says what is read, there are no rows.
+// CHECK-LABEL: func.func private @anywhere
+// CHECK: linalg.generic
+func.func private @anywhere(%w: memref<9x32xi64>, %t: memref<99x32xf32>, %sum: memref<9xf32>) attributes {lamina.kernel = "loops"} {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]}
+    ins(%w : memref<9x32xi64>) outs(%sum : memref<9xf32>) {
+  ^bb0(%a: i64, %acc: f32):
+    %at = arith.index_cast %a : i64 to index
+    %j = linalg.index 1 : index
+    %v = memref.load %t[%at, %j] : memref<99x32xf32>
+    %s = arith.addf %acc, %v : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}
+
 // A product of matrices has no rows of its own, and columns that are gone through once need not be kept.
 // CHECK-LABEL: func.func private @product
 // CHECK-SAME: lamina.kernel = "contraction"
