@@ -8,8 +8,9 @@ lies next to each other is one number of each.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, permutations
 from math import gcd, inf, prod
 from typing import TypeAlias
 
@@ -34,6 +35,7 @@ MOST = 1024  # threads of a block
 HELD = 1 << 13  # elements of rows that a block's registers hold, several times over
 ENOUGH = 128  # threads that blocks should have
 GAIN = 1.1  # how many times fewer sectors are to be moved than by teams on their own
+ORDERS = 6  # of teams, that are looked at
 CLOSE = 50  # parts of what must be moved: boxes that differ by less cost the same
 RowAccess: TypeAlias = VectorLoadOp | VectorStoreOp | GatherOp | ScatterOp
 
@@ -93,6 +95,7 @@ class Box:
     length: int
     team: int
     width: int  # elements that a thread takes of a row at a time
+    order: tuple[int, ...] = ()  # the dimensions in which teams take its rows, the last of which neighbours differ in
 
     @property
     def rows(self) -> int:
@@ -103,6 +106,11 @@ class Box:
     def counts(self) -> tuple[int, ...]:
         """Boxes along each dimension."""
         return tuple(-(-n // b) for n, b in zip(self.sizes, self.box, strict=True))
+
+    @property
+    def taken(self) -> tuple[int, ...]:
+        """The dimensions in which teams take rows."""
+        return self.order or tuple(range(len(self.box)))
 
     def own(self, part: Part) -> list[int]:
         """The dimensions along which rows take other places, those first whose neighbours are far apart."""
@@ -119,23 +127,22 @@ class Box:
 
     def with_gap(self, part: Part) -> Part:
         """The part with as many unused elements behind each row as keep the banks apart, where that costs no more."""
-        if self.at_a_time(part) > 1:
-            return part
-        return min((replace(part, gap=n) for n in range(BANKS)), key=lambda each: (self._asked_again(each), each.gap))
+        wide = self.at_a_time(part)
+        gaps = [replace(part, gap=n) for n in range(0, BANKS, self.width)]
+        return min((p for p in gaps if self.at_a_time(p) == wide), key=lambda each: (self.asked_again(each), each.gap))
 
-    def _asked_again(self, part: Part) -> int:
+    def asked_again(self, part: Part) -> int:
         """How often more than needed warps ask a bank, as they bring elements and as they take them."""
-        local, sides, again = self.local(part), self.sides(part), 0
-        loops = [(side.count, side.local) for side in sides]
-        rows = [(n, local.get(d, 0)) for d, n in enumerate(self.box)]
+        local, sides, wide, again = self.local(part), self.sides(part), self.at_a_time(part), 0
+        loops = [(side.count, side.local) for side in sides[:-1]]
+        loops.append((sides[-1].count // wide, sides[-1].local * wide))
+        rows = [(self.box[d], local.get(d, 0)) for d in self.taken]
         for first in range(0, self.rows * self.team, WARP):
             threads = range(first, first + WARP)
-            brought = [_place(thread, loops) for thread in threads if thread < prod(n for n, _ in loops)]
-            active = [thread for thread in threads if thread % self.team * self.width < self.length]
-            taken = [_place(thread // self.team, rows) + thread % self.team * self.width for thread in active]
-            for places in (brought, taken):
-                words = {place * part.itemsize // WORD for place in places}
-                again += max(Counter(word % BANKS for word in words).values(), default=1) - 1
+            brought = {t - first: _place(t, loops) for t in threads if t < prod(n for n, _ in loops)}
+            active = [t for t in threads if t % self.team * self.width < self.length]
+            taken = {t - first: _place(t // self.team, rows) + t % self.team * self.width for t in active}
+            again += _asked_again(brought, part.itemsize, wide) + _asked_again(taken, part.itemsize, self.width)
         return again
 
     def sides(self, part: Part) -> list[Side]:
@@ -260,7 +267,30 @@ def staging_of(loop: ParallelOp, sizes: Sequence[int], length: int, team: int, w
     alone = inf if apart else sum(_alone(part, merged, length, team, width) for part in counted)
     if best is None or alone <= GAIN * best[1]:
         return None
-    return Staging(best[2], tuple(map(best[2].with_gap, found)))
+    return _apart(best[2], found)
+
+
+def _apart(box: Box, parts: Sequence[Part]) -> Staging:
+    """With gaps behind rows, and in the first order of teams, with which banks are asked no more than needed."""
+    stagings: list[tuple[int, int, Staging]] = []
+    for number, order in enumerate(islice(permutations(range(len(box.box))), ORDERS)):
+        this = replace(box, order=order)
+        placed = tuple(map(this.with_gap, parts))
+        stagings.append((sum(map(this.asked_again, placed)), number, Staging(this, placed)))
+        if not stagings[-1][0]:
+            break
+    return min(stagings, key=lambda each: each[:2])[2]
+
+
+def _asked_again(places: Mapping[int, int], itemsize: int, width: int) -> int:
+    """How often more than needed a bank is asked when lanes take elements at places, 128 bytes at a time."""
+    nbytes = max(width * itemsize, WORD)
+    lanes, again = WARP * WORD // nbytes, 0
+    for first in range(0, WARP, lanes):
+        starts = [place * itemsize // WORD for lane, place in places.items() if first <= lane < first + lanes]
+        words = {start + i for start in starts for i in range(nbytes // WORD)}
+        again += max(Counter(word % BANKS for word in words).values(), default=1) - 1
+    return again
 
 
 def _place(number: int, loops: Sequence[tuple[int, int]]) -> int:

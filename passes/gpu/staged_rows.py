@@ -53,7 +53,9 @@ class Stager(NestWriter):
         d0, d1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
         self.inside: list[tuple[SSAValue, int]] = []  # what says whether the team's row exists
         self.local: list[SSAValue] = []
-        for origin, at, n, side in zip(self.origin, self.digits(team, box.box), box.sizes, box.box, strict=True):
+        order = sorted(range(len(box.box)), key=box.taken.__getitem__)
+        digits = self.digits(team, [box.box[d] for d in box.taken])
+        for origin, at, n, side in zip(self.origin, [digits[i] for i in order], box.sizes, box.box, strict=True):
             if n % side:  # all threads of a warp come to a shuffle: those behind the last row do it again
                 self.inside.append((self.apply(d0 + d1, origin, at), n - 1))
                 both = AffineMap(2, 0, (d1, AffineExpr.constant(n - 1) - d0))

@@ -96,9 +96,10 @@ def sectors(model: EmulatedProgram) -> int:
         (masked((1, 3, 16, 8), (1, 1, 16, 8), of="f32"), 1.0),
         (masked((3, 4, 8, 9), (3, 1, 8, 9), of="f32"), 1.0),
         (masked((2, 4, 9, 9), (2, 1, 9, 9)), 1.06),  # images begin in the midst of a sector
+        (masked((2, 4, 9, 9), (2, 1, 9, 9), of="f32"), 1.06),
         (columns((2, 59, 16), [1]), 1.0),  # eight neighbours are a sector
     ],
-    ids=["nine", "fifty", "odd", "mask", "short mask", "odd mask", "odd images", "columns"],
+    ids=["nine", "fifty", "odd", "mask", "short mask", "odd mask", "odd images", "heads side by side", "columns"],
 )
 def test_rows_that_share_sectors_or_masks(text: str, most: float, tmp_path: Path, emulated: Emulated) -> None:
     """What rows have in common, a sector or a mask, comes into shared memory once."""
