@@ -23,9 +23,10 @@ After:
     }
 
 Who reads a buffer that nobody else reads takes what was stored at that place instead, where each writer fills a box of
-the buffer. Parts of a result that share sectors, as columns next to each other, are written by one nest. Nests over the
-same points become one where the later one reads what the earlier one wrote at its point. Those that are left and have
-nothing to do with each other are marked: they are one launch (`gpu.launch_together`).
+the buffer. Parts of a result that share sectors, as columns next to each other or what is around small pixels, are
+written by one nest. Nests over the same points become one where the later one reads what the earlier one wrote at its
+point. Those that are left and have nothing to do with each other are marked: they are one launch
+(`gpu.launch_together`).
 """
 
 from __future__ import annotations

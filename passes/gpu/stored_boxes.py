@@ -32,7 +32,7 @@ from ..bufferization.layout import SCRATCH
 from .kernels import placed
 from .team_points import SECTOR, team_of
 from .turned_points import turn_of
-from .widen_points import band_of, sizes_of
+from .widen_points import band_of, plan_of, sizes_of
 
 LOADS = 16  # of one buffer that are replaced: each becomes a chain of conditions
 WRITERS = 24
@@ -116,7 +116,7 @@ def join_parts(function: FuncOp) -> None:
         order = {op: i for i, op in enumerate(block.ops)}
         boxes = [box_of(nest, buffer) for nest in nests if isinstance(nest, ParallelOp)]
         found = sorted((box for box in boxes if box is not None), key=lambda box: order[box.nest])
-        if len(found) < len(nests) or not 1 < len(found) <= LOADS or not any(map(_narrow, found)):
+        if len(found) < len(nests) or not 1 < len(found) <= LOADS or not (any(map(_narrow, found)) or _pads(found)):
             continue
         chain = _chain(found, buffer)
         last = found[-1].nest
@@ -126,6 +126,12 @@ def join_parts(function: FuncOp) -> None:
         _Read(load, chain).put()
         for box in found:
             erase(box.store)
+
+
+def _pads(boxes: Sequence[Box]) -> bool:
+    """Whether all but one are constants, around points that are taken one by one."""
+    inside = [box.nest for box in boxes if box.constant is None]
+    return len(inside) == 1 and not any(map(plan_of, inside)) and not any(turn_of(n) or team_of(n) for n in inside)
 
 
 def _narrow(box: Box) -> bool:

@@ -13,6 +13,13 @@ import pytest
 from lamina.backends.cuda.emulated import EmulatedProgram
 
 Emulated = Callable[..., tuple[EmulatedProgram, int]]
+PADDED = """
+func.func public @main(%x: tensor<1x48x30x1xf32>) -> tensor<1x58x32x1xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %p = stablehlo.pad %x, %zero, low = [0, 4, 1, 0], high = [0, 6, 1, 0], interior = [0, 0, 0, 0] : (tensor<1x48x30x1xf32>, tensor<f32>) -> tensor<1x58x32x1xf32>
+  return %p : tensor<1x58x32x1xf32>
+}
+"""
 LEAST = {"f32": "0xFF800000", "bf16": "0xFF80", "f16": "0xFC00", "f64": "0xFFF0000000000000", "i8": "-128"}
 CHAIN = """
 func.func public @main(%x: tensor<24x128xf32>, %y: tensor<24x128xf32>, %b: tensor<128xf32>) -> tensor<24x128xf32> {
@@ -272,6 +279,14 @@ def test_odd_reductions_around_a_dimension(dtype: str, tmp_path: Path, emulated:
     }}"""
     model, _ = emulated(text, tmp_path, late=True)
     assert any(name.startswith("shfl") for name in model.counters[0].instructions)
+
+
+def test_a_pad_is_written_once(tmp_path: Path, emulated: Emulated) -> None:
+    """In whole sectors; rows that are read begin in the midst of one."""
+    model, nbytes = emulated(PADDED, tmp_path, late=True)
+    [counted] = model.counters
+    assert counted.global_read_bytes + counted.global_written_bytes == nbytes
+    assert counted.global_written_sectors == 58 * 32 // 8 and counted.global_read_sectors <= 48 * (30 // 8 + 2)
 
 
 def test_pooling_reads_each_window_once(tmp_path: Path, emulated: Emulated) -> None:

@@ -223,3 +223,38 @@ func.func private @rows(%x: memref<3xf32>, %z: memref<2x3xf32>, %y: memref<3x3xf
   func.return
 }
 // CHECK-COUNT-2: affine.parallel
+
+// A pad that is a result: one nest writes all of it.
+func.func private @padded(%x: memref<7x3xf32>, %y: memref<9x5xf32>) attributes {lamina.kernel = "copy"} {
+  %zero = arith.constant 0.0 : f32
+  affine.parallel (%i, %j) = (0, 0) to (9, 5) {
+    affine.store %zero, %y[%i, %j] : memref<9x5xf32>
+  }
+  affine.parallel (%i, %j) = (0, 0) to (7, 3) {
+    %a = affine.load %x[%i, %j] : memref<7x3xf32>
+    affine.store %a, %y[%i + 1, %j + 1] : memref<9x5xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @padded(
+// CHECK: affine.parallel ([[I:%.*]], [[J:%.*]]) = (0, 0) to (9, 5) {
+// CHECK-NEXT: [[V:%.*]] = affine.if affine_set<(d0, d1) : ((d0 + -1) >= 0, ((d0 * -1) + 7) >= 0, (d1 + -1) >= 0, ((d1 * -1) + 3) >= 0)>([[I]], [[J]]) -> (f32) {
+// CHECK: affine.load %x
+// CHECK: } else {
+// CHECK: affine.store [[V]], %y{{\[}}[[I]], [[J]]]
+// CHECK-NOT: affine.parallel
+
+// Rows of whole accesses of 16 bytes stay so.
+func.func private @wide_pad(%x: memref<7x8xf32>, %y: memref<9x8xf32>) attributes {lamina.kernel = "copy"} {
+  %zero = arith.constant 0.0 : f32
+  affine.parallel (%i, %j) = (0, 0) to (9, 8) {
+    affine.store %zero, %y[%i, %j] : memref<9x8xf32>
+  }
+  affine.parallel (%i, %j) = (0, 0) to (7, 8) {
+    %a = affine.load %x[%i, %j] : memref<7x8xf32>
+    affine.store %a, %y[%i + 1, %j] : memref<9x8xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @wide_pad(
+// CHECK-COUNT-2: affine.parallel
