@@ -48,7 +48,7 @@ from .smaller import points, smaller
 KERNEL = "lamina.kernel"
 LIMITS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}  # of what is rounded to these: it may be the other way
 LIMIT = 1e-4  # of other floats, relative to the larger of a value and a hundredth of the largest
-MOST = 1 << 25  # points of a kernel that is run at all
+MOST = 1 << 26  # points of a kernel that is run at all
 SEEDS = 5
 PRECISIONS = ("f32", "bf16")
 HEAD = ("kernel", "as", "unit", "points", "eager", "late", "traffic", "cached", "conflicts", "")
