@@ -44,6 +44,7 @@ from .epilogue import check
 from .groups import is_grouped, with_room
 from .pack import lower_pack
 from .schedule import Problem, Schedule, choose
+from .tasks import batches_lie_in_rows
 from .tile import k_levels
 
 
@@ -149,6 +150,7 @@ def problem_of(contraction: Contraction, lanes: int) -> Problem:
         packed=contraction.panels is not None and not is_grouped(contraction),
         in_memory=sums_can_wait(contraction),
         copies=can_copy(contraction),
+        by_rows=batches_lie_in_rows(contraction) and contraction.extent(contraction.m) >= contraction.columns,
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
+from typing import TypeAlias
 
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
@@ -28,6 +29,10 @@ from .tile import TileWriter
 from .tile_copies import TileCopies, can_copy_tiles
 
 NARROW_ROWS = 8  # of a tile of one vector, beyond which LLVM spills
+
+
+Part: TypeAlias = "tuple[TileWriter, Share, Copies | None]"
+Task: TypeAlias = "Callable[[Sequence[SSAValue | None], SSAValue | None], None]"
 
 
 def column_runs(kernel: Kernel, lanes: int) -> list[Columns]:
@@ -113,6 +118,7 @@ def write_tiles(
         code, kernel, flats, schedule
     )
     needed = copied_elements(kernel, schedule, lanes, machine) if room is not None else 0
+    parts: list[Part] = []
     for number, part in enumerate(shares(kernel, schedule, lanes, machine)):
         copies, own = None, writer
         if is_single(kernel, schedule, part.columns, machine):
@@ -122,11 +128,48 @@ def write_tiles(
                 raise LaminaError(f"schedule '{schedule}': the copies of rows have no room", where=contraction.op)
             size = needed // part.tasks.at_once
             copies = (TileCopies if tiles else Copies)(writer, room, part.strips, part.tasks, size, machine.lanes(4))
-        write_nest(own, part, copies)
+        parts.append((own, part, copies))
+    first = parts[0][1].tasks
+    together = [part for part in parts if first.fork and part[1].tasks.extents == first.extents]
+    if together:
+        write_forked(code, together)
+    for part in parts:
+        if part not in together:
+            write_nest(*part)
+
+
+def write_forked(code: Loops, parts: Sequence[Part]) -> None:
+    """Tasks that threads share out, of all columns at once: they start and meet once."""
+    tasks = parts[0][1].tasks
+
+    def forked(i: SSAValue) -> None:
+        for writer, part, copies in parts:
+            writer.begin()
+            task_of(writer, part, copies)(tasks.operands(split(code, i, tasks.extents)), i)
+
+    code.parallel(prod(tasks.extents), forked)
 
 
 def write_nest(writer: TileWriter, part: Share, copies: Copies | None) -> None:
-    """Batches, blocks of strips and blocks of groups as tasks; in each task blocks of k, groups, then strips."""
+    """Batches, blocks of strips and blocks of groups as tasks, shared out or one after the other."""
+    code, tasks = writer.code, part.tasks
+    if tasks.fork:
+        write_forked(code, [(writer, part, copies)])
+        return
+    task = task_of(writer, part, copies)
+
+    def each(chosen: tuple[SSAValue | None, ...]) -> None:
+        if len(chosen) == len(tasks.extents):
+            task(tasks.operands(chosen), None)
+        else:
+            code.count(tasks.extents[len(chosen)], lambda i: each((*chosen, i)))
+
+    writer.begin()
+    each(())
+
+
+def task_of(writer: TileWriter, part: Share, copies: Copies | None) -> Task:
+    """What a task does: blocks of k, groups, then strips."""
     code, columns = writer.code, part.columns
     row_blocks, panel_blocks = part.tasks.row_blocks, part.tasks.panel_blocks
 
@@ -166,21 +209,4 @@ def write_nest(writer: TileWriter, part: Share, copies: Copies | None) -> None:
 
         code.count(writer.depth_blocks, by_depth)
 
-    extents = part.tasks.extents
-    if part.tasks.fork:
-
-        def forked(i: SSAValue) -> None:
-            writer.begin()
-            task(split(code, i, extents), i)
-
-        code.parallel(prod(extents), forked)
-        return
-
-    def each(chosen: tuple[SSAValue | None, ...]) -> None:
-        if len(chosen) == len(extents):
-            task(chosen, None)
-        else:
-            code.count(extents[len(chosen)], lambda i: each((*chosen, i)))
-
-    writer.begin()
-    each(())
+    return task

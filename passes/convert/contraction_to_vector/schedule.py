@@ -24,7 +24,8 @@ class Problem:
     """The numbers a schedule depends on.
 
     `lanes` is the panel width, `loops` the trip counts of the loops over k, `packed` whether B lies in panels,
-    `in_memory` whether sums can wait in the output, `copies` whether tiles can read copies of A.
+    `in_memory` whether sums can wait in the output, `copies` whether tiles can read copies of A, `by_rows` whether
+    batches lie within rows, and rows take more room than B.
     """
 
     batch: int
@@ -37,6 +38,7 @@ class Problem:
     packed: bool = True
     in_memory: bool = True
     copies: bool = False
+    by_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,8 +205,10 @@ def blocks(
     row_blocks = ceil_div(strips, strips_in_cache)
     cores = machine.cores
     work = problem.batch * problem.rows * problem.columns * problem.depth
-    if cores == 1 or work < machine.worth_forking or problem.batch % cores == 0 or problem.batch >= 4 * cores:
+    if cores == 1 or work < machine.worth_forking:
         return row_blocks, 1
+    if problem.batch % cores == 0 or problem.batch >= 4 * cores:
+        return (max(row_blocks, cores) if problem.by_rows and strips >= cores else row_blocks), 1
     by_rows = ceil_div(strips, cores) * cores / strips  # time lost to uneven shares, 1 is none
     by_panels = ceil_div(groups, cores) * cores / max(groups, 1)
     wide = problem.columns > problem.rows and by_panels <= by_rows * 1.1  # sharing B out fetches less than sharing A

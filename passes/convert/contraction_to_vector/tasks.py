@@ -58,17 +58,27 @@ def covers(count: int, size: int, overlap: bool) -> list[Cover]:
 
 @dataclass(frozen=True)
 class Tasks:
-    """Batches, blocks of panels and blocks of rows: how many of each, and whether threads share them out."""
+    """Batches, blocks of panels and blocks of rows: how many of each, and whether threads share them out.
+
+    With `rows_first` a thread has all batches of some rows instead of some batches with all rows.
+    """
 
     batch: int
     panel_blocks: int
     row_blocks: int
     fork: bool
+    rows_first: bool = False
 
     @property
     def extents(self) -> tuple[int, int, int]:
-        """Consecutive tasks, one thread's, share panels."""
+        """Consecutive tasks, one thread's, share panels; or rows, and there is one block of panels."""
+        if self.rows_first:
+            return self.row_blocks, self.batch, self.panel_blocks
         return self.batch, self.panel_blocks, self.row_blocks
+
+    def operands(self, indices: Sequence[SSAValue | None]) -> Sequence[SSAValue | None]:
+        """Batch, block of panels and block of rows by the indices of a task."""
+        return (indices[1], indices[2], indices[0]) if self.rows_first else indices
 
     @property
     def at_once(self) -> int:
@@ -90,8 +100,15 @@ class Tasks:
         row_blocks = min(schedule.row_blocks, sum(cover.tiles for cover in strips))
         panel_blocks = min(schedule.panel_blocks, sum(cover.tiles for cover in groups))
         work = batch * rows * panels * columns.lanes * contraction.extent(contraction.k)
-        some = batch * panel_blocks * row_blocks > 1
-        return Tasks(batch, panel_blocks, row_blocks, some and machine.cores > 1 and work >= machine.worth_forking)
+        fork = batch * panel_blocks * row_blocks > 1 and machine.cores > 1 and work >= machine.worth_forking
+        rows_first = batch > 1 and row_blocks > 1 and panel_blocks == 1 and batches_lie_in_rows(contraction)
+        return Tasks(batch, panel_blocks, row_blocks, fork, rows_first)
+
+
+def batches_lie_in_rows(contraction: Contraction) -> bool:
+    """Whether batches are neighbours in memory and rows are not, as groups of channels of a pixel."""
+    steps = contraction.c.form.coefficients
+    return bool(contraction.m) and all(steps[b] < steps[m] for b in contraction.batch for m in contraction.m)
 
 
 def split(code: Loops, task: SSAValue, extents: tuple[int, int, int]) -> list[SSAValue | None]:
