@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr
 from xdsl.ir.affine import AffineConstraintKind, AffineMap
 
 from ...compiler.semantics import Call, Region, semantics
+from ...compiler.strided import memory_of, position_in
 from ...compiler.weights import Array
 from .ops import ParallelOp
 
@@ -115,13 +116,13 @@ def if_(*operands: Array, regions: Sequence[Region], call: Call) -> list[Array]:
 def vector_load(memref: Array, *indices: Array, call: Call) -> Array:
     """Consecutive elements."""
     lanes: int = call.op.results[0].type.get_shape()[0]  # pyright: ignore
-    start = int(np.ravel_multi_index(apply_map(_map(call), indices), memref.shape))
-    return memref.reshape(-1)[start : start + lanes].copy()
+    start = position_in(memref, apply_map(_map(call), indices))
+    return memory_of(memref)[start : start + lanes].copy()
 
 
 @semantics("affine.vector_store")
 def vector_store(value: Array, memref: Array, *indices: Array, call: Call) -> tuple[()]:
     """Consecutive elements change."""
-    start = int(np.ravel_multi_index(apply_map(_map(call), indices), memref.shape))
-    memref.reshape(-1)[start : start + value.size] = value
+    start = position_in(memref, apply_map(_map(call), indices))
+    memory_of(memref)[start : start + value.size] = value
     return ()

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from ...compiler.semantics import Spec, semantics
+from ...compiler.strided import memory_of, position_in
 from ...compiler.weights import Array
 
 
 def _positions(base: Array, operands: tuple[Array, ...], given: bool, shape: tuple[int, ...]) -> Array:
-    """Where each element of a tile lies in the flattened base; the last operand is the stride where that is given."""
+    """Where each element of a tile lies in the memory of the base; the last operand is the stride if that is given."""
     indices, stride = (operands[:-1], int(operands[-1])) if given else (operands, 0)
-    steps = [s // base.itemsize for s in base.strides]
-    start = sum(int(i) * s for i, s in zip(indices, steps, strict=True))
-    return start + np.arange(shape[0])[:, None] * (stride or steps[-2]) + np.arange(shape[1])
+    step = stride or base.strides[-2] // base.itemsize
+    return position_in(base, indices) + np.arange(shape[0])[:, None] * step + np.arange(shape[1])
 
 
 @semantics("amx.tile_zero")
@@ -27,7 +27,7 @@ def tile_zero(*, result: Spec) -> Array:
 def tile_load(base: Array, *rest: Array, result: Spec) -> Array:
     """Rows from memory."""
     assert result.shape is not None
-    return base.reshape(-1)[_positions(base, rest, len(rest) > base.ndim, result.shape)]
+    return memory_of(base)[_positions(base, rest, len(rest) > base.ndim, result.shape)]
 
 
 @semantics("amx.tile_store")
@@ -35,7 +35,7 @@ def tile_store(base: Array, *rest: Array) -> tuple[()]:
     """Rows in memory change."""
     at = base.ndim
     value, places = rest[at], (*rest[:at], *rest[at + 1 :])
-    base.reshape(-1)[_positions(base, places, len(places) > at, value.shape)] = value
+    memory_of(base)[_positions(base, places, len(places) > at, value.shape)] = value
     return ()
 
 

@@ -1,4 +1,4 @@
-"""Meanings of `vector`: vectors are arrays; memory is addressed by row-major position."""
+"""Meanings of `vector`: vectors are arrays; memory is addressed by position."""
 
 from __future__ import annotations
 
@@ -8,17 +8,13 @@ import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, IntegerType
 
 from ...compiler.semantics import Call, Spec, semantics
+from ...compiler.strided import memory_of, position_in
 from ...compiler.weights import Array
 
 
-def _start(base: Array, indices: tuple[Array, ...]) -> int:
-    strides = [s // base.itemsize for s in base.strides]
-    return sum(int(i) * s for i, s in zip(indices, strides, strict=True))
-
-
 def _lanes(base: Array, indices: tuple[Array, ...], lanes: int, mask: Array | None = None) -> Array:
-    """Positions in the flattened base of each lane; lanes that are masked off point at 0."""
-    positions = _start(base, indices) + np.arange(lanes)
+    """Positions in the memory of the base of each lane; lanes that are masked off point at 0."""
+    positions = position_in(base, indices) + np.arange(lanes)
     return positions if mask is None else np.where(mask, positions, 0)
 
 
@@ -26,13 +22,13 @@ def _lanes(base: Array, indices: tuple[Array, ...], lanes: int, mask: Array | No
 def load(base: Array, *indices: Array, result: Spec) -> Array:
     """Consecutive elements."""
     assert result.shape is not None
-    return base.reshape(-1)[_lanes(base, indices, result.shape[0])]
+    return memory_of(base)[_lanes(base, indices, result.shape[0])]
 
 
 @semantics("vector.store")
 def store(value: Array, base: Array, *indices: Array) -> tuple[()]:
     """Consecutive elements change."""
-    base.reshape(-1)[_lanes(base, indices, value.size)] = value
+    memory_of(base)[_lanes(base, indices, value.size)] = value
     return ()
 
 
@@ -40,14 +36,14 @@ def store(value: Array, base: Array, *indices: Array) -> tuple[()]:
 def maskedload(base: Array, *rest: Array) -> Array:
     """Consecutive elements where the mask is set, else the pass-through's."""
     *indices, mask, pass_thru = rest
-    return np.where(mask, base.reshape(-1)[_lanes(base, tuple(indices), mask.size, mask)], pass_thru)
+    return np.where(mask, memory_of(base)[_lanes(base, tuple(indices), mask.size, mask)], pass_thru)
 
 
 @semantics("vector.maskedstore")
 def maskedstore(base: Array, *rest: Array) -> tuple[()]:
     """Elements change where the mask is set."""
     *indices, mask, value = rest
-    base.reshape(-1)[_lanes(base, tuple(indices), mask.size)[mask]] = value[mask]
+    memory_of(base)[_lanes(base, tuple(indices), mask.size)[mask]] = value[mask]
     return ()
 
 
@@ -55,15 +51,15 @@ def maskedstore(base: Array, *rest: Array) -> tuple[()]:
 def gather(base: Array, *rest: Array) -> Array:
     """Elements at a start plus a vector of offsets, where the mask is set."""
     *offsets, indices, mask, pass_thru = rest
-    positions = np.where(mask, _start(base, tuple(offsets)) + indices, 0)
-    return np.where(mask, base.reshape(-1)[positions], pass_thru)
+    positions = np.where(mask, position_in(base, tuple(offsets)) + indices, 0)
+    return np.where(mask, memory_of(base)[positions], pass_thru)
 
 
 @semantics("vector.scatter")
 def scatter(base: Array, *rest: Array) -> tuple[()]:
     """Elements change at a start plus a vector of offsets, where the mask is set; later lanes win."""
     *offsets, indices, mask, value = rest
-    base.reshape(-1)[(_start(base, tuple(offsets)) + indices)[mask]] = value[mask]
+    memory_of(base)[(position_in(base, tuple(offsets)) + indices)[mask]] = value[mask]
     return ()
 
 
