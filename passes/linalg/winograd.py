@@ -207,7 +207,7 @@ NEAR, FAR = 14.0, 6.0  # bytes per cycle that are written or streamed: to the la
 STRIDED = 4.0  # bytes per cycle that a register tile or a transform reads back, row by row
 STEPS = 6  # cycles per vector and point of a transform, both passes
 START = 20_000  # cycles that two more kernels take to begin
-FILTER_STEPS = 1.7  # cycles per vector and point of a filter's transform
+FILTER_STEPS = 2.2  # cycles per eight numbers and point of a filter's transform: the second-level cache's, not vectors'
 LARGE_FILTER = 2 << 20  # bytes from which on a transformed filter is not kept
 GAIN = 0.85  # of the cost of the sums: less is not worth another rounding
 
@@ -251,7 +251,7 @@ def cost(c: Convolution, m: int, machine: Machine) -> float:
     products = points * contraction_cost(tiles, c.channels, c.filters, machine)
     if is_transformed_late(c, m, machine):
         moved = between * (1 / NEAR + 1 / STRIDED)
-        transforms += FILTER_STEPS * points * c.channels * c.filters / lanes
+        transforms += FILTER_STEPS * points * c.channels * c.filters / 8
         filter_ = 36 * c.channels * c.filters
     return START + products + transforms + moved + filter_ / FAR
 
