@@ -23,6 +23,7 @@ from xdsl.context import Context
 from xdsl.dialects import math
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
+    Float32Type,
     FloatAttr,
     IntegerAttr,
     ModuleOp,
@@ -33,9 +34,10 @@ from xdsl.passes import ModulePass
 from ...compiler.context import lamina_context
 from ...compiler.conversion import Rule, RuleBuilder, Rules, convert
 from ...dialects import arith
+from ...dialects.arith.shaped import element_type
 from ...dialects.math import BELOW_ONE
 from . import error_function, exponential, hyperbolic, power, substitutes, trigonometric
-from .numbers import Numbers, in_f32
+from .numbers import Numbers, in_f32, quotient
 
 RULES = Rules("math-expand")
 _Unary = Callable[[Numbers, SSAValue], SSAValue]
@@ -59,7 +61,6 @@ _UNARY: dict[type[Operation], _Unary] = {
     math.AsinhOp: hyperbolic.asinh,
     math.AcoshOp: hyperbolic.acosh,
     math.AtanhOp: hyperbolic.atanh,
-    math.ErfOp: error_function.erf,
     math.CbrtOp: power.cbrt,
     math.RsqrtOp: power.rsqrt,
 }
@@ -103,6 +104,22 @@ def _constant(value: SSAValue) -> float | None:
         numbers = np.unique(np.asarray(attribute.get_values()))
         return float(numbers[0]) if len(numbers) == 1 else None
     return None
+
+
+@RULES.lowers(math.ErfOp)
+def expand_erf(op: math.ErfOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    """GELU's quotient by a constant comes in as a product: a division takes as long as all the rest."""
+    [value] = operands
+    divided = value.owner
+    divisor = _constant(divided.rhs) if isinstance(divided, arith.DivfOp) else None
+    if (
+        isinstance(divided, arith.DivfOp)
+        and isinstance(element_type(value.type), Float32Type)
+        and divisor is not None
+        and 2.0**-100 < abs(divisor) < 2.0**100
+    ):
+        return in_f32(b, [divided.lhs], lambda e, values: error_function.erf(e, quotient(e, values[0], divisor)))
+    return in_f32(b, operands, lambda e, values: error_function.erf(e, values[0]))
 
 
 @RULES.lowers(math.PowFOp)

@@ -130,13 +130,16 @@ class LoneConvolutions:
             start = (*[0] * (len(space) + 1), column * dilation)
             limit = (batch, channels, *space[:-1], column * dilation + (width - 1) * stride + 1)
             plane = SliceOp(padded, start_indices=start, limit_indices=limit, strides=(*[1] * len(start[1:]), stride))
-            planes.append(b.reshape(b.value(plane), (batch, channels, 1, *space[:-1], width)))
-        joined = b.value(ConcatenateOp(planes, dimension=2))
+            planes.append(b.value(plane))
         filters, inner = shape_of(op.rhs)[:2]
-        order = (0, 1, len(space) + 1, *range(2, len(space) + 1))
+        order = [0, len(space) + 1, 1, *range(2, len(space) + 1)]
+        if _groups(op)[0] > 1:  # whose channels stay together
+            planes = [b.reshape(plane, (batch, channels, 1, *space[:-1], width)) for plane in planes]
+            order[1:3] = order[2:0:-1]
+        joined = ConcatenateOp(planes, dimension=2 if _groups(op)[0] > 1 else 1)
         new = convolution_like(
             op,
-            b.reshape(joined, (batch, channels * columns, *space[:-1], width)),
+            b.reshape(b.value(joined), (batch, channels * columns, *space[:-1], width)),
             b.reshape(b.transpose(op.rhs, order), (filters, inner * columns, *taps, 1)),
             window_strides=(*steps, 1),
             rhs_dilation=(*dilations, 1),

@@ -32,3 +32,16 @@ func.func @cube(%x: f32) -> f32 {
   %r = math.powf %x, %three : f32
   func.return %r : f32
 }
+
+// GELU's division is a multiplication; what else uses the quotient still has it.
+// CHECK-LABEL: func.func @quotient
+func.func @quotient(%x: f32) -> (f32, f32) {
+  %two = arith.constant 2.0 : f32
+  // CHECK: %[[Q:.*]] = arith.divf %x
+  // CHECK: %[[HALF:.*]] = arith.constant 5.000000e-01 : f32
+  // CHECK: arith.mulf %x, %[[HALF]]
+  %q = arith.divf %x, %two : f32
+  %r = math.erf %q : f32
+  // CHECK: func.return %{{.*}}, %[[Q]]
+  func.return %r, %q : f32, f32
+}

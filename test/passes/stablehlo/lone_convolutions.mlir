@@ -67,11 +67,21 @@ func.func @few_channels(%x: tensor<1x3x9x16xf32>, %w: tensor<8x3x3x3xf32>) -> te
 // CHECK:       stablehlo.slice [[P]] [0:1, 0:3, 0:11, 0:31:2] : (tensor<1x3x11x34xf32>) -> tensor<1x3x11x16xf32>
 // CHECK:       stablehlo.slice [[P]] [0:1, 0:3, 0:11, 1:32:2]
 // CHECK:       stablehlo.slice [[P]] [0:1, 0:3, 0:11, 2:33:2]
-// CHECK:       stablehlo.concatenate {{.*}}, dim = 2 : {{.*}} -> tensor<1x3x3x11x16xf32>
-// CHECK:       stablehlo.transpose %w, dims = [0, 1, 3, 2]
+// CHECK:       stablehlo.concatenate {{.*}}, dim = 1 : {{.*}} -> tensor<1x9x11x16xf32>
+// CHECK:       stablehlo.transpose %w, dims = [0, 3, 1, 2]
 // CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [2, 1]{{.*}} : (tensor<1x9x11x16xf32>, tensor<8x9x3x1xf32>) -> tensor<1x8x5x16xf32>
 func.func @skipping(%x: tensor<1x3x9x32xf32>, %w: tensor<8x3x3x3xf32>) -> tensor<1x8x5x16xf32> {
   %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [2, 2], pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x9x32xf32>, tensor<8x3x3x3xf32>) -> tensor<1x8x5x16xf32>
+  return %0 : tensor<1x8x5x16xf32>
+}
+
+// With groups, what a channel's columns become stays beside it.
+// CHECK-LABEL: @skipping_groups
+// CHECK:       stablehlo.concatenate {{.*}}, dim = 2 : {{.*}} -> tensor<1x4x3x11x16xf32>
+// CHECK:       stablehlo.transpose %w, dims = [0, 1, 3, 2]
+// CHECK:       stablehlo.convolution({{.*}}feature_group_count = 2{{.*}} : (tensor<1x12x11x16xf32>, tensor<8x6x3x1xf32>)
+func.func @skipping_groups(%x: tensor<1x4x9x32xf32>, %w: tensor<8x2x3x3xf32>) -> tensor<1x8x5x16xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [2, 2], pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64} : (tensor<1x4x9x32xf32>, tensor<8x2x3x3xf32>) -> tensor<1x8x5x16xf32>
   return %0 : tensor<1x8x5x16xf32>
 }
 
