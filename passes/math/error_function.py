@@ -25,6 +25,11 @@ _LOG2_ERFC = (
     *(-0.0005103009170852602, -1.6259751319885254, -0.9207648634910583, -0.14865168929100037, 0.0314585417509079),
     *(-0.004240993410348892, 0.0002677312586456537),
 )
+# log2(erfc(t))/t for 0 <= t <= 4, to what counts beside 1
+_LOG2_ERFC_WHOLE = (
+    *(-1.627908593060691, -0.9184163932789682, -0.1484816149893198, 0.02825368094709779, -0.0007746295564029545),
+    *(-0.0014894416651234455, 0.0004455076487559815, -4.5358597793792266e-05),
+)
 # 2^r for |r| <= 1/2, to what counts beside 1
 _EXP2 = (1.0, 0.6931470036506653, 0.24022246897220612, 0.0555071085691452, 0.009671292267739773, 0.0013269535265862942)
 # exp(t^2) erfc(t) in (t - 2)/(t + 2) for 1 <= t <= 6; beyond, erf is 1 in f64
@@ -45,8 +50,18 @@ def erf(e: Numbers, x: SSAValue) -> SSAValue:
     return e.select(e.cmp("olt", a, e.c(1.0)), near, e.copysign(far, x))
 
 
+def erf_beside_one(e: Numbers, x: SSAValue) -> SSAValue:
+    """The error function to f32's precision of 1, for what adds 1 to it, as GELU does: one branch is enough."""
+    t = e.at_most(e.abs(x), 4.0)
+    return e.copysign(_one_less_power(e, e.mul(t, e.poly(t, _LOG2_ERFC_WHOLE))), x)
+
+
 def _far_f32(e: Numbers, t: SSAValue) -> SSAValue:
-    exponent = e.poly(t, _LOG2_ERFC)
+    return _one_less_power(e, e.poly(t, _LOG2_ERFC))
+
+
+def _one_less_power(e: Numbers, exponent: SSAValue) -> SSAValue:
+    """1 - 2^exponent."""
     whole, biased = e.round_to_biased(exponent, e.bias)
     return e.fma(e.neg(e.in_exponent(biased)), e.poly(e.sub(exponent, whole), _EXP2), e.c(1.0))
 

@@ -108,18 +108,25 @@ def _constant(value: SSAValue) -> float | None:
 
 @RULES.lowers(math.ErfOp)
 def expand_erf(op: math.ErfOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    """GELU's quotient by a constant comes in as a product: a division takes as long as all the rest."""
+    """As GELU takes it, of a quotient by a constant and beside 1: a division would take as long as all the rest."""
     [value] = operands
+    if not isinstance(element_type(value.type), Float32Type):
+        return in_f32(b, operands, lambda e, values: error_function.erf(e, values[0]))
+    e = Numbers(b, value.type)
     divided = value.owner
     divisor = _constant(divided.rhs) if isinstance(divided, arith.DivfOp) else None
-    if (
-        isinstance(divided, arith.DivfOp)
-        and isinstance(element_type(value.type), Float32Type)
-        and divisor is not None
-        and 2.0**-100 < abs(divisor) < 2.0**100
-    ):
-        return in_f32(b, [divided.lhs], lambda e, values: error_function.erf(e, quotient(e, values[0], divisor)))
-    return in_f32(b, operands, lambda e, values: error_function.erf(e, values[0]))
+    if isinstance(divided, arith.DivfOp) and divisor is not None and 2.0**-100 < abs(divisor) < 2.0**100:
+        value = quotient(e, divided.lhs, divisor)
+    work = error_function.erf_beside_one if _only_beside_one(op.result) else error_function.erf
+    return work(e, value)
+
+
+def _only_beside_one(value: SSAValue) -> bool:
+    """Whether all that is done with `value` is to add 1."""
+    users = [use.operation for use in value.uses]
+    return bool(users) and all(
+        isinstance(user, arith.AddfOp) and 1.0 in (_constant(user.lhs), _constant(user.rhs)) for user in users
+    )
 
 
 @RULES.lowers(math.PowFOp)

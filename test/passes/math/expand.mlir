@@ -45,3 +45,18 @@ func.func @quotient(%x: f32) -> (f32, f32) {
   // CHECK: func.return %{{.*}}, %[[Q]]
   func.return %r, %q : f32, f32
 }
+
+// Beside 1 a single polynomial is enough: nothing is chosen but the bound of the argument.
+// CHECK-LABEL: func.func @beside_one
+func.func @beside_one(%x: f32) -> f32 {
+  %one = arith.constant 1.0 : f32
+  // CHECK-NOT: math.erf
+  // CHECK: arith.select {{.*}}, %{{.*}}, %{{.*}} : f32
+  // CHECK-NOT: arith.select
+  // CHECK: math.copysign
+  // CHECK-NOT: arith.select
+  // CHECK: arith.addf
+  %r = math.erf %x : f32
+  %s = arith.addf %r, %one : f32
+  func.return %s : f32
+}

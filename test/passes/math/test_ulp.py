@@ -97,23 +97,42 @@ def test_exp_of_what_is_not_above_zero(kernel: Kernel):
     assert got[2] == 0 and got[0] == 1
 
 
-def test_erf_of_a_quotient(kernel: Kernel):
-    """It is a product, which rounds once more, and no special value comes out otherwise."""
+def erf_of_a_quotient(kernel: Kernel, end: str) -> tuple[Array, Array, Array]:
+    """x over all of f32, `end` of erf(x / sqrt 2) in f32, and erf of the exact quotient."""
     bits = np.arange(0, 1 << 32, 1021, dtype=np.uint64).astype(np.uint32)
     x = np.resize(np.concatenate([np.array([0.0, -0.0, np.inf, -np.inf, np.nan], np.float32), bits.view("f4")]), SIZE)
     got, want = np.zeros_like(x), np.zeros(SIZE)
-    root = float(np.float32(np.sqrt(2)))
-    quotient = "%c = arith.constant dense<1.41421354> : vector<8xf32>\n%d = arith.divf %a, %c : vector<8xf32>\n%b"
-    kernel(text("erf", "f32").replace("%b", quotient, 1).replace("erf %a", "erf %d"), "math-expand", [x, got])
+    body = f"""
+        %root = arith.constant dense<1.41421354> : vector<8xf32>
+        %one = arith.constant dense<1.0> : vector<8xf32>
+        %q = arith.divf %a, %root : vector<8xf32>
+        %r = math.erf %q : vector<8xf32>
+        {end}"""
+    kernel(text("erf", "f32").replace("%b = math.erf %a : vector<8xf32>", body), "math-expand", [x, got])
     with np.errstate(all="ignore"):
-        kernel(text("erf", "f64"), "math-expand", [x.astype(np.float64) / root, want])
+        quotient = x.astype(np.float64) / float(np.float32(np.sqrt(2)))
+        kernel(text("erf", "f64"), "math-expand", [quotient, want])
+    assert np.array_equal(np.isnan(got), np.isnan(x))
+    return x, got, want
+
+
+def test_erf_of_a_quotient(kernel: Kernel):
+    _, got, want = erf_of_a_quotient(kernel, "%b = arith.mulf %r, %one : vector<8xf32>")
+    with np.errstate(all="ignore"):
         rounded = want.astype(np.float32)
         error = np.abs(got - want) / np.spacing(np.abs(rounded)).astype(np.float64)
-    assert np.array_equal(np.isnan(got), np.isnan(x))
     stated = re.search(r"of a quotient by a constant ([\d.]+)", PAGE.read_text())
     assert stated is not None
     assert np.nanmax(np.where(np.abs(rounded) < 1e-37, 0, error)) <= float(stated[1])
     assert [*got[:4]] == [0, 0, 1, -1] and not np.signbit(got[0]) and np.signbit(got[1])
+
+
+def test_erf_beside_one(kernel: Kernel):
+    _, got, want = erf_of_a_quotient(kernel, "%b = arith.addf %r, %one : vector<8xf32>")
+    stated = re.search(r"what is added to 1 ([\d.]+) ulp of 1", PAGE.read_text())
+    assert stated is not None
+    assert np.nanmax(np.abs(got - (1 + want))) <= float(stated[1]) * np.spacing(np.float32(1))
+    assert [*got[:4]] == [1, 1, 2, 0]
 
 
 def documented() -> dict[str, float]:
