@@ -21,9 +21,9 @@ After:
 Nests follow each other as launches, since blocks cannot wait for each other; those that have nothing to do with each
 other are one (`gpu.launch_together`). Neighbouring threads take neighbouring
 points of the innermost dimension; where that is not how a source lies, tiles are turned in shared memory
-(`gpu.turned_points`); where a point combines numbers that lie next to each other, a team of threads does it
-(`gpu.team_points`); where windows of neighbouring points overlap, a block has them in shared memory
-(`gpu.window_points`). What is no parallel nest is done by one thread. What launches already stays.
+(`gpu.turned_points`), or, of few channels and many dimensions, boxes (`gpu.turned_boxes`); where a point combines
+numbers that lie next to each other, a team of threads does it (`gpu.team_points`); where windows of neighbouring points
+overlap, a block has them in shared memory (`gpu.window_points`). What is no parallel nest is done by one thread. What launches already stays.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, IfOp, ParallelOp, YieldOp
 from ...dialects.gpu import BlockIdOp, LaunchFuncOp, ThreadIdOp
 from ...dialects.memref.views import root
+from ..gpu.bands import band_of, sizes_of
 from ..gpu.kernels import LAMINA_KERNEL, launched, leave, outlined, placed
 from ..gpu.launch_together import Mapped, nest_in, number_of, stands_alone, together
 from ..gpu.shared_windows import windows_of
 from ..gpu.team_points import emit_alone, emit_team, team_of
+from ..gpu.turned_boxes import boxes_of
 from ..gpu.turned_points import emit_turn, turn_of
-from ..gpu.widen_points import band_of, sizes_of
 from ..gpu.window_points import emit_windows
 
 THREADS = 128  # of a block: four warps hide each other's waits, and small grids still have blocks for every core
@@ -183,7 +184,7 @@ def _mapped(kernel: FuncOp, threads: int) -> tuple[int, int]:
     team = team_of(nest)
     if team is not None:
         return emit_team(nest, team)
-    windows = windows_of(nest)
+    windows = windows_of(nest) or boxes_of(nest)
     return emit_windows(nest, windows) if windows is not None else _spread(nest, threads)
 
 

@@ -47,11 +47,11 @@ from ...dialects.affine import LoadOp, ParallelOp, StoreOp, YieldOp
 from ..affine.accesses import Linear, MemoryAccess, accesses
 from ..affine.loops import erase, functions
 from ..affine.scalar_replacement import forward_stores, remove_dead_stores
+from .bands import band_of, sizes_of
 from .kernels import LAMINA_KERNEL
 from .launch_together import mark_independent
 from .stored_boxes import hand_on, join_parts
 from .team_points import team_of
-from .widen_points import band_of, sizes_of
 
 
 @dataclass(frozen=True)

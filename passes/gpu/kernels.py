@@ -15,6 +15,7 @@ from ...dialects.gpu import BLOCK_SIZE, KERNEL, LaunchFuncOp
 
 OpT = TypeVar("OpT", bound=Operation)
 LAMINA_KERNEL = "lamina.kernel"  # on a function: the host calls it, and it launches what it does
+LAUNCH = "gpu.launch"  # on nests: those of the same number are one launch
 
 
 def placed(op: OpT, like: Operation) -> OpT:

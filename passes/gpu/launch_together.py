@@ -27,9 +27,9 @@ from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp, VectorLoadOp, VectorStoreOp, YieldOp
 from ...dialects.gpu import KERNEL, BlockIdOp, ThreadIdOp
 from ..affine.accesses import accesses
+from .kernels import LAUNCH
 from .stored_boxes import box_of
 
-LAUNCH = "gpu.launch"  # on nests: those of the same number are one launch
 _ALONE = (LoadOp, StoreOp, VectorLoadOp, VectorStoreOp, ForOp, IfOp, YieldOp, ReturnOp)
 MOST = 32  # nests of a launch
 

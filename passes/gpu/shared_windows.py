@@ -26,7 +26,7 @@ from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp
 from ...dialects.gpu.ops import WARP
 from ...dialects.memref.views import root
 from ..affine.accesses import Linear, defined_inside, linear_value, map_subscripts
-from .widen_points import band_of, sizes_of
+from .bands import band_of, sizes_of
 
 SECTOR = 32  # bytes: what global memory is read and written by
 BANKS = 32
@@ -83,11 +83,17 @@ class Reading:
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """A reading whose box lies in shared memory, with gaps where `room` is more than that."""
+    """A reading whose box lies in shared memory, with gaps where `room` is more than that.
+
+    Where there are `strides`, they say where elements of the box lie in a room of one dimension. The box begins `lead`
+    elements before what the first point reads.
+    """
 
     reading: Reading
     box: tuple[int, ...]
     room: tuple[int, ...]
+    strides: tuple[int, ...] = ()
+    lead: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -102,18 +108,13 @@ class Shared:
         columns = [self.box[-1], *([self.box[-1] + whole] if self.box[-1] % whole == 0 else [])]
         return [(*self.box[:-2], self.box[-2] + gap, n) for n in columns for gap in range(GAPS)]
 
-    def asked_again(self, asked: Sequence[Sequence[int]], room: Sequence[int]) -> float:
-        """How often more than needed banks are asked, each time that a warp reads elements."""
+    def asked_again(self, asked: Sequence[Sequence[int]], strides: Sequence[int]) -> float:
+        """How often more than needed banks are asked, each time that a warp takes elements of these places."""
         lanes = WARP * WORD // max(self.reading.itemsize, WORD)
-        words = [self._word(place, room) for place in asked]
+        flat = [sum(at * stride for at, stride in zip(place, strides, strict=True)) for place in asked]
+        words = [at * self.reading.itemsize // WORD for at in flat]
         warps = [{*words[start : start + lanes]} for start in range(0, len(words), lanes)]
         return sum(max(Counter(word % BANKS for word in warp).values()) - 1 for warp in warps) / len(warps)
-
-    def _word(self, place: Sequence[int], room: Sequence[int]) -> int:
-        flat = 0
-        for at, extent in zip(place, room, strict=True):
-            flat = flat * extent + at
-        return flat * self.reading.itemsize // WORD
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +136,10 @@ class Windows:
         """Of a block."""
         return min(THREADS, -(-prod(self.tile) // WARP) * WARP)
 
+    def side(self, coordinate: Linear, span: int) -> int:
+        """Of what a tile reads, along a coordinate."""
+        return side_of(coordinate, span, dict(zip(self.variables, self.tile, strict=True)))
+
     def last(self, coordinate: Linear, span: int, *, of_tiles: bool) -> int:
         """The largest that a coordinate is, of points that there are or of all that are in tiles."""
         ends = [c * t for c, t in zip(self.counts, self.tile, strict=True)] if of_tiles else self.sizes
@@ -144,8 +149,18 @@ class Windows:
         )
 
 
-def windows_of(nest: ParallelOp) -> Windows | None:
-    """The tiles that a nest is done by; None where a thread a point does as well."""
+@dataclass(frozen=True, eq=False)
+class Points:
+    """A nest whose points read, compute and write: its loops, what it reads and where it writes."""
+
+    variables: tuple[SSAValue, ...]
+    sizes: tuple[int, ...]
+    readings: tuple[Reading, ...]
+    stores: tuple[StoreOp, ...]
+
+
+def points_of(nest: ParallelOp) -> Points | None:
+    """What a nest's points do; None where they do something else, or where a place is no sum of loops."""
     band = band_of(nest)
     sizes = sizes_of(band)
     if sizes is None:
@@ -169,10 +184,16 @@ def windows_of(nest: ParallelOp) -> Windows | None:
             if reading is None:
                 return None
             readings.append(reading)
-    windows = [reading for reading in readings if _overlaps(reading, variables)]
-    if not windows:
+    return Points(variables, tuple(sizes), tuple(readings), tuple(stores))
+
+
+def windows_of(nest: ParallelOp) -> Windows | None:
+    """The tiles that a nest is done by; None where a thread a point does as well."""
+    points = points_of(nest)
+    windows = [r for r in points.readings if _overlaps(r, points.variables)] if points is not None else []
+    if points is None or not windows:
         return None
-    return _Choice(variables, tuple(sizes), readings, windows, stores).best()
+    return _Choice(points.variables, points.sizes, points.readings, windows, points.stores).best()
 
 
 def _inner(ops: Sequence[Operation], loops: tuple[ForOp, ...]) -> Iterator[tuple[Operation, tuple[ForOp, ...]]]:
@@ -263,10 +284,7 @@ class _Choice:
 
     def _box(self, reading: Reading, tile: Sequence[int]) -> tuple[int, ...]:
         sides = dict(zip(self.variables, tile, strict=True))
-        return tuple(
-            reading.span(each) + sum(n * (sides[v] - 1) for v, n in each.terms.items() if v in sides)
-            for each in reading.coordinates
-        )
+        return tuple(side_of(each, reading.span(each), sides) for each in reading.coordinates)
 
     def _shared(self, tile: Sequence[int]) -> list[Shared]:
         """What a tile brings into shared memory: what its points have in common."""
@@ -314,11 +332,21 @@ class _Choice:
         for shared in self._shared(tile):
             asked = [tuple(_at(each, point) for each in shared.reading.coordinates) for point in points]
             rooms = [room for room in shared.rooms() if left + shared.nbytes >= prod(room) * shared.reading.itemsize]
-            again, _, room = min((shared.asked_again(asked, room), prod(room), room) for room in rooms)
+            again, _, room = min((shared.asked_again(asked, row_major(room)), prod(room), room) for room in rooms)
             left -= prod(room) * shared.reading.itemsize - shared.nbytes
             total += again
             found.append(Shared(shared.reading, shared.box, room))
         return total, found
+
+
+def side_of(coordinate: Linear, span: int, sides: Mapping[SSAValue, int]) -> int:
+    """From the first to the last that a tile of these sides reads along a coordinate."""
+    return span + sum(n * (sides[v] - 1) for v, n in coordinate.terms.items() if v in sides)
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Elements between neighbours in each dimension."""
+    return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
 
 
 def _at(coordinate: Linear, point: Mapping[SSAValue, int]) -> int:

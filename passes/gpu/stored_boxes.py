@@ -29,10 +29,11 @@ from ...dialects.memref.views import root
 from ..affine.accesses import map_subscripts
 from ..affine.loops import erase
 from ..bufferization.layout import SCRATCH
+from .bands import band_of, sizes_of
 from .kernels import placed
 from .team_points import SECTOR, team_of
 from .turned_points import turn_of
-from .widen_points import band_of, plan_of, sizes_of
+from .widen_points import plan_of
 
 LOADS = 16  # of one buffer that are replaced: each becomes a chain of conditions
 WRITERS = 24

@@ -55,10 +55,10 @@ from ...dialects.memref import LoadOp as GatherOp
 from ...dialects.memref.views import root
 from ..affine.accesses import linear_value
 from ..affine.loops import stride_along
+from .bands import band_of, sizes_of
 from .combining import COMBINERS, combine, neutral
 from .kernels import placed
 from .nest_writer import NestWriter
-from .widen_points import band_of, sizes_of
 
 SECTOR = 32  # bytes: numbers that lie further apart share nothing of what memory gives
 THREADS = 128  # of a block, where a warp or less does a point

@@ -18,8 +18,9 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from ...compiler.dtypes import dtype_of
 from ...dialects.affine import LoadOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu import BarrierOp, BlockIdOp, ThreadIdOp
+from .bands import band_of
 from .nest_writer import NestWriter
-from .widen_points import Linear, Walk, band_of, place_of, walk_of
+from .widen_points import Linear, Walk, place_of, walk_of
 
 SIDE = 32  # points along both sides of a tile
 ROWS = 8  # of a tile that a block's threads take at a time

@@ -16,7 +16,8 @@ After:
       affine.vector_store %s, %flat_y[%i * 64 + %j * 4] {alignment = 16} : memref<384xf32>, vector<4xf32>
 
 Neighbouring dimensions become one where every access walks them as one. A nest is widened when each of its accesses
-runs along the innermost dimension or stands still; others stay as they are.
+runs along the innermost dimension or stands still; others stay as they are, and those that go through shared memory
+(`gpu.turned_boxes`).
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ from ...dialects.affine import LoadOp, ParallelOp, StoreOp, VectorLoadOp, Vector
 from ...dialects.memref.views import collapse
 from ...dialects.vector.widen import Widener
 from ..affine.loops import functions, stride_along
+from .bands import band_of, sizes_of
+from .turned_boxes import boxes_of
 
 ACCESS_BYTES = 16  # the widest access of a thread
 _Index: TypeAlias = "SSAValue[IndexType]"
@@ -56,7 +59,7 @@ class WidenPoints(ModulePass):
         for function in functions(op):
             for nest in [inner for inner in function.body.block.ops if isinstance(inner, ParallelOp)]:
                 plan = plan_of(nest)
-                if plan is not None:
+                if plan is not None and boxes_of(nest, plan.width) is None:
                     widen(nest, plan)
 
 
@@ -76,27 +79,6 @@ class Plan:
     sizes: tuple[int, ...]
     accesses: tuple[Linear, ...]
     width: int
-
-
-def band_of(nest: ParallelOp) -> list[ParallelOp]:
-    """`nest` and the parallel loops perfectly nested in it, outermost first."""
-    band = [nest]
-    while True:
-        first = band[-1].body.block.first_op
-        if not isinstance(first, ParallelOp) or first.next_op is not band[-1].body.block.last_op:
-            return band
-        band.append(first)
-
-
-def sizes_of(band: Sequence[ParallelOp]) -> list[int] | None:
-    """How often each loop of a band runs; None where one does not count from 0 by 1 to a constant."""
-    sizes: list[int] = []
-    for loop in band:
-        bounds = loop.constant_bounds()
-        if bounds is None or any(bounds[0]) or any(step.value.data != 1 for step in loop.steps):
-            return None
-        sizes += bounds[1]
-    return sizes
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,9 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects.affine import LoadOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu import BarrierOp, BlockIdOp, ThreadIdOp
+from .bands import band_of
 from .nest_writer import NestWriter
 from .shared_windows import Shared, Windows
-from .widen_points import band_of
 
 _Index: TypeAlias = "SSAValue[IndexType]"
 _Buffer: TypeAlias = "SSAValue[MemRefType[Attribute]]"
@@ -73,32 +73,38 @@ class _Tile(NestWriter):
         """All elements of a box from where they are into shared memory."""
         reading = shared.reading
 
+        sides = shared.box if shared.strides else shared.room
+        lead = [0] * (len(shared.box) - 1) + [shared.lead]
+
         def element(number: SSAValue, local: list[SSAValue]) -> None:
-            count = prod(shared.room)
+            count = prod(sides)
             inside = [(number, count - 1)] if count % self.w.threads else []
-            sides = zip(local, shared.box, shared.room, strict=True)
-            inside += [(at, side - 1) for at, side, room in sides if room > side]  # nothing lies in gaps
+            gaps = zip(local, shared.box, sides, strict=True)
+            inside += [(at, side - 1) for at, side, room in gaps if room > side]  # nothing lies in gaps
             place: list[SSAValue] = []
-            for at, coordinate in zip(local, reading.coordinates, strict=True):
+            for at, before, side, coordinate in zip(local, lead, shared.box, reading.coordinates, strict=True):
                 terms = [(v, n) for v, n in coordinate.terms.items() if v in self.origin]
                 where: AffineExpr = AffineExpr.dimension(0)
                 for position, (_, factor) in enumerate(terms):
                     where = where + AffineExpr.dimension(1 + position) * factor
-                where = where + coordinate.constant if coordinate.constant else where
+                constant = coordinate.constant - before
+                where = where + constant if constant else where
                 place.append(self.apply(where, at, *(self.origin[v] for v, _ in terms)))
                 span = reading.span(coordinate)
+                more = side - before - self.w.side(coordinate, span)
                 most = self.w.last(coordinate, span, of_tiles=False)
-                if self.w.last(coordinate, span, of_tiles=True) > most:
+                if self.w.last(coordinate, span, of_tiles=True) + more > most:
                     inside.append((place[-1], most))
             self.where(inside, lambda: self.copy(shared, room, local, place))
 
-        self.spread(shared.room, self.thread, self.w.threads, element)
+        self.spread(sides, self.thread, self.w.threads, element)
 
     def copy(self, shared: Shared, room: _Buffer, local: Sequence[SSAValue], place: Sequence[SSAValue]) -> None:
         """One element."""
         value = shared.reading.at(self.b, place)
-        identity = AffineMapAttr(AffineMap.identity(len(local)))
-        self.b.insert(StoreOp(value, room, cast("list[_Index]", list(local)), identity))
+        where = tuple(AffineExpr.dimension(d) for d in range(len(local)))
+        map = AffineMapAttr(AffineMap(len(local), 0, _in_room(shared, where)))
+        self.b.insert(StoreOp(value, room, cast("list[_Index]", list(local)), map))
 
     def points(self, rooms: Sequence[_Buffer]) -> None:
         """What the nest does for each point of the tile, with what it reads in shared memory."""
@@ -128,9 +134,12 @@ class _Tile(NestWriter):
             expr: AffineExpr = AffineExpr.constant(0)
             for variable, factor in coordinate.terms.items():
                 expr = expr + AffineExpr.dimension(used.index(variable)) * factor
-            results.append(expr.simplify(len(used), 0))
+            results.append(expr)
+        if shared.lead:
+            results[-1] = results[-1] + shared.lead
+        places = tuple(expr.simplify(len(used), 0) for expr in _in_room(shared, results))
         operands = cast("list[_Index]", [local.get(v, v) for v in used])
-        load = LoadOp(room, operands, AffineMapAttr(AffineMap(len(used), 0, tuple(results))))
+        load = LoadOp(room, operands, AffineMapAttr(AffineMap(len(used), 0, places)))
         load.location = reading.op.location
         Rewriter.insert_op(load, InsertPoint.before(reading.op))
         reading.op.results[0].replace_all_uses_with(load.result)
@@ -143,3 +152,13 @@ class _Tile(NestWriter):
             if not isinstance(op, YieldOp):
                 op.detach()
                 self.b.insert(op)
+
+
+def _in_room(shared: Shared, place: Sequence[AffineExpr]) -> tuple[AffineExpr, ...]:
+    """Where an element of a box lies in its room."""
+    if not shared.strides:
+        return tuple(place)
+    flat: AffineExpr = AffineExpr.constant(0)
+    for at, stride in zip(place, shared.strides, strict=True):
+        flat = flat + at * stride
+    return (flat,)

@@ -49,3 +49,16 @@ func.func @stay(%x: memref<8x4xf32>, %y: memref<4x8xf32>, %z: memref<9xf32>) {
   }
   func.return
 }
+
+// What a factor lies along is another dimension than the result's: points stay, to take it from shared memory.
+// CHECK-LABEL: func.func @scaled
+// CHECK-NOT: vector
+func.func @scaled(%x: memref<9x64xf32>, %b: memref<9x4xf32>, %y: memref<64x9x4xf32>) {
+  affine.parallel (%i, %j, %k) = (0, 0, 0) to (64, 9, 4) {
+    %a = affine.load %x[%j, %i] : memref<9x64xf32>
+    %c = affine.load %b[%j, %k] : memref<9x4xf32>
+    %m = arith.mulf %a, %c : f32
+    affine.store %m, %y[%i, %j, %k] : memref<64x9x4xf32>
+  }
+  func.return
+}

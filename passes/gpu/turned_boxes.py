@@ -1,0 +1,311 @@
+"""Which nests read along another dimension than they write, where a tile of two dimensions does not do.
+
+As images of three channels, whose pads come with them, channels that are shuffled by fours, or dimensions in another
+order. A tile is neighbouring points of the result: the last dimensions whole, and a part of one more. What it reads of
+a source is a box, which a block brings into shared memory in the order of the source. The tile is that for which blocks
+move the fewest sectors, counted as warps ask for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects.builtin import MemRefType, NoneAttr
+from xdsl.ir import SSAValue
+
+from ...compiler.dtypes import dtype_of
+from ...compiler.walking import all_ops
+from ...dialects.affine import IfOp, LoadOp, ParallelOp, StoreOp
+from ...dialects.gpu.ops import WARP
+from ..affine.accesses import Linear, map_subscripts
+from .kernels import LAUNCH
+from .shared_windows import (
+    BANKS,
+    BUSY,
+    ROOM,
+    SECTOR,
+    WORD,
+    Points,
+    Reading,
+    Shared,
+    Windows,
+    points_of,
+    row_major,
+    side_of,
+)
+
+MOST = 4096  # points of a tile
+LEAST = 256  # points that tiles should have: as many threads
+COUNTED = 1024  # points of a tile, and elements of a box, whose sectors are counted
+CLOSEST = 4  # tiles of the least cost whose banks are looked at
+AGAIN = 0.25  # of all time, that asking banks once more takes: a warp waits for memory far longer
+GAIN = 1.1  # how many times fewer sectors are to be moved than by a thread a point
+_Numbers: TypeAlias = "npt.NDArray[np.int64]"
+
+
+@dataclass(frozen=True, eq=False)
+class _Access:
+    """Elements between neighbours along each loop, where the first point is, and bytes of an element."""
+
+    steps: tuple[int, ...]
+    start: int
+    itemsize: int
+
+    def sectors(self, points: _Numbers) -> float:
+        """That a point takes, of warps whose lanes are neighbours in this order."""
+        return sectors_of((points @ np.array(self.steps, dtype=np.int64) + self.start) * self.itemsize)
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """A reading, how points walk it, and elements between neighbours along each of its coordinates."""
+
+    reading: Reading
+    access: _Access
+    strides: tuple[int, ...]
+    lead: int  # elements from the begin of a sector to what the first point reads
+    aligned: bool  # whether that is so all along the other coordinates
+
+
+def boxes_of(nest: ParallelOp, width: int = 1) -> Windows | None:
+    """The tiles that a nest is done by; None where a thread for so many points does as well."""
+    points = points_of(nest) if LAUNCH not in nest.attributes else None  # one launch of several has no room
+    if points is None or prod(points.sizes) < LEAST:
+        return None
+    plain = [_access_of(op, points.variables) for op in points.stores]
+    sources: list[_Source] = []
+    for reading in points.readings:
+        source = _source_of(reading, points.variables)
+        if source is None:
+            load = _load_of(reading)
+            plain.append(_access_of(load, points.variables) if load is not None and not reading.loops else None)
+        else:
+            sources.append(source)
+    known = [access for access in plain if access is not None]
+    if len(known) < len(plain) or not any(_turned(source.access, points.sizes) for source in sources):
+        return None
+    return _Choice(points, sources, known).best(width)
+
+
+def sectors_of(places: _Numbers) -> float:
+    """Sectors for each of these bytes, when warps ask for them in order."""
+    asked = places // SECTOR
+    whole = len(asked) // WARP * WARP
+    rows = [np.sort(asked[:whole].reshape(-1, WARP), axis=1), np.sort(asked[None, whole:], axis=1)]
+    found = sum(len(row) + int(np.count_nonzero(np.diff(row, axis=1))) for row in rows if row.size)
+    return found / len(asked)
+
+
+def _load_of(reading: Reading) -> LoadOp | None:
+    """The one load of a reading."""
+    if isinstance(reading.op, LoadOp):
+        return reading.op
+    loads = [op for op in all_ops(reading.op) if isinstance(op, LoadOp)]
+    return loads[0] if len(loads) == 1 and not any(isinstance(op, IfOp) for op in all_ops(loads[0])) else None
+
+
+def _subscripts(op: LoadOp | StoreOp, variables: Sequence[SSAValue]) -> list[tuple[Linear, int]] | None:
+    """An access along each dimension of its buffer, with elements between neighbours there."""
+    type_ = op.memref.type
+    if not isinstance(type_, MemRefType) or not isinstance(type_.layout, NoneAttr) or op.map.data.num_symbols:
+        return None
+    found: list[tuple[Linear, int]] = []
+    strides = row_major(type_.get_shape())
+    for linear, stride in zip(map_subscripts(op.map.data, op.indices), strides, strict=True):
+        if linear is None or any(v not in variables for v in linear.terms):
+            return None
+        found.append((linear, stride))
+    return found
+
+
+def _access_of(op: LoadOp | StoreOp, variables: Sequence[SSAValue]) -> _Access | None:
+    found = _subscripts(op, variables)
+    if found is None:
+        return None
+    steps = tuple(sum(linear.terms.get(v, 0) * stride for linear, stride in found) for v in variables)
+    start = sum(linear.constant * stride for linear, stride in found)
+    return _Access(steps, start, dtype_of(op.memref.type).itemsize)
+
+
+def _source_of(reading: Reading, variables: Sequence[SSAValue]) -> _Source | None:
+    """A reading as a box may be brought of it; None where its coordinates are not those of its source."""
+    load = _load_of(reading)
+    access = _access_of(load, variables) if load is not None and not reading.loops else None
+    found = _subscripts(load, variables) if load is not None else None
+    if access is None or found is None or len(reading.coordinates) < 2:
+        return None
+    left = [(linear, stride) for linear, stride in found if linear.terms]
+    start = access.start - sum(linear.constant * stride for linear, stride in left)
+    strides: list[int] = []
+    for coordinate in reading.coordinates:
+        same = next((each for each in left if each[0].terms == coordinate.terms), None)
+        if same is not None:
+            left.remove(same)
+            start += (same[0].constant - coordinate.constant) * same[1]
+        elif coordinate.terms:
+            return None
+        strides.append(same[1] if same is not None else 0)
+    if left:
+        return None
+    last = reading.coordinates[-1]
+    whole = SECTOR // access.itemsize
+    first = start + last.constant * strides[-1]  # of the first point, but for whole steps along other coordinates
+    apart = [step for v, step in zip(variables, access.steps, strict=True) if v not in last.terms]
+    aligned = strides[-1] == 1 and not any(step % whole for step in (*apart, access.start - first))
+    return _Source(reading, access, tuple(strides), first % whole, aligned)
+
+
+def _turned(access: _Access, sizes: Sequence[int]) -> bool:
+    """Whether neighbouring points read numbers that lie apart, and points that lie apart neighbours."""
+    steps = [step for step, size in zip(access.steps, sizes, strict=True) if step and size > 1]
+    return bool(steps) and steps[-1] > 1 and 1 in steps
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    points: Points
+    sources: Sequence[_Source]
+    plain: Sequence[_Access]  # what points always take on their own, as what they write
+
+    def best(self, width: int) -> Windows | None:
+        """The tile that costs least, of those that gain enough."""
+        sizes = self.points.sizes
+        first = _numbers(sizes, COUNTED, width)
+        each = sum(access.sectors(first) for access in (*self.plain, *(source.access for source in self.sources)))
+        most = prod(sizes) * each / width / GAIN
+        moved = ((self._moved(tile), tile) for tile in self._tiles())
+        costs = sorted((sectors * self._slower(tile), tile) for sectors, tile in moved if sectors <= most)
+        best: tuple[float, Windows] | None = None
+        for cost, tile in costs[:CLOSEST]:
+            roomy = self._roomy(tile)
+            if roomy is not None and (best is None or cost * (1 + AGAIN * roomy[0]) < best[0]):
+                best = cost * (1 + AGAIN * roomy[0]), Windows(self.points.variables, sizes, tile, roomy[1])
+        return best[1] if best is not None else None
+
+    def _tiles(self) -> Iterator[tuple[int, ...]]:
+        """Tiles of neighbours that leave room: dimensions from the last one on, and parts of one more."""
+        sizes = self.points.sizes
+        for d, size in enumerate(sizes):
+            inner = prod(sizes[d + 1 :])
+            sides = {-(-size // k) for k in range(1, 33)} | {1 << i for i in range(13)}
+            for side in sorted(n for n in sides if n <= size and n * inner <= MOST and (n > 1 or d == 0)):
+                tile = (*(1 for _ in sizes[:d]), side, *sizes[d + 1 :])
+                shared = self._shared(tile)
+                if sum(prod(self._box(s, tile)) * s.access.itemsize + 16 for s in shared) <= ROOM:
+                    yield tile
+
+    def _shared(self, tile: Sequence[int]) -> list[_Source]:
+        """What comes through shared memory: what is turned, and what points of a tile have in common."""
+        return [
+            source
+            for source in self.sources
+            if _turned(source.access, self.points.sizes) or 2 * prod(self._box(source, tile)) <= prod(tile)
+        ]
+
+    def _lead(self, source: _Source, tile: Sequence[int]) -> int | None:
+        """Elements before what the first point of any tile reads that its sector has; None where that differs."""
+        whole = SECTOR // source.access.itemsize
+        terms = source.reading.coordinates[-1].terms
+        loops = zip(self.points.variables, tile, self.points.sizes, strict=True)
+        cut = [n * terms.get(v, 0) for v, n, size in loops if n < size]
+        return source.lead if source.aligned and not any(n % whole for n in cut) else None
+
+    def _box(self, source: _Source, tile: Sequence[int]) -> tuple[int, ...]:
+        """What a tile reads, in whole sectors where all its rows begin at the same place of one."""
+        sides = dict(zip(self.points.variables, tile, strict=True))
+        box = [side_of(each, 1, sides) for each in source.reading.coordinates]
+        lead = self._lead(source, tile)
+        if lead is not None:
+            box[-1] += lead
+            box[-1] += -box[-1] % (SECTOR // source.access.itemsize)
+        return tuple(box)
+
+    def _moved(self, tile: Sequence[int]) -> float:
+        """Sectors that all blocks move, each as many as the second along every dimension."""
+        points = self.points
+        blocks = prod(-(-n // t) for n, t in zip(points.sizes, tile, strict=True))
+        origin = np.array([t if t < n else 0 for n, t in zip(points.sizes, tile, strict=True)], dtype=np.int64)
+        shared = self._shared(tile)
+        alone = [*self.plain, *(source.access for source in self.sources if source not in shared)]
+        moved = prod(points.sizes) * sum(each.sectors(_numbers(tile, COUNTED) + origin) for each in alone)
+        for source in shared:
+            box, access = self._box(source, tile), source.access
+            begin = (
+                int(origin @ np.array(access.steps, dtype=np.int64)) + access.start - (self._lead(source, tile) or 0)
+            )
+            places = _numbers(box, COUNTED) @ np.array(source.strides, dtype=np.int64) + begin
+            moved += blocks * prod(box) * sectors_of(places * access.itemsize)
+        return moved
+
+    def _slower(self, tile: Sequence[int]) -> float:
+        """How many times: where threads have no point, and where blocks are too few for a GPU or too small."""
+        sizes = self.points.sizes
+        blocks = prod(-(-n // t) for n, t in zip(sizes, tile, strict=True))
+        idle = prod(-(-n // t) * t / n for n, t in zip(sizes, tile, strict=True))
+        few = max(1, BUSY / blocks) ** 0.25 * max(1, LEAST / prod(tile)) ** 0.25
+        return (1 + 0.2 * (idle - 1)) * few
+
+    def _roomy(self, tile: Sequence[int]) -> tuple[float, tuple[Shared, ...]] | None:
+        """How often more than needed a point asks banks, with the gaps for which that is least; None without room."""
+        points, total, found = _numbers(tile, COUNTED), 0.0, list[Shared]()
+        for source in self._shared(tile):
+            reading, lead = source.reading, self._lead(source, tile) or 0
+            box = self._box(source, tile)
+            terms = [[each.terms.get(v, 0) for v in self.points.variables] for each in reading.coordinates]
+            taken = points @ np.array(terms, dtype=np.int64).T
+            taken[:, -1] += lead
+            brought, often = _numbers(box, COUNTED), prod(box) / prod(tile)
+            best: tuple[float, int, tuple[int, ...]] | None = None
+            for strides in _strides(box, max(1, WORD // reading.itemsize)):
+                again = asked_again(taken, strides, reading.itemsize)
+                again += often * asked_again(brought, strides, reading.itemsize)
+                key = again, box[0] * strides[0], strides
+                best = key if best is None else min(best, key)
+                if not again:
+                    break
+            assert best is not None
+            total += best[0]
+            found.append(Shared(reading, box, (best[1],), best[2], lead))
+        return (total, tuple(found)) if sum(each.nbytes + 16 for each in found) <= ROOM else None
+
+
+def asked_again(places: _Numbers, strides: Sequence[int], itemsize: int) -> float:
+    """How often more than needed banks are asked, each time that a warp takes elements of these places."""
+    words = places @ np.array(strides, dtype=np.int64) * itemsize // WORD
+    lanes = min(len(words), WARP * WORD // max(itemsize, WORD))
+    warps = np.sort(words[: len(words) // lanes * lanes].reshape(-1, lanes), axis=1)
+    first = np.diff(warps, axis=1, prepend=-1) != 0  # a word that several lanes ask for is asked for once
+    asked = np.zeros((len(warps), BANKS), dtype=np.int64)
+    np.add.at(asked, (np.arange(len(warps))[:, None], warps % BANKS), first)
+    return float(np.mean(asked.max(axis=1) - 1))
+
+
+def _strides(box: Sequence[int], step: int) -> Iterator[tuple[int, ...]]:
+    """Elements between neighbours of a box in shared memory: without gaps, and with some behind one or two levels."""
+    yield row_major(box)
+    gaps = range(0, BANKS * step, step)
+    levels = [d for d in range(len(box) - 1) if box[d] > 1]
+    for several in (levels[:1], levels[1:2], levels[:2]):
+        for behind in product(gaps, repeat=len(several)):
+            if len(several) < 2 or all(behind):
+                yield _with_gaps(box, dict(zip(several, behind, strict=True)))
+
+
+def _with_gaps(box: Sequence[int], gaps: Mapping[int, int]) -> tuple[int, ...]:
+    """Elements between neighbours, with gaps behind what lies inside these dimensions."""
+    strides = [1]
+    for d in range(len(box) - 2, -1, -1):
+        strides.insert(0, strides[0] * box[d + 1] + gaps.get(d, 0))
+    return tuple(strides)
+
+
+def _numbers(sizes: Sequence[int], most: int, step: int = 1) -> _Numbers:
+    """The first numbers of loops of these sizes, or of every so many, a row for each."""
+    count = min(prod(sizes) // step, most)
+    return np.stack(np.unravel_index(np.arange(count) * step, tuple(sizes)), axis=1).astype(np.int64)

@@ -1,0 +1,57 @@
+// RUN: lamina-opt %s -p convert-affine-to-gpu | filecheck %s
+
+// An image of three channels is turned with its pad: a block writes rows of the result, whole. What it reads begins
+// seven numbers earlier, with a sector; channels lie so far apart that neither side meets a bank twice.
+func.func private @image(%x: memref<3x64x64xf32>, %y: memref<66x66x3xf32>) attributes {lamina.kernel = "copy"} {
+  %zero = arith.constant 0.0 : f32
+  affine.parallel (%i, %j, %c) = (0, 0, 0) to (66, 66, 3) {
+    %v = affine.if affine_set<(d0, d1) : (d0 - 1 >= 0, -d0 + 64 >= 0, d1 - 1 >= 0, -d1 + 64 >= 0)> (%i, %j) -> (f32) {
+      %l = affine.load %x[%c, %i - 1, %j - 1] : memref<3x64x64xf32>
+      affine.yield %l : f32
+    } else {
+      affine.yield %zero : f32
+    }
+    affine.store %v, %y[%i, %j, %c] : memref<66x66x3xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @image(
+// CHECK: gpu.launch_func @image_0({{.*}}) {blocks = array<i64: 33, 1, 1>, threads = array<i64: 256, 1, 1>}
+// CHECK: func.func private @image_0(
+// CHECK: memref.view {{.*}} to memref<513xf32, 3 : i32>
+// CHECK: affine.apply affine_map<(d0) -> ((d0 mod 80))>
+// CHECK: [[X:%.*]] = affine.apply affine_map<(d0, d1) -> (((d0 + d1) + -7))>
+// CHECK: affine.if affine_set<(d0, d1) : (((d0 * -1) + 479) >= 0, ((d1 * -1) + 65) >= 0)>(%{{.*}}, [[X]])
+// CHECK-NEXT: [[V:%.*]] = affine.if affine_set<(d0, d1) : ((d0 + -1) >= 0, ((d0 * -1) + 64) >= 0, (d1 + -1) >= 0, ((d1 * -1) + 64) >= 0)>
+// CHECK-NEXT: affine.load %x
+// CHECK: affine.store [[V]], %{{.*}}[%{{.*}} * 171 + %{{.*}} * 80 + %{{.*}}] : memref<513xf32, 3 : i32>
+// CHECK: gpu.barrier
+// CHECK: [[W:%.*]] = affine.load %{{.*}}[%{{.*}} * 171 + %{{.*}} * 80 + %{{.*}} + 7] : memref<513xf32, 3 : i32>
+// CHECK-NEXT: affine.store [[W]], %y
+
+// Channels shuffled by fours: a block takes whole ones, which are neighbours on both sides.
+func.func private @shuffled(%x: memref<256x4x12xf32>, %y: memref<256x12x4xf32>) attributes {lamina.kernel = "copy"} {
+  affine.parallel (%i, %j, %k) = (0, 0, 0) to (256, 12, 4) {
+    %v = affine.load %x[%i, %k, %j] : memref<256x4x12xf32>
+    affine.store %v, %y[%i, %j, %k] : memref<256x12x4xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @shuffled(
+// CHECK: gpu.launch_func @shuffled_0({{.*}}) {blocks = array<i64: 64, 1, 1>, threads = array<i64: 192, 1, 1>}
+// CHECK: affine.load %x[%{{.*}}, %{{.*}}, %{{.*}}] : memref<256x4x12xf32>
+// CHECK-NEXT: affine.store {{.*}}, 3 : i32>
+// CHECK: gpu.barrier
+// CHECK: affine.load {{.*}}, 3 : i32>
+// CHECK-NEXT: affine.store {{.*}} : memref<256x12x4xf32>
+
+// What all points read in the order in which they write has no need of shared memory.
+func.func private @straight(%x: memref<256x4x12xf32>, %y: memref<256x4x12xf32>) attributes {lamina.kernel = "copy"} {
+  affine.parallel (%i, %j, %k) = (0, 0, 0) to (256, 4, 12) {
+    %v = affine.load %x[%i, %j, %k] : memref<256x4x12xf32>
+    affine.store %v, %y[%i, %j, %k] : memref<256x4x12xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @straight(
+// CHECK-NOT: gpu.dynamic_shared_memory
