@@ -19,11 +19,11 @@ After:
     }
 
 Nests follow each other as launches, since blocks cannot wait for each other; those that have nothing to do with each
-other are one (`gpu.launch_together`). Neighbouring threads take neighbouring
-points of the innermost dimension; where that is not how a source lies, tiles are turned in shared memory
-(`gpu.turned_points`), or, of few channels and many dimensions, boxes (`gpu.turned_boxes`); where a point combines
-numbers that lie next to each other, a team of threads does it (`gpu.team_points`); where windows of neighbouring points
-overlap, a block has them in shared memory (`gpu.window_points`). What is no parallel nest is done by one thread. What launches already stays.
+other are one (`gpu.launch_together`). Neighbouring threads take neighbouring points of the innermost dimension; where
+that is not how a source lies, tiles are turned in shared memory (`gpu.turned_points`), or, of few channels and many
+dimensions, boxes (`gpu.turned_boxes`); where a point combines numbers that lie next to each other, a team of threads
+does it (`gpu.team_points`); where windows of neighbouring points overlap, a block has them in shared memory
+(`gpu.window_points`). What is no parallel nest is done by one thread. What launches already stays.
 """
 
 from __future__ import annotations
