@@ -74,7 +74,7 @@ class _Tile(NestWriter):
         reading = shared.reading
 
         sides = shared.box if shared.strides else shared.room
-        lead = [0] * (len(shared.box) - 1) + [shared.lead]
+        lead = [0 for _ in shared.box[1:]] + [shared.lead for _ in shared.box[-1:]]
 
         def element(number: SSAValue, local: list[SSAValue]) -> None:
             count = prod(sides)
