@@ -7,13 +7,13 @@ blocks, reach no bank of shared memory twice at once and are enough for a GPU.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice, product
+from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
 from typing import cast
 
+import numpy as np
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import AffineMapAttr, IndexType
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -27,10 +27,9 @@ from ...dialects.gpu.ops import WARP
 from ...dialects.memref.views import root
 from ..affine.accesses import Linear, defined_inside, linear_value, map_subscripts
 from .bands import band_of, sizes_of
+from .banks import WORD, Numbers, asked_again, numbers_of, row_major, strides_of
 
 SECTOR = 32  # bytes: what global memory is read and written by
-BANKS = 32
-WORD = 4
 ROOM = 48 << 10  # bytes of shared memory: several blocks share a multiprocessor
 THREADS = 256
 BUSY = 64  # blocks, about half the multiprocessors of a GPU
@@ -38,7 +37,7 @@ LONGEST = 128  # of a tile's side
 CLOSEST = 3  # tiles of the least cost with as many columns whose banks are looked at
 AGAIN = 0.5  # of all time, that asking banks once more takes
 LOOKED_AT = 8 * WARP  # of their points
-GAPS = 4
+GAPS = 4  # rows, or words of a gap inside of rows
 GAIN = 1.1  # how many times fewer bytes are to be read than by a thread a point
 
 
@@ -107,14 +106,6 @@ class Shared:
         whole = SECTOR // self.reading.itemsize
         columns = [self.box[-1], *([self.box[-1] + whole] if self.box[-1] % whole == 0 else [])]
         return [(*self.box[:-2], self.box[-2] + gap, n) for n in columns for gap in range(GAPS)]
-
-    def asked_again(self, asked: Sequence[Sequence[int]], strides: Sequence[int]) -> float:
-        """How often more than needed banks are asked, each time that a warp takes elements of these places."""
-        lanes = WARP * WORD // max(self.reading.itemsize, WORD)
-        flat = [sum(at * stride for at, stride in zip(place, strides, strict=True)) for place in asked]
-        words = [at * self.reading.itemsize // WORD for at in flat]
-        warps = [{*words[start : start + lanes]} for start in range(0, len(words), lanes)]
-        return sum(max(Counter(word % BANKS for word in warp).values()) - 1 for warp in warps) / len(warps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,35 +315,36 @@ class _Choice:
         return moved * (1 + 0.2 * (idle - 1)) * max(1, BUSY / blocks) ** 0.25
 
     def _roomy(self, tile: Sequence[int]) -> tuple[float, list[Shared]]:
-        """The boxes with gaps behind rows that keep banks apart, and how often more than needed they are asked."""
-        points = [dict(zip(self.variables, point, strict=True)) for point in _first(tile)]
+        """The boxes with gaps that keep banks apart, and how often more than needed they are asked."""
+        points = numbers_of(tile, LOOKED_AT)
         found: list[Shared] = []
         total = 0.0
         left = ROOM - sum(shared.nbytes + 16 for shared in self._shared(tile))
         for shared in self._shared(tile):
-            asked = [tuple(_at(each, point) for each in shared.reading.coordinates) for point in points]
-            rooms = [room for room in shared.rooms() if left + shared.nbytes >= prod(room) * shared.reading.itemsize]
-            again, _, room = min((shared.asked_again(asked, row_major(room)), prod(room), room) for room in rooms)
-            left -= prod(room) * shared.reading.itemsize - shared.nbytes
+            size = shared.reading.itemsize
+            terms = [[each.terms.get(v, 0) for v in self.variables] for each in shared.reading.coordinates]
+            asked = points @ np.array(terms, dtype=np.int64).reshape(-1, len(self.variables)).T
+            rooms = [room for room in shared.rooms() if left + shared.nbytes >= prod(room) * size]
+            again, _, room = min((asked_again(asked, row_major(room), size), prod(room), room) for room in rooms)
+            best = replace(shared, room=room)
+            if again:
+                again, best = min((again, best), *self._apart(shared, asked, tile, left), key=lambda each: each[0])
+            left -= best.nbytes - shared.nbytes
             total += again
-            found.append(Shared(shared.reading, shared.box, room))
+            found.append(best)
         return total, found
+
+    def _apart(self, shared: Shared, asked: Numbers, tile: Sequence[int], left: int) -> Iterator[tuple[float, Shared]]:
+        """The box with gaps inside of rows, too: banks may be asked again as it comes in, once for all its points."""
+        box, size = shared.box, shared.reading.itemsize
+        brought, often = numbers_of(box, LOOKED_AT), prod(box) / (prod(tile) * shared.reading.trips)
+        for strides in strides_of(box, size, GAPS):
+            room = (box[0] * strides[0],)
+            if left + shared.nbytes >= room[0] * size:
+                again = asked_again(asked, strides, size) + often * asked_again(brought, strides, size)
+                yield again, replace(shared, room=room, strides=strides)
 
 
 def side_of(coordinate: Linear, span: int, sides: Mapping[SSAValue, int]) -> int:
     """From the first to the last that a tile of these sides reads along a coordinate."""
     return span + sum(n * (sides[v] - 1) for v, n in coordinate.terms.items() if v in sides)
-
-
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Elements between neighbours in each dimension."""
-    return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
-
-
-def _at(coordinate: Linear, point: Mapping[SSAValue, int]) -> int:
-    return sum(n * point[v] for v, n in coordinate.terms.items() if v in point)
-
-
-def _first(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """The first of all numbers of loops of these sizes, in the order of threads."""
-    return islice(product(*map(range, sizes)), LOOKED_AT)

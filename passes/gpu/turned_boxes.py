@@ -8,14 +8,11 @@ move the fewest sectors, counted as warps ask for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import prod
-from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import SSAValue
 
@@ -24,19 +21,17 @@ from ...compiler.walking import all_ops
 from ...dialects.affine import IfOp, LoadOp, ParallelOp, StoreOp
 from ...dialects.gpu.ops import WARP
 from ..affine.accesses import Linear, map_subscripts
+from .banks import Numbers, asked_again, numbers_of, row_major, strides_of
 from .kernels import LAUNCH
 from .shared_windows import (
-    BANKS,
     BUSY,
     ROOM,
     SECTOR,
-    WORD,
     Points,
     Reading,
     Shared,
     Windows,
     points_of,
-    row_major,
     side_of,
 )
 
@@ -46,7 +41,6 @@ COUNTED = 1024  # points of a tile, and elements of a box, whose sectors are cou
 CLOSEST = 4  # tiles of the least cost whose banks are looked at
 AGAIN = 0.25  # of all time, that asking banks once more takes: a warp waits for memory far longer
 GAIN = 1.1  # how many times fewer sectors are to be moved than by a thread a point
-_Numbers: TypeAlias = "npt.NDArray[np.int64]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +51,7 @@ class _Access:
     start: int
     itemsize: int
 
-    def sectors(self, points: _Numbers) -> float:
+    def sectors(self, points: Numbers) -> float:
         """That a point takes, of warps whose lanes are neighbours in this order."""
         return sectors_of((points @ np.array(self.steps, dtype=np.int64) + self.start) * self.itemsize)
 
@@ -93,7 +87,7 @@ def boxes_of(nest: ParallelOp, width: int = 1) -> Windows | None:
     return _Choice(points, sources, known).best(width)
 
 
-def sectors_of(places: _Numbers) -> float:
+def sectors_of(places: Numbers) -> float:
     """Sectors for each of these bytes, when warps ask for them in order."""
     asked = places // SECTOR
     whole = len(asked) // WARP * WARP
@@ -176,7 +170,7 @@ class _Choice:
     def best(self, width: int) -> Windows | None:
         """The tile that costs least, of those that gain enough."""
         sizes = self.points.sizes
-        first = _numbers(sizes, COUNTED, width)
+        first = numbers_of(sizes, COUNTED, width)
         each = sum(access.sectors(first) for access in (*self.plain, *(source.access for source in self.sources)))
         most = prod(sizes) * each / width / GAIN
         moved = ((self._moved(tile), tile) for tile in self._tiles())
@@ -233,13 +227,13 @@ class _Choice:
         origin = np.array([t if t < n else 0 for n, t in zip(points.sizes, tile, strict=True)], dtype=np.int64)
         shared = self._shared(tile)
         alone = [*self.plain, *(source.access for source in self.sources if source not in shared)]
-        moved = prod(points.sizes) * sum(each.sectors(_numbers(tile, COUNTED) + origin) for each in alone)
+        moved = prod(points.sizes) * sum(each.sectors(numbers_of(tile, COUNTED) + origin) for each in alone)
         for source in shared:
             box, access = self._box(source, tile), source.access
             begin = (
                 int(origin @ np.array(access.steps, dtype=np.int64)) + access.start - (self._lead(source, tile) or 0)
             )
-            places = _numbers(box, COUNTED) @ np.array(source.strides, dtype=np.int64) + begin
+            places = numbers_of(box, COUNTED) @ np.array(source.strides, dtype=np.int64) + begin
             moved += blocks * prod(box) * sectors_of(places * access.itemsize)
         return moved
 
@@ -253,16 +247,16 @@ class _Choice:
 
     def _roomy(self, tile: Sequence[int]) -> tuple[float, tuple[Shared, ...]] | None:
         """How often more than needed a point asks banks, with the gaps for which that is least; None without room."""
-        points, total, found = _numbers(tile, COUNTED), 0.0, list[Shared]()
+        points, total, found = numbers_of(tile, COUNTED), 0.0, list[Shared]()
         for source in self._shared(tile):
             reading, lead = source.reading, self._lead(source, tile) or 0
             box = self._box(source, tile)
             terms = [[each.terms.get(v, 0) for v in self.points.variables] for each in reading.coordinates]
             taken = points @ np.array(terms, dtype=np.int64).T
             taken[:, -1] += lead
-            brought, often = _numbers(box, COUNTED), prod(box) / prod(tile)
+            brought, often = numbers_of(box, COUNTED), prod(box) / prod(tile)
             best: tuple[float, int, tuple[int, ...]] | None = None
-            for strides in _strides(box, max(1, WORD // reading.itemsize)):
+            for strides in strides_of(box, reading.itemsize):
                 again = asked_again(taken, strides, reading.itemsize)
                 again += often * asked_again(brought, strides, reading.itemsize)
                 key = again, box[0] * strides[0], strides
@@ -273,39 +267,3 @@ class _Choice:
             total += best[0]
             found.append(Shared(reading, box, (best[1],), best[2], lead))
         return (total, tuple(found)) if sum(each.nbytes + 16 for each in found) <= ROOM else None
-
-
-def asked_again(places: _Numbers, strides: Sequence[int], itemsize: int) -> float:
-    """How often more than needed banks are asked, each time that a warp takes elements of these places."""
-    words = places @ np.array(strides, dtype=np.int64) * itemsize // WORD
-    lanes = min(len(words), WARP * WORD // max(itemsize, WORD))
-    warps = np.sort(words[: len(words) // lanes * lanes].reshape(-1, lanes), axis=1)
-    first = np.diff(warps, axis=1, prepend=-1) != 0  # a word that several lanes ask for is asked for once
-    asked = np.zeros((len(warps), BANKS), dtype=np.int64)
-    np.add.at(asked, (np.arange(len(warps))[:, None], warps % BANKS), first)
-    return float(np.mean(asked.max(axis=1) - 1))
-
-
-def _strides(box: Sequence[int], step: int) -> Iterator[tuple[int, ...]]:
-    """Elements between neighbours of a box in shared memory: without gaps, and with some behind one or two levels."""
-    yield row_major(box)
-    gaps = range(0, BANKS * step, step)
-    levels = [d for d in range(len(box) - 1) if box[d] > 1]
-    for several in (levels[:1], levels[1:2], levels[:2]):
-        for behind in product(gaps, repeat=len(several)):
-            if len(several) < 2 or all(behind):
-                yield _with_gaps(box, dict(zip(several, behind, strict=True)))
-
-
-def _with_gaps(box: Sequence[int], gaps: Mapping[int, int]) -> tuple[int, ...]:
-    """Elements between neighbours, with gaps behind what lies inside these dimensions."""
-    strides = [1]
-    for d in range(len(box) - 2, -1, -1):
-        strides.insert(0, strides[0] * box[d + 1] + gaps.get(d, 0))
-    return tuple(strides)
-
-
-def _numbers(sizes: Sequence[int], most: int, step: int = 1) -> _Numbers:
-    """The first numbers of loops of these sizes, or of every so many, a row for each."""
-    count = min(prod(sizes) // step, most)
-    return np.stack(np.unravel_index(np.arange(count) * step, tuple(sizes)), axis=1).astype(np.int64)

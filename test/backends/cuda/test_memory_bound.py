@@ -328,6 +328,13 @@ def test_windows_that_overlap_are_read_once(text: str, most: float, tmp_path: Pa
     assert counted.global_read_bytes + counted.global_written_bytes == moved
 
 
+def test_windows_that_step_ask_banks_once(tmp_path: Path, emulated: Emulated) -> None:
+    """Points do, nine times each; rows with gaps meet a bank twice as they come in, less than every second time."""
+    model, _ = emulated(windows((1, 33, 33, 8), step=2, pad=(0, 0)), tmp_path)
+    [counted] = model.counters
+    assert 2 * counted.bank_conflicts < counted.instructions["st.shared.b32"] < counted.instructions["ld.shared.b32"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -1,0 +1,65 @@
+"""How often warps ask banks of shared memory, and gaps in what lies there that keep banks apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ...dialects.gpu.ops import WARP
+
+BANKS = 32
+WORD = 4  # bytes
+Numbers: TypeAlias = "npt.NDArray[np.int64]"
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Elements between neighbours in each dimension."""
+    return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
+
+
+def numbers_of(sizes: Sequence[int], most: int, step: int = 1) -> Numbers:
+    """The first numbers of loops of these sizes, or of every so many, a row for each."""
+    count = min(prod(sizes) // step, most)
+    return np.stack(np.unravel_index(np.arange(count) * step, tuple(sizes)), axis=1).astype(np.int64)
+
+
+def asked_again(places: Numbers, strides: Sequence[int], itemsize: int) -> float:
+    """How often more than needed banks are asked, each time that a warp takes elements of these places.
+
+    >>> asked_again(numbers_of([32], 32) * 2, [1], 4)
+    1.0
+    """
+    words = places @ np.array(strides, dtype=np.int64) * itemsize // WORD
+    lanes = min(len(words), WARP * WORD // max(itemsize, WORD))
+    warps = np.sort(words[: len(words) // lanes * lanes].reshape(-1, lanes), axis=1)
+    first = np.diff(warps, axis=1, prepend=-1) != 0  # a word that several lanes ask for is asked for once
+    asked = np.zeros((len(warps), BANKS), dtype=np.int64)
+    np.add.at(asked, (np.arange(len(warps))[:, None], warps % BANKS), first)
+    return float(np.mean(asked.max(axis=1) - 1))
+
+
+def strides_of(box: Sequence[int], itemsize: int, words: int = 1) -> Iterator[tuple[int, ...]]:
+    """Elements between neighbours of a box in shared memory: without gaps, and with some behind one or two levels.
+
+    Gaps are multiples of so many words.
+    """
+    yield row_major(box)
+    step = max(1, words * WORD // itemsize)
+    gaps = range(step, BANKS * WORD // itemsize, step)
+    levels = [d for d in range(len(box) - 1) if box[d] > 1][:2]
+    for several in (*([level] for level in levels), levels if len(levels) > 1 else []):
+        for behind in product(gaps, repeat=len(several)):
+            yield _with_gaps(box, dict(zip(several, behind, strict=True)))
+
+
+def _with_gaps(box: Sequence[int], gaps: Mapping[int, int]) -> tuple[int, ...]:
+    """Elements between neighbours, with gaps behind what lies inside these dimensions."""
+    strides = [1]
+    for d in range(len(box) - 2, -1, -1):
+        strides.insert(0, strides[0] * box[d + 1] + gaps.get(d, 0))
+    return tuple(strides)
