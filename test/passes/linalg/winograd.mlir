@@ -1,4 +1,5 @@
 // RUN: lamina-opt %s -p linalg-winograd | filecheck %s
+// RUN: lamina-opt %s --machine x86-64-avx512 -p linalg-winograd | filecheck %s --check-prefix WIDE
 // RUN: lamina-opt %s -p 'linalg-winograd{tile=2}' | filecheck %s --check-prefix FORCED
 // RUN: lamina-opt %s -p 'linalg-winograd{tile=0}' | filecheck %s --check-prefix NONE
 
@@ -115,4 +116,21 @@ func.func @large_of_many_tiles(%x: tensor<1x30x30x256xf32>, %zero: tensor<1x28x2
     linalg.yield %s : f32
   } -> tensor<1x28x28x256xf32>
   func.return %r : tensor<1x28x28x256xf32>
+}
+
+// Of very few, only where vectors are narrow: wide ones multiply faster, and the filter is transformed no faster.
+// FORCED-LABEL: func.func @large_of_few_tiles
+// CHECK-LABEL: func.func @large_of_few_tiles
+// CHECK: linalg.winograd_filter_transform fmr(F_4_3)
+// WIDE-LABEL: func.func @large_of_few_tiles
+// WIDE-NOT: winograd
+func.func @large_of_few_tiles(%x: tensor<1x9x9x512xf32>, %zero: tensor<1x7x7x512xf32>) -> tensor<1x7x7x512xf32> {
+  %g = arith.constant dense<1.0> : tensor<3x3x512x512xf32>
+  %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x9x9x512xf32>, tensor<3x3x512x512xf32>) outs(%zero : tensor<1x7x7x512xf32>) {
+  ^bb0(%l: f32, %k: f32, %o: f32):
+    %m = arith.mulf %l, %k : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<1x7x7x512xf32>
+  func.return %r : tensor<1x7x7x512xf32>
 }
