@@ -14,7 +14,8 @@ After:
 
 The loops must be perfectly nested, and every subscript that knows one of the two variables must be the pair
 `[.., %i + c, %j, ..]` on neighbouring dimensions with `%j` running over the whole of its dimension. The iterations
-keep their order, so no dependence is in the way.
+keep their order, so no dependence is in the way. Sums over two short dimensions, which both loops carry, become one, so
+that the lanes of a vector are added up once and not for each row; over long ones they stay two, which rounds less.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.affine import ForOp, LoadOp, StoreOp
+from ...dialects.affine import ForOp, LoadOp, StoreOp, YieldOp
 from ...dialects.memref.views import collapse
-from .loops import all_loops, erase, functions, move_body, new_for, sole_inner_loop, substitute, terminated
+from .loops import all_loops, erase, functions, move_body, sole_inner_loop, substitute, terminated
+
+MOST_CARRIED = 4096  # iterations of a loop that carries values and is made of two
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,19 @@ class LoopCoalescing(ModulePass):
         for function in functions(op):
             views: Views = {}
             for loop in reversed(all_loops(function)):
-                inner = sole_inner_loop(loop)
+                inner = sole_inner_loop(loop) or carrying_loop(loop)
                 if inner is not None:
                     coalesce(loop, inner, views)
+
+
+def carrying_loop(loop: ForOp) -> ForOp | None:
+    """The loop that is all of `loop`'s body and goes on with just the values that `loop` carries, if so."""
+    inner = loop.body.block.first_op
+    last = loop.body.block.last_op
+    if not isinstance(inner, ForOp) or inner.next_op is not last or not isinstance(last, YieldOp):
+        return None
+    passed = tuple(inner.inits) == tuple(loop.carried) and tuple(last.arguments) == tuple(inner.results)
+    return inner if passed and all(value.has_one_use() for value in loop.carried) else None
 
 
 Views = dict[tuple[SSAValue, int], SSAValue]
@@ -63,24 +76,34 @@ class _Pair:
 def coalesce(outer: ForOp, inner: ForOp, views: Views) -> ForOp | None:
     """The flat loop in place of the two, or None when they are not contiguous together."""
     first, second = outer.constant_bounds(), inner.constant_bounds()
-    if first is None or second is None or outer.inits or inner.inits:
+    if first is None or second is None or len(outer.inits) != len(inner.inits):
         return None
     if first[0] or second[0] or first[2] != 1 or second[2] != 1:
         return None
     rows, columns = first[1], second[1]
+    if outer.inits and rows * columns > MOST_CARRIED:
+        return None
     pairs = _pairs(outer.variable, inner.variable, columns)
     if pairs is None:
         return None
-    block = Block(arg_types=[outer.variable.type])
+    block = Block(arg_types=[outer.variable.type, *(init.type for init in outer.inits)])
     variable = block.args[0]
     variable.name_hint = outer.variable.name_hint
     for pair in pairs:
         _flatten(pair, outer.variable, inner.variable, variable, columns, views)
     substitute(outer.variable, AffineExpr.dimension(0), [variable], block)
     substitute(inner.variable, AffineExpr.dimension(0), [variable], block)
+    for old, new in zip(inner.carried, block.args[1:], strict=True):
+        old.replace_all_uses_with(new)
     move_body(inner.body.block, block)
-    loop = new_for(0, rows * columns, terminated(block, outer), outer)
+    last = inner.body.block.last_op
+    assert isinstance(last, YieldOp)
+    loop = ForOp.of(0, rows * columns, terminated(block, outer, *last.arguments), inits=outer.inits)
+    loop.location = outer.location
     Rewriter.insert_op(loop, InsertPoint.before(outer))
+    for old, new in zip(outer.results, loop.results, strict=True):
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
     erase(outer)
     return loop
 

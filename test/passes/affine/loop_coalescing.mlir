@@ -63,3 +63,54 @@ func.func @refused(%x: memref<3x4xf32>, %y: memref<4x3xf32>, %z: memref<3x5xf32>
   }
   func.return
 }
+
+// A sum over two short dimensions is one loop.
+// CHECK-LABEL: func.func @sum
+// CHECK: %[[S:.*]] = affine.for %[[K:.*]] = 0 to 49 iter_args(%[[A:.*]] = %{{.*}}) -> (f32) {
+// CHECK-NEXT: %[[V:.*]] = affine.load %{{.*}}[%[[K]]] : memref<49xf32>
+// CHECK-NEXT: %[[T:.*]] = arith.addf %[[A]], %[[V]]
+// CHECK-NEXT: affine.yield %[[T]]
+// CHECK: affine.store %[[S]], %y[]
+func.func @sum(%x: memref<7x7xf32>, %y: memref<f32>) {
+  %zero = arith.constant 0.0 : f32
+  %s = affine.for %i = 0 to 7 iter_args(%a = %zero) -> (f32) {
+    %t = affine.for %j = 0 to 7 iter_args(%b = %a) -> (f32) {
+      %v = affine.load %x[%i, %j] : memref<7x7xf32>
+      %u = arith.addf %b, %v : f32
+      affine.yield %u : f32
+    }
+    affine.yield %t : f32
+  }
+  affine.store %s, %y[] : memref<f32>
+  func.return
+}
+
+// Over long ones it stays two, and so does one whose rows are used between.
+// CHECK-LABEL: func.func @long
+// CHECK: affine.for %{{.*}} = 0 to 100
+// CHECK: affine.for %{{.*}} = 0 to 100
+// CHECK: affine.for %{{.*}} = 0 to 7
+// CHECK: affine.for %{{.*}} = 0 to 7
+func.func @long(%x: memref<100x100xf32>, %z: memref<7x7xf32>, %y: memref<2xf32>) {
+  %zero = arith.constant 0.0 : f32
+  %s = affine.for %i = 0 to 100 iter_args(%a = %zero) -> (f32) {
+    %t = affine.for %j = 0 to 100 iter_args(%b = %a) -> (f32) {
+      %v = affine.load %x[%i, %j] : memref<100x100xf32>
+      %u = arith.addf %b, %v : f32
+      affine.yield %u : f32
+    }
+    affine.yield %t : f32
+  }
+  %r = affine.for %i = 0 to 7 iter_args(%a = %zero) -> (f32) {
+    %t = affine.for %j = 0 to 7 iter_args(%b = %zero) -> (f32) {
+      %v = affine.load %z[%i, %j] : memref<7x7xf32>
+      %u = arith.maximumf %b, %v : f32
+      affine.yield %u : f32
+    }
+    %w = arith.addf %a, %t : f32
+    affine.yield %w : f32
+  }
+  affine.store %s, %y[0] : memref<2xf32>
+  affine.store %r, %y[1] : memref<2xf32>
+  func.return
+}
