@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import ShapedType, f32
+from xdsl.dialects.builtin import ShapedType, f32, i16, i32
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from .contraction import multiply_add
@@ -13,6 +13,7 @@ from .ops import GenericOp
 from .views import linear_form
 
 ITERATORS = (*["parallel"] * 4, *["reduction"] * 2)
+WORDS = [i16, i16, i32]
 MOST_TAPS = 49
 MOST_STRIDE = 2  # along a row
 FEWEST_COLUMNS = 4  # of the output
@@ -49,19 +50,25 @@ class Depthwise:
 
 
 def match_depthwise(op: GenericOp) -> Depthwise | None:
-    """What `op` computes, where it is such a convolution of float32 with few taps, rows of some length and any size.
+    """What `op` computes, where it is such a convolution with few taps, rows of some length and any size.
 
-    Its loops are (n, c, h, w, i, j) or (n, h, w, c, i, j); subscripts of dimensions of one element may be 0.
+    It is of float32, or, with channels last, of 16-bit integers that add up in 32 bits. Its loops are (n, c, h, w, i,
+    j) or (n, h, w, c, i, j); subscripts of dimensions of one element may be 0.
     """
     if op.iterators != ITERATORS or multiply_add(op) != (0, 1):
         return None
     types = [v.type for v in op.operands]
-    if not all(
-        isinstance(t, ShapedType) and getattr(t, "element_type", None) == f32 and t.has_static_shape() for t in types
-    ):
+    if not all(isinstance(t, ShapedType) and t.has_static_shape() for t in types):
         return None
+    elements = [getattr(t, "element_type", None) for t in types]
+    layouts = (False, True) if elements == [f32] * 3 else (True,) if elements == WORDS and _is_signed(op) else ()
     shapes = [t.get_shape() for t in cast("list[ShapedType]", types)]
-    return next((found for last in (False, True) if (found := _match(op, shapes, last)) is not None), None)
+    return next((found for last in layouts if (found := _match(op, shapes, last)) is not None), None)
+
+
+def _is_signed(op: GenericOp) -> bool:
+    """Whether both factors are extended as signed numbers."""
+    return all(use.operation.name == "arith.extsi" for arg in op.body.block.args[:2] for use in arg.uses)
 
 
 def _match(op: GenericOp, shapes: list[tuple[int, ...]], channels_last: bool) -> Depthwise | None:

@@ -10,8 +10,8 @@ that only moves elements is always taken in: by contractions too, whose operands
 they also widen the bfloat16 of their right operand themselves.
 One that computes is taken in by its only consumer, unless that would evaluate something expensive again and again; or
 by several, if it reads far less than it writes (a mask made of iotas). One that reads the result of a contraction
-stays its epilogue. Constant splats become scalars of the body. What reads a concatenation reads its parts
-(`concat_parts`).
+or a depthwise convolution stays its epilogue. Constant splats become scalars of the body. What reads a concatenation
+reads its parts (`concat_parts`).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from ...compiler.context import lamina_context
 from ...compiler.weights import WeightStore
 from ...dialects.linalg import FillOp, GenericOp, YieldOp
 from ...dialects.linalg.contraction import match_contraction
+from ...dialects.linalg.depthwise import match_depthwise
 from ...dialects.linalg.views import linear_form, loop_ranges
 from ...dialects.tensor import CollapseShapeOp, ExpandShapeOp, ExtractOp
 from .concat_parts import distribute_over_parts
@@ -125,7 +126,8 @@ class Fusion:
         for op in block.ops:
             if not isinstance(op, GenericOp) or len(op.res) != 1 or not op.res[0].has_one_use():
                 continue
-            if is_tiled_contraction(op) or (is_elementwise(op) and self._continues_contraction(op)):
+            tiled = is_tiled_contraction(op) or match_depthwise(op) is not None
+            if tiled or (is_elementwise(op) and self._continues_contraction(op)):
                 self.epilogues.add(op.res[0])
 
     def _continues_contraction(self, op: GenericOp) -> bool:

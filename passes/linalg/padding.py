@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, FloatAttr, IntegerAttr
 from xdsl.ir import Operation
 
 from ...dialects.tensor import PadOp
@@ -19,6 +19,8 @@ def zeros_before(pad: PadOp, dims: tuple[int, ...]) -> tuple[int, ...] | None:
     if any(low[d] or high[d] for d in range(len(low)) if d not in dims):
         return None
     value = cast(Operation, pad.region.block.last_op).operands[0].owner
-    if not isinstance(value, arith.ConstantOp) or not isinstance(value.value, FloatAttr) or value.value.value.data:
+    if not isinstance(value, arith.ConstantOp) or not isinstance(value.value, FloatAttr | IntegerAttr):
+        return None
+    if value.value.value.data:
         return None
     return tuple(int(low[d]) for d in dims)

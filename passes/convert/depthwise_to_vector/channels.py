@@ -10,6 +10,13 @@ after (a window of 3 × 3, one zero before and after each row and column):
       ... the first and the last column, with the taps that meet the image
 
 So neither the padded image is written nor a zero multiplied.
+
+Numbers of 16 bits are multiplied as pairs, by the instruction that also adds the two products to a sum of 32 bits:
+pairs of a number of the image and its sign, times a tap and zero.
+
+          %x = arith.extsi ... : vector<16xi16> to vector<16xi32>   // and as vector<32xi16>
+          %tap = arith.extui ... : vector<16xi16> to vector<16xi32>
+          %sum = dot.product %x, %tap, %sum : vector<32xi16>, vector<32xi16> into vector<16xi32>
 """
 
 from __future__ import annotations
@@ -17,12 +24,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from xdsl.dialects.builtin import VectorType, f32
+from xdsl.dialects.builtin import MemRefType, VectorType, f32, i16, i32
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ....compiler.machine import Machine
-from ....dialects import vector
+from ....dialects import arith, dot, vector
 from ..contraction_to_vector.epilogue import Epilogue, overlap_is_harmless, unread_arrays
 from ..contraction_to_vector.loops import D, Loops
 from ..contraction_to_vector.schedule import ceil_div
@@ -104,14 +111,16 @@ class Channels:
         c, code = self.convolution, self.code
         column = code.index(D(0) + first, start) if start is not None or first else None
         place = TilePlace(code, self.contraction, run, (row, column, panel))
-        type_ = VectorType(f32, [run.lanes])
+        image, taps = self.flats[self.problem.image], self.flats[self.contraction.a.value]
+        words = isinstance(image.type, MemRefType) and image.type.element_type == i16
+        type_ = VectorType(i16 if words else f32, [run.lanes])
         mask = place.mask()
         if mask is not None:
             place.zeros(type_)  # made here, used inside the loop over rows of the window
         assert self.kernel.fill is not None
-        inits = [code(vector.BroadcastOp(self.kernel.fill.value, type_)).vector] * count
+        wide = VectorType(i32 if words else f32, [run.lanes])
+        inits = [code(vector.BroadcastOp(self.kernel.fill.value, wide)).vector] * count
         users = self.users(None if start is not None else first, count)
-        image, taps = self.flats[self.problem.image], self.flats[self.contraction.a.value]
         (height, width), (pad, pad_left) = self.problem.size, self.problem.pad
         line, channel = D(0) % c.output[0] if c.batch > 1 else D(0), D(2) * run.lanes + run.first
         source = line * c.strides[0] - pad  # the first row of the image that the window meets, and its first column
@@ -124,14 +133,29 @@ class Channels:
             otherwise = place.zeros(type_) if mask is not None else None
             return code.load_vector(type_, flat, expr, *operands, mask=mask, otherwise=otherwise)
 
+        def pairs(value: SSAValue, signed: bool) -> SSAValue:
+            """Each number and its sign, or zero, beside one another."""
+            extend = arith.ExtSIOp if signed else arith.ExtUIOp
+            extended = code(extend.create(operands=[value], result_types=[wide])).results[0]
+            return code(vector.BitcastOp(extended, VectorType(i16, [2 * run.lanes]))).result
+
+        def accumulate(tap: SSAValue, x: SSAValue, total: SSAValue) -> SSAValue:
+            if words:
+                return code(dot.ProductOp(x, tap, total)).result
+            return code(vector.FMAOp(tap, x, total)).res
+
         def once(i: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             totals = list(carried)
             across = sorted({j for pairs in users.values() for _, j in pairs})
             tap = {j: load(taps, D(0) + (D(1) * c.window[1] + j) * c.channels, window, i) for j in across}
-            for offset, pairs in users.items():
+            if words:
+                tap = {j: pairs(value, signed=False) for j, value in tap.items()}
+            for offset, sums_of_it in users.items():
                 x = load(image, D(0) + (D(1) * (c.dilations[0] * width) + offset) * c.channels, begin, i)
-                for r, j in pairs:
-                    totals[r] = code(vector.FMAOp(tap[j], x, totals[r])).res
+                if words:
+                    x = pairs(x, signed=True)
+                for r, j in sums_of_it:
+                    totals[r] = accumulate(tap[j], x, totals[r])
             return totals
 
         low = [AffineExpr.constant(0), (line * -c.strides[0] + (pad + c.dilations[0] - 1)) // c.dilations[0]]

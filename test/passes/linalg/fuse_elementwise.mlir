@@ -152,3 +152,38 @@ func.func @parts(%a: tensor<4x2xf32>, %b: tensor<4x3xf32>) -> tensor<4x5xf32> {
   } -> tensor<4x5xf32>
   func.return %y : tensor<4x5xf32>
 }
+
+// So is what narrows the sums of a depthwise convolution: the transpose moves bytes.
+// CHECK-LABEL: func.func @depthwise_epilogue_stays
+// CHECK: arith.muli
+// CHECK: linalg.generic
+// CHECK: arith.trunci
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<1x4x4x16xi8>) outs(%{{.*}} : tensor<1x16x4x4xi8>)
+func.func @depthwise_epilogue_stays(%x: tensor<1x6x6x16xi16>, %k: tensor<3x3x1x16xi16>) -> tensor<1x16x4x4xi8> {
+  %zero = arith.constant 0 : i32
+  %es = tensor.empty() : tensor<1x4x4x16xi32>
+  %s0 = linalg.fill ins(%zero : i32) outs(%es : tensor<1x4x4x16xi32>) -> tensor<1x4x4x16xi32>
+  %s = linalg.generic {indexing_maps = [affine_map<(n, h, w, c, i, j) -> (n, h + i, w + j, c)>, affine_map<(n, h, w, c, i, j) -> (i, j, 0, c)>, affine_map<(n, h, w, c, i, j) -> (n, h, w, c)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+      ins(%x, %k : tensor<1x6x6x16xi16>, tensor<3x3x1x16xi16>) outs(%s0 : tensor<1x4x4x16xi32>) {
+  ^bb0(%a: i16, %b: i16, %o: i32):
+    %0 = arith.extsi %a : i16 to i32
+    %1 = arith.extsi %b : i16 to i32
+    %2 = arith.muli %0, %1 : i32
+    %3 = arith.addi %o, %2 : i32
+    linalg.yield %3 : i32
+  } -> tensor<1x4x4x16xi32>
+  %en = tensor.empty() : tensor<1x4x4x16xi8>
+  %n = linalg.generic {indexing_maps = [affine_map<(n, h, w, c) -> (n, h, w, c)>, affine_map<(n, h, w, c) -> (n, h, w, c)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%s : tensor<1x4x4x16xi32>) outs(%en : tensor<1x4x4x16xi8>) {
+  ^bb0(%a: i32, %o: i8):
+    %0 = arith.trunci %a : i32 to i8
+    linalg.yield %0 : i8
+  } -> tensor<1x4x4x16xi8>
+  %et = tensor.empty() : tensor<1x16x4x4xi8>
+  %t = linalg.generic {indexing_maps = [affine_map<(n, c, h, w) -> (n, h, w, c)>, affine_map<(n, c, h, w) -> (n, c, h, w)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%n : tensor<1x4x4x16xi8>) outs(%et : tensor<1x16x4x4xi8>) {
+  ^bb0(%a: i8, %o: i8):
+    linalg.yield %a : i8
+  } -> tensor<1x16x4x4xi8>
+  func.return %t : tensor<1x16x4x4xi8>
+}

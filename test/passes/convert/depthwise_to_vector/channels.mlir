@@ -48,3 +48,34 @@ func.func private @padded(%x: memref<1x14x14x32xf32>, %k: memref<3x3x1x32xf32>, 
   }
   func.return
 }
+
+// Words are multiplied as pairs, a number and its sign times a tap and zero; the epilogue narrows the sums.
+// CHECK-LABEL: func.func private @words
+// CHECK:       affine.for {{.*}} iter_args({{.*}}) -> (vector<16xi32>, {{.*}}) {
+// CHECK:         affine.vector_load %{{.*}} : memref<288xi16>, vector<16xi16>
+// CHECK:         %[[TAP:.*]] = arith.extui %{{.*}} : vector<16xi16> to vector<16xi32>
+// CHECK:         vector.bitcast %[[TAP]] : vector<16xi32> to vector<32xi16>
+// CHECK:         %[[X:.*]] = arith.extsi %{{.*}} : vector<16xi16> to vector<16xi32>
+// CHECK:         %[[PAIRS:.*]] = vector.bitcast %[[X]] : vector<16xi32> to vector<32xi16>
+// CHECK:         dot.product %[[PAIRS]], %{{.*}} : vector<32xi16>, vector<32xi16> into vector<16xi32>
+// CHECK:       arith.trunci %{{.*}} : vector<16xi32> to vector<16xi8>
+// CHECK:       affine.vector_store %{{.*}} : memref<4608xi8>, vector<16xi8>
+// CHECK-NOT:   linalg
+func.func private @words(%x: memref<1x14x14x32xi16>, %k: memref<3x3x1x32xi16>, %y: memref<1x12x12x32xi8>, %s: memref<1x12x12x32xi32>) attributes {lamina.kernel = "depthwise", lamina.scratch = 1 : i64} {
+  %zero = arith.constant 0 : i32
+  linalg.fill ins(%zero : i32) outs(%s : memref<1x12x12x32xi32>)
+  linalg.generic {indexing_maps = [#x, #k, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]} ins(%x, %k : memref<1x14x14x32xi16>, memref<3x3x1x32xi16>) outs(%s : memref<1x12x12x32xi32>) {
+  ^bb0(%a: i16, %b: i16, %o: i32):
+    %c = arith.extsi %a : i16 to i32
+    %d = arith.extsi %b : i16 to i32
+    %m = arith.muli %c, %d : i32
+    %t = arith.addi %o, %m : i32
+    linalg.yield %t : i32
+  }
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%s : memref<1x12x12x32xi32>) outs(%y : memref<1x12x12x32xi8>) {
+  ^bb0(%a: i32, %o: i8):
+    %m = arith.trunci %a : i32 to i8
+    linalg.yield %m : i8
+  }
+  func.return
+}
