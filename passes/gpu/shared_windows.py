@@ -28,6 +28,7 @@ from ...dialects.memref.views import root
 from ..affine.accesses import Linear, defined_inside, linear_value, map_subscripts
 from .bands import band_of, sizes_of
 from .banks import WORD, Numbers, asked_again, numbers_of, row_major, strides_of
+from .kernels import times_of
 
 SECTOR = 32  # bytes: what global memory is read and written by
 ROOM = 48 << 10  # bytes of shared memory: several blocks share a multiprocessor
@@ -142,12 +143,21 @@ class Windows:
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """A nest whose points read, compute and write: its loops, what it reads and where it writes."""
+    """A nest whose points read, compute and write: its loops, what it reads and where it writes.
+
+    It is a part of one that has so many `times` as many points.
+    """
 
     variables: tuple[SSAValue, ...]
     sizes: tuple[int, ...]
     readings: tuple[Reading, ...]
     stores: tuple[StoreOp, ...]
+    times: int
+
+    def few(self, tile: Sequence[int]) -> float:
+        """How many times slower where blocks of so many points are too few for a GPU."""
+        blocks = prod(-(-n // t) for n, t in zip(self.sizes, tile, strict=True))
+        return max(1, BUSY / (blocks * self.times)) ** 0.25
 
 
 def points_of(nest: ParallelOp) -> Points | None:
@@ -175,7 +185,7 @@ def points_of(nest: ParallelOp) -> Points | None:
             if reading is None:
                 return None
             readings.append(reading)
-    return Points(variables, tuple(sizes), tuple(readings), tuple(stores))
+    return Points(variables, tuple(sizes), tuple(readings), tuple(stores), times_of(nest))
 
 
 def windows_of(nest: ParallelOp) -> Windows | None:
@@ -184,7 +194,7 @@ def windows_of(nest: ParallelOp) -> Windows | None:
     windows = [r for r in points.readings if _overlaps(r, points.variables)] if points is not None else []
     if points is None or not windows:
         return None
-    return _Choice(points.variables, points.sizes, points.readings, windows, points.stores).best()
+    return _Choice(points, windows).best()
 
 
 def _inner(ops: Sequence[Operation], loops: tuple[ForOp, ...]) -> Iterator[tuple[Operation, tuple[ForOp, ...]]]:
@@ -243,11 +253,23 @@ def _overlaps(reading: Reading, variables: Sequence[SSAValue]) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    variables: tuple[SSAValue, ...]
-    sizes: tuple[int, ...]
-    readings: Sequence[Reading]
+    points: Points
     windows: Sequence[Reading]
-    stores: Sequence[StoreOp]
+
+    @property
+    def variables(self) -> tuple[SSAValue, ...]:
+        """Of the nest's loops."""
+        return self.points.variables
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Of the nest's loops."""
+        return self.points.sizes
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """All that its points read."""
+        return self.points.readings
 
     def best(self) -> Windows | None:
         """The tile that costs least."""
@@ -301,18 +323,23 @@ class _Choice:
         """Bytes that points read of it, each on its own."""
         return prod(self.sizes) * reading.trips * reading.itemsize
 
+    def _written(self, store: StoreOp, tile: Sequence[int]) -> float:
+        """Bytes that all blocks write, in sectors: rows of a tile may be parts of one."""
+        row = tile[-1] * dtype_of(store.value.type).itemsize
+        parts = -(-row // SECTOR) * SECTOR / row if tile[-1] < self.sizes[-1] else 1
+        return prod(self.sizes) * dtype_of(store.value.type).itemsize * parts
+
     def _cost(self, tile: Sequence[int]) -> float | None:
         """Bytes, more where blocks are too few for a GPU; None where there is no room."""
         shared = self._shared(tile)
         if sum(each.nbytes + 16 for each in shared) > ROOM:
             return None
-        blocks = prod(-(-n // t) for n, t in zip(self.sizes, tile, strict=True))
         moved = sum(self._bytes(each, tile) for each in shared)
         together = {each.reading for each in shared}
         moved += sum(self._asked(reading) for reading in self.readings if reading not in together)
-        moved += sum(prod(self.sizes) * dtype_of(op.value.type).itemsize for op in self.stores)
+        moved += sum(self._written(op, tile) for op in self.points.stores)
         idle = prod(-(-n // t) * t / n for n, t in zip(self.sizes, tile, strict=True))  # threads without a point
-        return moved * (1 + 0.2 * (idle - 1)) * max(1, BUSY / blocks) ** 0.25
+        return moved * (1 + 0.2 * (idle - 1)) * self.points.few(tile)
 
     def _roomy(self, tile: Sequence[int]) -> tuple[float, list[Shared]]:
         """The boxes with gaps that keep banks apart, and how often more than needed they are asked."""

@@ -57,7 +57,7 @@ from ..affine.accesses import linear_value
 from ..affine.loops import stride_along
 from .bands import band_of, sizes_of
 from .combining import COMBINERS, combine, neutral
-from .kernels import placed
+from .kernels import placed, times_of
 from .nest_writer import NestWriter
 
 SECTOR = 32  # bytes: numbers that lie further apart share nothing of what memory gives
@@ -128,7 +128,7 @@ def team_of(nest: ParallelOp) -> Team | None:
     while (
         threads < min(length, whole, WARP)
         or threads * EACH < min(length, WARP * EACH)
-        or (threads >= WARP and threads * EACH < length and threads < MOST and points * threads < BUSY)
+        or (threads >= WARP and threads * EACH < length and threads < MOST and points * times_of(nest) * threads < BUSY)
     ):
         threads *= 2
     return Team(tuple(band), tuple(sizes), tuple(chains), threads)

@@ -24,7 +24,6 @@ from ..affine.accesses import Linear, map_subscripts
 from .banks import Numbers, asked_again, numbers_of, row_major, strides_of
 from .kernels import LAUNCH
 from .shared_windows import (
-    BUSY,
     ROOM,
     SECTOR,
     Points,
@@ -240,9 +239,8 @@ class _Choice:
     def _slower(self, tile: Sequence[int]) -> float:
         """How many times: where threads have no point, and where blocks are too few for a GPU or too small."""
         sizes = self.points.sizes
-        blocks = prod(-(-n // t) for n, t in zip(sizes, tile, strict=True))
         idle = prod(-(-n // t) * t / n for n, t in zip(sizes, tile, strict=True))
-        few = max(1, BUSY / blocks) ** 0.25 * max(1, LEAST / prod(tile)) ** 0.25
+        few = self.points.few(tile) * max(1, LEAST / prod(tile)) ** 0.25
         return (1 + 0.2 * (idle - 1)) * few
 
     def _roomy(self, tile: Sequence[int]) -> tuple[float, tuple[Shared, ...]] | None:

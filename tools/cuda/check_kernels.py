@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, StringAttr, TensorType, i64
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Region, SSAValue
 from xdsl.rewriter import InsertPoint
@@ -37,13 +37,14 @@ from ...dialects.cta import ProgramOp
 from ...dialects.linalg_ext import AttentionOp
 from ...dialects.tensor import EmptyOp
 from ...passes.convert.contraction_to_cta.schedule import SCHEDULE, Schedule
+from ...passes.gpu.kernels import TIMES
 from ..api import interpret
 from ..compare import Comparison, compare
 from ..sources import new_context
 from .compile_models import TARGETS
 from .every_model import models_named
 from .gathered import needed_bytes
-from .smaller import points, smaller
+from .smaller import points, smaller, times
 
 KERNEL = "lamina.kernel"
 LIMITS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}  # of what is rounded to these: it may be the other way
@@ -99,6 +100,8 @@ def _cases_for(name: str, lowered: Program, target: str, options: Options) -> li
             cut = smaller(kernel, schedule)
             if schedule is not None:
                 cut.attributes[SCHEDULE] = schedule.attribute
+            elif (more := times(kernel, cut)) > 1:
+                cut.attributes[TIMES] = IntegerAttr(more, i64)
             unit = f"{schedule.unit} {schedule.rows}x{schedule.columns}" if schedule else _kind(kernel)
             label = f"{name} @{kernel.sym_name.data}{suffix}"
             found.append(Case([target], _text(Program(_alone(cut), lowered.context)), unit, points(cut), [label]))

@@ -2,8 +2,10 @@
 
 Of a product, rows, columns and steps of the sum stay what they are modulo the tile that its schedule takes, and are
 more than one tile, or more steps than there are stages. Of other kernels each extent stays what it is modulo the
-largest power of two for which few enough points are left; what is reduced over stays as it is, since that says how many
-threads do it, unless points are too many even then.
+largest power of two for which few enough points are left; the last ones of arrays stay whole sectors, if they are. What
+is reduced over stays as it is, since that says how many threads do it, unless points are too many even then. Where
+windows overlap, images stay large and have few channels, since what tiles share is around them; and a kernel tells how
+many `times` as many points it had, for tiles are to be those of blocks that are enough for a GPU.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from math import prod
 
+from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
+from ...compiler.dtypes import dtype_of
 from ...dialects.linalg import GenericOp
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.linalg_ext import AttentionOp
@@ -27,6 +31,9 @@ TABLE = 1 << 22  # elements of an array that values index: rows that nobody asks
 MODULI = (128, 64, 32, 16, 8, 4, 2)
 ALIGNED = 8  # elements of 16 bits in an access of 16 bytes: extents of products stay what they are modulo that
 SHORT = 16  # extents of products that stay
+SECTOR = 32  # bytes: what global memory is read and written by
+BUSY = 64  # times as many points, from which on all GPUs are busy
+WINDOWS = 8  # times as many points as others, each of which is combined of several
 CHOICES = 80  # of an extent that are looked through, beside what it is
 
 
@@ -35,6 +42,12 @@ def smaller(kernel: FuncOp, schedule: Schedule | None) -> FuncOp:
     extents = Extents(kernel)
     sizes = _of_product(extents, schedule) if schedule is not None else _of_others(extents)
     return with_extents(kernel, sizes) if sizes is not None else kernel.clone()
+
+
+def times(kernel: FuncOp, cut: FuncOp) -> int:
+    """How many times as many points a kernel has; where no windows overlap the power of four below that will do."""
+    found = min(BUSY, max(1, points(kernel) // points(cut)))
+    return found if _images(Extents(kernel)) else 1 << (found.bit_length() - 1 & ~1)
 
 
 def points(kernel: FuncOp) -> int:
@@ -53,15 +66,19 @@ def _runs(extents: Extents, sizes: Mapping[Extent, int]) -> int:
     return max([0, *(prod(sizes[op, d] for d in range(len(op.iterators))) for op in ops)])
 
 
+def _rank(value: SSAValue) -> int:
+    return len(value.type.get_shape()) if isinstance(value.type, TensorType) else 0
+
+
 def _elements(array: SSAValue, sizes: Mapping[Extent, int]) -> int:
     return prod(n for (of, _), n in sizes.items() if of is array)
 
 
-def _few(extents: Extents, sizes: Mapping[Extent, int]) -> bool:
+def _few(extents: Extents, sizes: Mapping[Extent, int], more: int = 1) -> bool:
     arrays = extents.kernel.body.block.args
     tables = {array for array in arrays if any(isinstance(use.operation, ExtractOp) for use in array.uses)}
-    small = all(_elements(array, sizes) <= (TABLE if array in tables else POINTS) for array in arrays)
-    return small and _runs(extents, sizes) <= POINTS
+    small = all(_elements(array, sizes) <= (TABLE if array in tables else POINTS * more) for array in arrays)
+    return small and _runs(extents, sizes) <= POINTS * more
 
 
 def _of_product(extents: Extents, schedule: Schedule) -> Mapping[Extent, int] | None:
@@ -125,17 +142,36 @@ def _choices(size: int, tile: int) -> list[int]:
 
 
 def _of_others(extents: Extents) -> Mapping[Extent, int] | None:
-    ops = [op for op in extents.kernel.body.block.ops if isinstance(op, GenericOp)]
-    free = extents.free()
-    reduced = {extents.first((op, d))[0] for op in ops for d, kind in enumerate(op.iterators) if kind == "reduction"}
+    free, reduced = extents.free(), _reduced(extents)
+    last = {extents.first((array, _rank(array) - 1))[0] for array in extents.kernel.body.block.args if _rank(array)}
+    images = _images(extents)
+    narrowest = min(dtype_of(array.type).itemsize for array in extents.kernel.body.block.args)
     found: Mapping[Extent, int] | None = None
-    for kept in (reduced, set[Extent]()):
-        for modulus in MODULI:
-            sizes = extents.solved({e: n if e in kept else _cut(n, modulus) for e, n in free.items()})
-            found = sizes or found
-            if sizes is not None and _few(extents, sizes):
-                return sizes
+    for kept, more, least in (
+        *([(reduced, WINDOWS, dict.fromkeys(free.keys() - images, 1))] if images else []),
+        (reduced, 1, {}),
+        (set[Extent](), 1, {}),
+    ):
+        for whole in (SECTOR // narrowest, 1):
+            for modulus in MODULI:
+                moduli = {e: max(least.get(e, modulus), whole if e in last else 1) for e in free}
+                sizes = extents.solved({e: n if e in kept else _cut(n, moduli[e]) for e, n in free.items()})
+                found = sizes or found
+                if sizes is not None and _few(extents, sizes, more):
+                    return sizes
     return found
+
+
+def _reduced(extents: Extents) -> set[Extent]:
+    ops = [op for op in extents.kernel.body.block.ops if isinstance(op, GenericOp)]
+    return {extents.first((op, d))[0] for op in ops for d, kind in enumerate(op.iterators) if kind == "reduction"}
+
+
+def _images(extents: Extents) -> set[Extent]:
+    """What windows walk, each of which is combined."""
+    reduced = _reduced(extents)
+    walked = [{extents.first(part)[0] for part, _ in each.parts} for each in extents.sums if not each.exact]
+    return {extent for parts in walked if parts & reduced for extent in parts - reduced}
 
 
 def _cut(size: int, modulus: int) -> int:

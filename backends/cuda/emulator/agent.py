@@ -46,15 +46,21 @@ class Frame:
 
 
 class Agent:
-    """Some warps of a block that execute each instruction together, `lanes` threads from `first` on."""
+    """Some warps of a block that execute each instruction together; of several blocks, those of the same numbers.
 
-    def __init__(self, block: Block, kernel: Kernel, first: int, lanes: int):
-        self.block, self.first, self.lanes = block, first, lanes
+    `threads` are their numbers, those of the second block behind those of the first.
+    """
+
+    def __init__(self, block: Block, kernel: Kernel, threads: Array):
+        self.block, self.threads, self.lanes = block, threads, len(threads)
+        lanes = self.lanes
+        self.room = block.rooms(threads)
+        self.times = 1 if block.launch.program.apart else len(block.indices)  # instructions of one for each block
         self.banks = _unwritten(kernel, lanes)
         self.registers: dict[str, Array] = {
             name: row for kind, bank in self.banks.items() for name, row in zip(kernel.bank(kind), bank, strict=True)
         }
-        self.registers.update(block.special_registers(first, lanes))
+        self.registers.update(block.special_registers(threads))
         everyone = np.ones(lanes, np.bool_)
         self.frames = [Frame(everyone, 0, len(kernel.instructions))]
         self.done = np.zeros(lanes, np.bool_)
@@ -63,7 +69,7 @@ class Agent:
         self.waits_for = ""
         self.spins_at = -1  # the instruction that was last asked in vain, until it is not
         self.since_spin = 0  # instructions since then
-        self.waiting_at: dict[str, int] = {}  # barriers it has arrived at, with their generation then
+        self.waiting_at: dict[str, Array] = {}  # barriers it has arrived at, with their generations then
         self.copies: list[Callable[[], None]] = []  # cp.async that are in no group yet
         self.copy_groups: list[list[Callable[[], None]]] = []
         self.bulk: list[Callable[[], None]] = []
@@ -112,7 +118,7 @@ class Agent:
                 self.waits_for = program.kernel.instructions[at].text
                 return taken
             taken += program.runs[at]
-            program.counts[at] += program.runs[at]
+            program.counts[at] += program.runs[at] * self.times
             if outcome is SPIN:
                 self.spins_at, self.since_spin = at, 0
                 self.waits_for = program.kernel.instructions[at].text
@@ -134,7 +140,7 @@ class Agent:
         at = frame.at
         choose = program.branches[at]
         assert choose is not None
-        program.counts[at] += 1
+        program.counts[at] += self.times
         falling = frame.lanes & ~active
         sides = [(falling, at + 1)] if falling.any() else []
         if active.any():

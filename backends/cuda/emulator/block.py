@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from ....compiler.signature import Array
 from .agent import Agent, EmulationError
-from .memory import SECTOR, Counters, GlobalMemory, Memory
+from .memory import SECTOR, Counters, GlobalMemory, Memory, SharedMemories
 from .program import Program
 from .ptx import SHARED_ALIGNMENT, Kernel
 
@@ -64,7 +63,8 @@ class Launch:
 class Block:
     """A cooperative thread array: shared memory, barriers, and what was begun and not finished.
 
-    Where threads of several warps never learn of each other, it may stand for more: `others` are their indices.
+    It may stand for more, which do the same at the same time: `others` are their indices. Each has shared memory
+    and barriers of its own.
     """
 
     def __init__(
@@ -74,16 +74,19 @@ class Block:
         self.indices = np.array([index, *others], np.uint32)
         self.peers: list[Block] = [self]
         self.variables, nbytes = _shared_layout(launch.program.kernel, launch.shared_bytes)
-        self.shared = Memory(nbytes, 0, f"shared memory of block {index}")
+        self.shared = SharedMemories(nbytes, len(self.indices), f"shared memory of block {index}")
         self.mbarriers: dict[int, MBarrier] = {}
-        self.arrived: Counter[str] = Counter()  # threads at barriers by name
-        self.generation: Counter[str] = Counter()
+        self.arrived: dict[str, Array] = {}  # threads of each block at barriers by name
+        self.generation: dict[str, Array] = {}
         self.pending: list[Callable[[], None]] = []
         self._asked: list[Array] = []
         kernel = launch.program.kernel
-        threads = launch.threads * len(self.indices)
-        lanes = min(launch.agent_lanes, threads)
-        self.agents = [Agent(self, kernel, first, min(lanes, threads - first)) for first in range(0, threads, lanes)]
+        numbers = np.arange(launch.threads * len(self.indices), dtype=np.int64)
+        if not launch.program.apart:
+            numbers = numbers.reshape(len(self.indices), -1)
+        lanes = launch.agent_lanes
+        parts = [numbers[..., first : first + lanes].reshape(-1) for first in range(0, numbers.shape[-1], lanes)]
+        self.agents = [Agent(self, kernel, part) for part in parts]
 
     def address_of(self, name: str) -> int:
         """The address of a variable or parameter in its own space."""
@@ -96,10 +99,25 @@ class Block:
                 return parameter.offset
         raise EmulationError(f"there is no variable '{name}'")
 
-    def special_registers(self, first: int, lanes: int) -> dict[str, Array]:
-        """The registers that tell a thread where it is."""
-        launch = self.launch
-        block, threads = np.divmod(np.arange(first, first + lanes, dtype=np.uint32), np.uint32(launch.threads))
+    def by_block(self, lanes: Array) -> Array:
+        """What threads of an agent have, a row for each block."""
+        return lanes.reshape(len(self.indices), -1)
+
+    def rooms(self, threads: Array) -> Array:
+        """Where the shared memory of each of these threads begins."""
+        return threads // self.launch.threads * self.shared.pitch
+
+    def in_shared(self, agent: Agent, where: Array) -> Array:
+        """Where in `shared` is what active threads address in the shared memory of their blocks."""
+        if len(self.indices) == 1:
+            return where
+        self.shared.check_inside(where)
+        return where + (agent.room if agent.all_active else agent.room[agent.active])
+
+    def special_registers(self, numbers: Array) -> dict[str, Array]:
+        """The registers that tell threads where they are."""
+        launch, lanes = self.launch, len(numbers)
+        block, threads = np.divmod(numbers.astype(np.uint32), np.uint32(launch.threads))
         x, y, _ = launch.block
         found: dict[str, Array] = {
             "%tid.x": threads % x,

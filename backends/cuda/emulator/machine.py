@@ -23,7 +23,7 @@ from .program import Program
 from .ptx import Kernel
 
 WARPGROUP = 128
-CROWD = 4096  # threads that step together where none learns of others
+CROWD = 4096  # threads of blocks that step together
 TURN = 200  # instructions of a warp before another comes
 PATIENCE = 500  # turns in which nothing happens before it is a deadlock
 
@@ -73,7 +73,7 @@ def launch(
             (x, y, z)
             for z, y, x in itertools.product(*(range(0, n, c) for n, c in zip(grid[::-1], cluster[::-1], strict=True)))
         ]
-        if program.apart and threads % WARP == 0 and cluster == (1, 1, 1):
+        if program.beside and threads % WARP == 0 and cluster == (1, 1, 1):
             _run_crowds(state, corners)
         else:
             for corner in corners:
@@ -91,14 +91,18 @@ def decoded(kernel: Kernel) -> Program:
 
 
 def _run_crowds(state: Launch, corners: list[tuple[int, int, int]]) -> None:
-    """Blocks whose warps never learn of each other: many at once; late, in any order, some of their warps first."""
+    """Blocks that never learn of each other, many at once; late, in any order.
+
+    Where warps never do either, they all step together, or late some of them first; else those of the same numbers do.
+    """
     if state.late:
         state.random.shuffle(corners)
     together = max(1, CROWD // state.threads)
     for start in range(0, len(corners), together):
         index, *others = corners[start : start + together]
-        warps = (1 + len(others)) * state.threads // WARP
-        state.agent_lanes = WARP * (max(1, warps // state.random.choice((1, 2, 4, 8))) if state.late else warps)
+        if state.program.apart:
+            warps = (1 + len(others)) * state.threads // WARP
+            state.agent_lanes = WARP * (max(1, warps // state.random.choice((1, 2, 4, 8))) if state.late else warps)
         _run([Block(state, index, 0, others)], state)
 
 

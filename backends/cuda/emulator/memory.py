@@ -19,6 +19,7 @@ PARAMETER_WINDOW = 0x0000_7D00_0000_0000
 BLOCK_WINDOW = 1 << 24
 SECTOR = 32  # bytes: what global memory is read and written by
 BANKS = 32
+PITCH = 1024  # between shared memories of blocks that step together: what swizzles ask for
 WARP = 32
 POISON = 0xFF  # bytes of memory that nobody wrote: a NaN in every floating-point format
 
@@ -105,6 +106,29 @@ class Memory:
         view = self.view(width)
         for i, value in enumerate(values):
             view[at + i] = value
+
+
+class SharedMemories(Memory):
+    """The shared memories of blocks that do the same at the same time, each `pitch` bytes behind the one before."""
+
+    def __init__(self, nbytes: int, count: int, what: str):
+        self.each = nbytes
+        self.pitch = (nbytes // PITCH + 1) * PITCH if count > 1 else max(nbytes, 1)
+        super().__init__(self.pitch * count if count > 1 else nbytes, 0, what)
+
+    def check_inside(self, addresses: Array) -> None:
+        """Raises MemoryFault for addresses that are of no block's memory."""
+        if (addresses < 0).any() or (addresses >= self.each).any():
+            at = int(addresses.min()) if (addresses < 0).any() else int(addresses.max())
+            raise MemoryFault(f"address {at} of {self.what}, which has {self.each}")
+
+    def check(self, offsets: Array, nbytes: int, does: str) -> None:
+        """Raises MemoryFault for an access that does not lie in the memory of one block."""
+        if self.pitch < self.nbytes:
+            inside = offsets % self.pitch
+            if int(inside.max()) + nbytes > self.each:
+                raise MemoryFault(f"{does} {nbytes} bytes at {int(inside.max())} of {self.what}, which has {self.each}")
+        super().check(offsets, nbytes, does)
 
 
 @dataclass(frozen=True)

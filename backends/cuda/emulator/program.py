@@ -19,6 +19,7 @@ class Program:
     def __init__(self, kernel: Kernel, decode: Callable[[Instruction, Kernel], Step]):
         self.kernel = kernel
         self.apart = _apart(kernel)
+        self.beside = self.apart or _beside(kernel)
         self.meeting = meeting_points(kernel)
         self.counts = [0] * len(kernel.instructions)
         self.guards: list[Read | None] = []
@@ -47,6 +48,19 @@ def _apart(kernel: Kernel) -> bool:
     """Whether warps never learn of each other, so that those of many blocks may step together."""
     shared = any(variable.space == "shared" for variable in kernel.variables)
     return not shared and _MEET.isdisjoint(instruction.opcode[0] for instruction in kernel.instructions)
+
+
+_OF_A_BLOCK = {"atom", "barrier", "elect", "mapa", "mbarrier", "red", "wgmma"}  # what one block at a time does
+
+
+def _beside(kernel: Kernel) -> bool:
+    """Whether blocks learn nothing of each other, and meet at plain barriers only: they may step together."""
+    for instruction in kernel.instructions:
+        name, *more = instruction.opcode
+        plain = name != "bar" or "warp" in more or ("sync" in more and len(instruction.operands) == 1)
+        if name in _OF_A_BLOCK or "bulk" in more or "cluster" in more or not plain:
+            return False
+    return True
 
 
 def _nothing(agent: Agent) -> None:

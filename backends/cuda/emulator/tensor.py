@@ -51,7 +51,8 @@ def matrix_transfer(instruction: Instruction) -> Step:
     def step(agent: Agent) -> object:
         _whole_warps(agent)
         shared, counters = agent.block.shared, agent.block.launch.counters
-        rows = _shared_offsets(agent, address(agent)).reshape(-1, WARP)[:, : 8 * count].reshape(-1, count, 8)
+        where = agent.block.in_shared(agent, _shared_offsets(agent, address(agent)))
+        rows = where.reshape(-1, WARP)[:, : 8 * count].reshape(-1, count, 8)
         shared.check(rows.reshape(-1), 16, "reads" if loads else "writes")
         counters.shared_requests += len(rows)
         counters.bank_conflicts += conflicts(rows.reshape(-1, 8), 16)

@@ -41,7 +41,7 @@ def located(agent: Agent, space: str, where: Array) -> tuple[Memory, Array]:
     if space == "param":
         return block.launch.parameters, where
     if space == "shared" and (where < BLOCK_WINDOW).all():
-        return block.shared, where
+        return block.shared, block.in_shared(agent, where)
     if space in ("global", "const"):
         return block.launch.memory, where
     if space == "cluster" and (where < SHARED_WINDOW).all():
@@ -57,7 +57,8 @@ def located(agent: Agent, space: str, where: Array) -> tuple[Memory, Array]:
         raise EmulationError(f"address {int(where.min()):#x} lies in no space")
     if rank.size != 1 or rank[0] >= len(block.peers):
         raise EmulationError("an address outside the cluster, or of several of its blocks at once")
-    return block.peers[int(rank[0])].shared, where % BLOCK_WINDOW
+    peer = block.peers[int(rank[0])]
+    return peer.shared, peer.in_shared(agent, where % BLOCK_WINDOW)
 
 
 def _vector(instruction: Instruction) -> int:
@@ -81,7 +82,7 @@ def count_traffic(agent: Agent, memory: Memory, where: Array, lanes: Array, nbyt
     else:
         counters.global_read_bytes += different * nbytes
         counters.global_read_sectors += moved
-        agent.block.reads(where, agent.first + lanes)
+        agent.block.reads(where, agent.threads[lanes])
 
 
 @decodes("ld", "ldu")

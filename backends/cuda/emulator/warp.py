@@ -151,34 +151,42 @@ def barrier(instruction: Instruction) -> Step:
     waits = "sync" in opcode
 
     def step(agent: Agent) -> object:
-        if (agent.active != ~agent.done).any() and counted is None:
+        missing = agent.block.by_block(agent.active != ~agent.done) & _here(agent)[:, None]
+        if missing.any() and counted is None:
             raise EmulationError("a barrier that not all threads of a warp have come to")
-        block = agent.block
         at = int(number(agent)[agent.active][0])
-        wanted = int(counted(agent)[agent.active][0]) if counted else block.launch.threads
-        return _meet(agent, f"bar {at}", wanted if counted else _alive(agent), waits)
+        wanted = counted(agent)[agent.active][:1].astype(np.int64) if counted else _alive(agent)
+        return _meet(agent, f"bar {at}", wanted, waits)
 
     return step
 
 
-def _alive(agent: Agent) -> int:
-    """Threads of the block that have not returned."""
-    return sum(int((~each.done).sum()) for each in agent.block.agents)
+def _here(agent: Agent) -> Array:
+    """Of which blocks there are active threads."""
+    return np.logical_or.reduce(agent.block.by_block(agent.active), 1)
 
 
-def _meet(agent: Agent, name: str, wanted: int, waits: bool) -> object:
-    """Arrives once at the barrier called `name`, then waits until so many threads have."""
+def _alive(agent: Agent) -> Array:
+    """Threads of each block that have not returned."""
     block = agent.block
+    return np.sum([block.by_block(~each.done).sum(1) for each in block.agents], axis=0)
+
+
+def _meet(agent: Agent, name: str, wanted: Array, waits: bool) -> object:
+    """Arrives once at the barrier called `name`, then waits until so many threads of each block have."""
+    block, here = agent.block, _here(agent)
+    arrived = block.arrived.setdefault(name, np.zeros(len(here), np.int64))
+    generation = block.generation.setdefault(name, np.zeros(len(here), np.int64))
     came = agent.waiting_at.get(name)
     if came is None:
-        came = agent.waiting_at[name] = block.generation[name]
-        block.arrived[name] += int(agent.active.sum())
-        if block.arrived[name] > wanted:
-            raise EmulationError(f"{block.arrived[name]} threads came to a barrier of {wanted}")
-    if block.arrived[name] == wanted and block.generation[name] == came:
-        block.generation[name] += 1
-        block.arrived[name] = 0
-    if waits and block.generation[name] == came:
+        came = agent.waiting_at[name] = generation.copy()
+        arrived += block.by_block(agent.active).sum(1)
+        if (here & (arrived > wanted)).any():
+            raise EmulationError(f"{arrived.max()} threads came to a barrier of {wanted.max()}")
+    full = here & (arrived == wanted) & (generation == came)
+    generation += full
+    arrived[full] = 0
+    if waits and (generation == came)[here].any():
         return WAIT
     del agent.waiting_at[name]
     return PAUSE
@@ -187,18 +195,20 @@ def _meet(agent: Agent, name: str, wanted: int, waits: bool) -> object:
 def _cluster_arrive(agent: Agent) -> object:
     """Counts the threads at the barrier of the whole cluster, kept by its first block."""
     home = agent.block.peers[0]
-    agent.waiting_at["cluster"] = home.generation["cluster"]
-    home.arrived["cluster"] += int(agent.active.sum())
-    if home.arrived["cluster"] == agent.block.launch.threads * len(agent.block.peers):
-        home.generation["cluster"] += 1
-        home.arrived["cluster"] = 0
+    arrived = home.arrived.setdefault("cluster", np.zeros(1, np.int64))
+    generation = home.generation.setdefault("cluster", np.zeros(1, np.int64))
+    agent.waiting_at["cluster"] = generation.copy()
+    arrived += int(agent.active.sum())
+    if arrived[0] == agent.block.launch.threads * len(agent.block.peers):
+        generation += 1
+        arrived[0] = 0
     return PAUSE
 
 
 def _cluster_wait(agent: Agent) -> object:
     if "cluster" not in agent.waiting_at:
         raise EmulationError("waits at the cluster's barrier before it has arrived there")
-    if agent.block.peers[0].generation["cluster"] == agent.waiting_at["cluster"]:
+    if (agent.block.peers[0].generation["cluster"] == agent.waiting_at["cluster"]).all():
         return WAIT
     del agent.waiting_at["cluster"]
     return PAUSE

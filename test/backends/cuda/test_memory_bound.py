@@ -136,6 +136,18 @@ func.func public @main(%x: tensor<INPUTxTYPE>) -> tensor<OUTPUTxTYPE> {
   return %r : tensor<OUTPUTxTYPE>
 }
 """
+NARROWED = """
+func.func public @main(%x: tensor<1x28x28x32xf32>) -> tensor<1x28x28x32xbf16> {
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %r = "stablehlo.reduce_window"(%x, %low) ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %m = stablehlo.maximum %a, %b : tensor<f32>
+    stablehlo.return %m : tensor<f32>
+  }) {window_dimensions = array<i64: 1, 3, 3, 1>, padding = dense<[[0, 0], [1, 1], [1, 1], [0, 0]]> : tensor<4x2xi64>} : (tensor<1x28x28x32xf32>, tensor<f32>) -> tensor<1x28x28x32xf32>
+  %n = stablehlo.convert %r : (tensor<1x28x28x32xf32>) -> tensor<1x28x28x32xbf16>
+  return %n : tensor<1x28x28x32xbf16>
+}
+"""
 DEPTHWISE = """
 func.func public @main(%x: tensor<1x7x7x1024xf32>, %w: tensor<3x3x1x1024xf32>, %b: tensor<1024xf32>) -> tensor<1x7x7x1024xf32> {
   %d = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = [[1, 1], [1, 1]]}
@@ -326,6 +338,13 @@ def test_windows_that_overlap_are_read_once(text: str, most: float, tmp_path: Pa
     moved = 32 * (counted.global_read_sectors + counted.global_written_sectors)
     assert moved <= most * nbytes and counted.bank_conflicts == 0
     assert counted.global_read_bytes + counted.global_written_bytes == moved
+
+
+def test_tiles_of_windows_write_whole_sectors(tmp_path: Path, emulated: Emulated) -> None:
+    """Eight channels are a sector of what is read, and half of one of what is written."""
+    model, _ = emulated(NARROWED, tmp_path, near=0.1)
+    [counted] = model.counters
+    assert 32 * counted.global_written_sectors == counted.global_written_bytes == 28 * 28 * 32 * 2
 
 
 def test_windows_that_step_ask_banks_once(tmp_path: Path, emulated: Emulated) -> None:

@@ -13,7 +13,7 @@ from lamina.passes.convert.contraction_to_cta.schedule import LARGE, SMALL, Sche
 from lamina.tools.cuda import check_kernels
 from lamina.tools.cuda.every_model import every_model
 from lamina.tools.cuda.gathered import needed_bytes
-from lamina.tools.cuda.smaller import smaller
+from lamina.tools.cuda.smaller import smaller, times
 from lamina.tools.sources import new_context
 
 CONVOLUTION = """
@@ -119,6 +119,37 @@ def test_few_of_a_batch_are_enough() -> None:
 def test_extents_that_follow_from_others() -> None:
     x, y, to = shapes(OTHERS, None)
     assert x == (64 + 200 % 64, 60) and y == (x[0], 3, 62) and to == (x[0], 4, 62)
+
+
+WINDOWS = """func.func private @kernel(%x: tensor<1x114x114x96xf32>, %w: tensor<3x3xf32>, %to: tensor<1x56x56x96xTYPE>) -> tensor<1x56x56x96xTYPE> attributes {lamina.kernel = "loops"} {
+      %zero = arith.constant 0.0 : f32
+      %e = tensor.empty() : tensor<1x56x56x96xf32>
+      %a = linalg.fill ins(%zero : f32) outs(%e : tensor<1x56x56x96xf32>) -> tensor<1x56x56x96xf32>
+      %c = linalg.generic {indexing_maps = [affine_map<(b, h, w, c, i, j) -> (b, h * 2 + i, w * 2 + j, c)>, affine_map<(b, h, w, c, i, j) -> (i, j)>, affine_map<(b, h, w, c, i, j) -> (b, h, w, c)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction"]}
+        ins(%x, %w : tensor<1x114x114x96xf32>, tensor<3x3xf32>) outs(%a : tensor<1x56x56x96xf32>) {
+      ^bb0(%l: f32, %r: f32, %acc: f32):
+        %s = arith.addf %acc, %l : f32
+        linalg.yield %s : f32
+      } -> tensor<1x56x56x96xf32>
+      %y = linalg.generic {indexing_maps = [affine_map<(b, h, w, c) -> (b, h, w, c)>, affine_map<(b, h, w, c) -> (b, h, w, c)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+        ins(%c : tensor<1x56x56x96xf32>) outs(%to : tensor<1x56x56x96xTYPE>) {
+      ^bb0(%l: f32, %r: TYPE):
+        %s = arith.CAST %l : f32 to TYPE
+        linalg.yield %s : TYPE
+      } -> tensor<1x56x56x96xTYPE>
+      func.return %y : tensor<1x56x56x96xTYPE>
+    }"""
+
+
+@pytest.mark.parametrize(("dtype", "cast", "channels"), [("bf16", "truncf", 32), ("f64", "extf", 16)])
+def test_images_of_windows_stay_large(dtype: str, cast: str, channels: int) -> None:
+    """Of channels whole sectors are left; how many times as many points there were is told."""
+    text = WINDOWS.replace("TYPE", dtype).replace("CAST", cast)
+    x, _, y = shapes(text, None)
+    assert y == (1, 24, 24, channels) and x == (1, 50, 50, channels)
+    kernel = parse_module(text, "kernel.mlir", new_context()).body.block.first_op
+    assert isinstance(kernel, FuncOp)
+    assert times(kernel, smaller(kernel, None)) == min(64, 56 * 56 * 96 // (24 * 24 * channels))
 
 
 def test_kernels_are_run_and_told(

@@ -193,6 +193,37 @@ ld.shared.v4.u32 {{%x3, %x4, %x5, %x6}}, [%x2]; mad.wide.u32 %p1, %t, 16, %o;
 st.global.v4.u32 [%p1], {{%x3, %x4, %x5, %x6}};"""
 
 
+# Warps hand a number on and on through shared memory, in block i as often as i + 1 times.
+IN_TURN = """mov.u32 %x0, %ctaid.x; mov.u32 %x1, smem; mad.lo.u32 %x2, %t, 4, %x1; xor.b32 %x3, %t, 32;
+    mad.lo.u32 %x4, %x3, 4, %x1; mad.lo.u32 %x5, %x0, 100, %t; mov.u32 %x6, 0;
+    $again: bar.sync 0; st.shared.u32 [%x2], %x5; bar.sync 0; ld.shared.u32 %x5, [%x4]; add.u32 %x6, %x6, 1;
+    setp.le.u32 %q0, %x6, %x0; @%q0 bra $again;
+    mad.lo.u32 %x7, %x0, 64, %t; mad.wide.u32 %p1, %x7, 4, %o; st.global.u32 [%p1], %x5;"""
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_blocks_that_step_together_meet_each_on_its_own(late: bool) -> None:
+    for seed in range(5 if late else 1):
+        found, _ = run(IN_TURN, [], (5, 64), np.uint32, threads=64, shared=256, grid=(5, 1, 1), late=late, seed=seed)
+        threads = np.arange(64)
+        assert all(np.array_equal(row, i * 100 + (threads if i % 2 else threads ^ 32)) for i, row in enumerate(found))
+    early = IN_TURN.replace("$again: bar.sync 0;", "$again:", 1)  # the next number may come before the last is read
+    wrong = [
+        run(early, [], (5, 64), np.uint32, threads=64, shared=256, grid=(5, 1, 1), late=True, seed=s)[0][4]
+        for s in range(5)
+    ]
+    assert any(not np.array_equal(row, 400 + (np.arange(64) ^ 32)) for row in wrong)
+
+
+@pytest.mark.parametrize("where", [256, 252 + 1024, 1 << 20])
+def test_shared_memory_of_blocks_that_step_together_has_bounds(where: int) -> None:
+    last = f"""mov.u32 %x0, %ctaid.x; mov.u32 %x1, smem; mad.lo.u32 %x2, %t, 4, %x1; setp.eq.u32 %q0, %x0, 3;
+    @%q0 add.u32 %x2, %x2, {where - 124}; st.shared.u32 [%x2], %t;"""
+    with pytest.raises(LaminaError, match="of shared memory of block .* which has 256"):
+        run(last, [], (1,), np.uint32, shared=256, grid=(5, 1, 1))
+    run(last.replace(f"{where - 124}", "128"), [], (1,), np.uint32, shared=256, grid=(5, 1, 1))
+
+
 def test_copies_by_threads() -> None:
     x = np.arange(128, dtype=np.uint32)
     how = dict(shared=512)

@@ -99,3 +99,42 @@ func.func private @stepped(%x: memref<33x33x8xf32>, %y: memref<16x16x8xf32>) att
 // CHECK: affine.store {{.*}}[%{{.*}} * 44 + %{{.*}} * 8 + %{{.*}}] : memref<220xf32, 3 : i32>
 // CHECK: gpu.barrier
 // CHECK: affine.load {{.*}}[%{{.*}} * 88 + %{{.*}} * 44 + %{{.*}} * 16 + %{{.*}} * 8 + %{{.*}}] : memref<220xf32, 3 : i32>
+
+// A part that tests run of a kernel with eight times as many channels has its tiles, though its blocks are few; alone
+// it has smaller ones.
+// CHECK-LABEL: func.func private @part(
+// CHECK: gpu.launch_func @part_0({{.*}}) {blocks = array<i64: 8, 1, 1>
+// CHECK-LABEL: func.func private @part_0(
+// CHECK-NOT: gpu.times
+// CHECK: func.func private @alone(
+// CHECK: gpu.launch_func @alone_0({{.*}}) {blocks = array<i64: 64, 1, 1>
+func.func private @part(%x: memref<58x58x16xf32>, %y: memref<56x56x16xf32>) attributes {lamina.kernel = "depthwise", gpu.times = 8 : i64} {
+  %zero = arith.constant 0.0 : f32
+  affine.parallel (%i, %j, %c) = (0, 0, 0) to (56, 56, 16) {
+    %s = affine.for %u = 0 to 3 iter_args(%a = %zero) -> (f32) {
+      %t = affine.for %v = 0 to 3 iter_args(%b = %a) -> (f32) {
+        %l = affine.load %x[%i + %u, %j + %v, %c] : memref<58x58x16xf32>
+        %d = arith.addf %b, %l : f32
+        affine.yield %d : f32
+      }
+      affine.yield %t : f32
+    }
+    affine.store %s, %y[%i, %j, %c] : memref<56x56x16xf32>
+  }
+  func.return
+}
+func.func private @alone(%x: memref<58x58x16xf32>, %y: memref<56x56x16xf32>) attributes {lamina.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  affine.parallel (%i, %j, %c) = (0, 0, 0) to (56, 56, 16) {
+    %s = affine.for %u = 0 to 3 iter_args(%a = %zero) -> (f32) {
+      %t = affine.for %v = 0 to 3 iter_args(%b = %a) -> (f32) {
+        %l = affine.load %x[%i + %u, %j + %v, %c] : memref<58x58x16xf32>
+        %d = arith.addf %b, %l : f32
+        affine.yield %d : f32
+      }
+      affine.yield %t : f32
+    }
+    affine.store %s, %y[%i, %j, %c] : memref<56x56x16xf32>
+  }
+  func.return
+}
