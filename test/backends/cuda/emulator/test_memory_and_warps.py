@@ -208,18 +208,19 @@ def test_blocks_that_step_together_meet_each_on_its_own(late: bool) -> None:
         threads = np.arange(64)
         assert all(np.array_equal(row, i * 100 + (threads if i % 2 else threads ^ 32)) for i, row in enumerate(found))
     early = IN_TURN.replace("$again: bar.sync 0;", "$again:", 1)  # the next number may come before the last is read
+    right = 400 + (np.arange(64) ^ 32)
     wrong = [
-        run(early, [], (5, 64), np.uint32, threads=64, shared=256, grid=(5, 1, 1), late=True, seed=s)[0][4]
-        for s in range(5)
+        run(early, [], (5, 64), np.uint32, threads=64, shared=256, grid=(5, 1, 1), late=True, seed=seed)[0][4]
+        for seed in range(5)
     ]
-    assert any(not np.array_equal(row, 400 + (np.arange(64) ^ 32)) for row in wrong)
+    assert any(not np.array_equal(each, right) for each in wrong)
 
 
 @pytest.mark.parametrize("where", [256, 252 + 1024, 1 << 20])
 def test_shared_memory_of_blocks_that_step_together_has_bounds(where: int) -> None:
     last = f"""mov.u32 %x0, %ctaid.x; mov.u32 %x1, smem; mad.lo.u32 %x2, %t, 4, %x1; setp.eq.u32 %q0, %x0, 3;
     @%q0 add.u32 %x2, %x2, {where - 124}; st.shared.u32 [%x2], %t;"""
-    with pytest.raises(LaminaError, match="of shared memory of block .* which has 256"):
+    with pytest.raises(LaminaError, match=r"of shared memory of block .* which has 256"):
         run(last, [], (1,), np.uint32, shared=256, grid=(5, 1, 1))
     run(last.replace(f"{where - 124}", "128"), [], (1,), np.uint32, shared=256, grid=(5, 1, 1))
 
