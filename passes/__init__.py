@@ -83,6 +83,7 @@ PASSES: dict[str, dict[str, str]] = {
         "affine-scalrep": ".affine.scalar_replacement:ScalarReplacement",
     },
     "vectors": {
+        "affine-prefetch-rows": ".affine.prefetch_rows:PrefetchRows",
         "affine-stream-stores": ".affine.stream_stores:StreamStores",
         "affine-vectorize": ".affine.vectorize:Vectorize",
         "math-expand": ".math.expand:ExpandMath",
