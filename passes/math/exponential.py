@@ -11,6 +11,7 @@ from ...dialects import arith
 from .numbers import Numbers
 
 LOG2E = 1.4426950408889634
+LN2 = 0.6931471805599453
 # ln 2 in two parts: the first is exact in the type, and k times it is within an fma
 _LN2 = {True: (0.6931471805599453, 2.3190468138462996e-17), False: (0.6931471824645996, -1.904654299957768e-09)}
 # ln 2 whose first part leaves room for k: k * hi is exact
@@ -57,8 +58,12 @@ _LOG_DIRECT = (
 
 
 def exp(e: Numbers, x: SSAValue) -> SSAValue:
-    """e^x."""
-    low, high = (-746.0, 711.0) if e.double else (-104.0, 90.0)  # below, e^x is 0; above, infinite
+    """e^x.
+
+    A product that is too small for a normal number costs a hundred cycles. So x may fall until a factor is 0, which
+    costs nothing: masks put it there.
+    """
+    low, high = -2 * e.bias * LN2, 711.0 if e.double else 90.0  # below, half of k leaves no exponent; above, infinite
     x = e.at_most(e.at_least(x, low), high)
     whole, biased = e.round_to_biased(x, 2 * e.bias, LOG2E)
     hi, lo = _LN2[e.double]
@@ -71,8 +76,8 @@ def exp(e: Numbers, x: SSAValue) -> SSAValue:
 
 def exp_below_one(e: Numbers, x: SSAValue) -> SSAValue:
     """e^x for x <= 0: half the steps of scaling, since no result overflows."""
-    x = e.at_least(x, -746.0 if e.double else -104.0)
     up = 512 if e.double else 64  # 2^(k + up) is a normal number for every k that counts
+    x = e.at_least(x, -(e.bias + up) * LN2)  # there 2^(k + up) is 0, as in `exp`
     whole, biased = e.round_to_biased(x, e.bias + up, LOG2E)
     hi, lo = _LN2[e.double]
     r = e.fma(whole, e.c(-lo), e.fma(whole, e.c(-hi), x))
@@ -87,10 +92,10 @@ def exp_of_rest(e: Numbers, r: SSAValue) -> SSAValue:
 
 def exp2(e: Numbers, x: SSAValue) -> SSAValue:
     """2^x."""
-    low, high = (-1080.0, 1030.0) if e.double else (-152.0, 130.0)
+    low, high = -2.0 * e.bias, 1030.0 if e.double else 130.0
     x = e.at_most(e.at_least(x, low), high)
     whole, k = e.round_to_int(x)
-    r = e.mul(e.sub(x, whole), e.c(math.log(2)))
+    r = e.mul(e.sub(x, whole), e.c(LN2))
     return e.scale(exp_of_rest(e, r), k)
 
 

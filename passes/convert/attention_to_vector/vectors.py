@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     MemRefType,
+    UnitAttr,
     VectorType,
     f32,
     i1,
@@ -20,6 +21,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from ....dialects import affine, arith, memref, vector
+from ....dialects.math import BELOW_ONE
 from ..contraction_to_vector.loops import D, Loops
 
 OEQ, OGT = 1, 2  # predicates of arith.cmpf
@@ -61,9 +63,11 @@ class Vectors(Loops):
         """x / y"""
         return self._float(arith.DivfOp, x, y)
 
-    def exp(self, x: SSAValue) -> SSAValue:
-        """e to the x"""
-        return self._float(math.ExpOp, x)
+    def exp_below_one(self, x: SSAValue) -> SSAValue:
+        """e to the x, which is not above 0."""
+        result = self._float(math.ExpOp, x)
+        result.owner.attributes[BELOW_ONE] = UnitAttr()  # pyright: ignore
+        return result
 
     def _float(self, op: type[Operation], *operands: SSAValue) -> SSAValue:
         properties = {"fastmath": arith.FastMathFlagsAttr("none")}

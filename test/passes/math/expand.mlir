@@ -13,6 +13,16 @@ func.func @functions(%x: vector<8xf32>, %y: f64) -> (vector<8xf32>, f64, vector<
   func.return %e, %l, %s : vector<8xf32>, f64, vector<8xf32>
 }
 
+// What masks make of scores is not multiplied until it is too small for a normal number: at the bound a factor is 0.
+// CHECK-LABEL: func.func @masked
+func.func @masked(%x: vector<8xf32>) -> (vector<8xf32>, vector<8xf32>) {
+  // CHECK-DAG: arith.constant dense<-132.39{{[0-9]*}}> : vector<8xf32>
+  // CHECK-DAG: arith.constant dense<-176.05{{[0-9]*}}> : vector<8xf32>
+  %a = math.exp %x {below_one} : vector<8xf32>
+  %b = math.exp %x : vector<8xf32>
+  func.return %a, %b : vector<8xf32>, vector<8xf32>
+}
+
 // Half precisions go through f32.
 // CHECK-LABEL: func.func @half
 func.func @half(%x: f16) -> f16 {
