@@ -76,7 +76,9 @@ for _op, _function in _UNARY.items():
 
 @RULES.lowers(math.ExpOp)
 def expand_exp(op: math.ExpOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    work = exponential.exp_below_one if BELOW_ONE in op.attributes else exponential.exp
+    work = exponential.exp_beside_one if _only_beside_one(op.result) else exponential.exp
+    if BELOW_ONE in op.attributes:
+        work = exponential.exp_below_one
     return in_f32(b, operands, lambda e, values: work(e, values[0]))
 
 

@@ -85,6 +85,19 @@ def exp_below_one(e: Numbers, x: SSAValue) -> SSAValue:
     return e.mul(lowered, e.in_exponent(biased))  # rounds once, be the result normal or not
 
 
+def exp_beside_one(e: Numbers, x: SSAValue) -> SSAValue:
+    """e^x as 1 + e^x needs it: half the steps of scaling, since what is not a normal number does not count there.
+
+    The last step is one of those that may be fused with the sum.
+    """
+    x = e.at_most(e.at_least(x, (1 - e.bias) * LN2), 710.0 if e.double else 89.0)  # below, 2^(k - 1) is 0
+    whole, biased = e.round_to_biased(x, e.bias - 1, LOG2E)
+    hi, lo = _LN2[e.double]
+    r = e.fma(whole, e.c(-lo), e.fma(whole, e.c(-hi), x))
+    doubled = e.poly(r, [2.0 * c for c in (1.0, 1.0, *_EXP[e.double])])
+    return e.loose_mul(doubled, e.in_exponent(biased))
+
+
 def exp_of_rest(e: Numbers, r: SSAValue) -> SSAValue:
     """e^r for |r| <= ln(2)/2."""
     return e.poly(r, (1.0, 1.0, *_EXP[e.double]))

@@ -113,6 +113,10 @@ class Numbers:
     def mul(self, x: SSAValue, y: SSAValue) -> SSAValue:
         return self._float(arith.MulfOp, x, y)
 
+    def loose_mul(self, x: SSAValue, y: SSAValue) -> SSAValue:
+        """x * y, which may be fused with a sum."""
+        return self.b(arith.MulfOp(x, y, _CONTRACT)).result
+
     def div(self, x: SSAValue, y: SSAValue) -> SSAValue:
         return self._float(arith.DivfOp, x, y)
 

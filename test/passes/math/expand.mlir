@@ -70,3 +70,16 @@ func.func @beside_one(%x: f32) -> f32 {
   %s = arith.addf %r, %one : f32
   func.return %s : f32
 }
+
+// So is e^x: one scaling, which the sum may take in.
+// CHECK-LABEL: func.func @exp_beside_one
+func.func @exp_beside_one(%x: f32) -> f32 {
+  %one = arith.constant 1.0 : f32
+  // CHECK: arith.shli
+  // CHECK-NOT: arith.shli
+  // CHECK: %[[POWER:.*]] = arith.mulf %{{.*}}, %{{.*}} fastmath<contract> : f32
+  // CHECK-NEXT: arith.addf %[[POWER]], %one : f32
+  %r = math.exp %x : f32
+  %s = arith.addf %r, %one : f32
+  func.return %s : f32
+}

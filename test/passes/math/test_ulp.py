@@ -137,6 +137,33 @@ def test_erf_beside_one(kernel: Kernel):
     assert [*got[:4]] == [1, 1, 2, 0]
 
 
+@pytest.mark.parametrize("element", ["f32", "f64"])
+def test_exp_beside_one(kernel: Kernel, element: str):
+    stated = re.search(r"beside 1 ([\d.]+) ulp of 1 \+ e\^x", PAGE.read_text())
+    assert stated is not None
+    bits = np.arange(0, 1 << 32, 1021, dtype=np.uint64).astype(np.uint32)
+    edges = np.array([0, -0.0, np.inf, -np.inf, np.nan, 88.3, 88.4, 88.72, 88.73, 89, 90, 3e38, -87.3, -87.4], "f4")
+    with np.errstate(invalid="ignore"):
+        x = np.resize(np.concatenate([edges, bits.view("f4")]), SIZE).astype({"f32": "f4", "f64": "f8"}[element])
+    if element == "f64":
+        x[: SIZE // 2] *= 8  # to where e^x is infinite, and beyond
+    got = np.zeros_like(x)
+    body = f"""
+        %one = arith.constant dense<1.0> : vector<8x{element}>
+        %e = math.exp %a : vector<8x{element}>
+        %b = arith.addf %e, %one : vector<8x{element}>"""
+    kernel(text("exp", element).replace(f"%b = math.exp %a : vector<8x{element}>", body), "math-expand", [x, got])
+    with np.errstate(all="ignore"):
+        want = np.exp(x.astype(np.longdouble)) + 1
+        rounded = want.astype(x.dtype)
+        error = np.abs(got - want) / np.spacing(rounded)
+        edge = np.isinf(got) | np.isinf(rounded)  # the largest finite number beside infinity is one ulp off
+        largest = np.minimum(got, rounded) >= np.finfo(x.dtype).max * (1 - 4 * np.finfo(x.dtype).eps)
+    assert np.array_equal(np.isnan(got), np.isnan(x))
+    assert largest[edge & ~np.isnan(x)].all()
+    assert np.nanmax(np.where(edge, 0, error)) <= float(stated[1])
+
+
 def documented() -> dict[str, float]:
     """Function and stated bound, from the table of the page."""
     rows = re.findall(r"^\| `math\.(\w+)` \| ([\d.]+) \|", PAGE.read_text(), re.MULTILINE)
