@@ -21,10 +21,11 @@ after, on a machine whose registers have 32 bytes:
 
 A store that is not in the cache first reads its line from memory, and drives out what may still be of use: that is a
 third of the traffic of a copy. Past the caches go vectors that fill a buffer one after another, a page or so at a
-time, if the buffer holds `bytes` or more (half of the last cache, if not given: the rest is what was read) and the
-function does not read it. Not where memory is not what the loop waits for: with `math` functions (it was 15 % slower),
-or where one core alone reads more than two arrays. Such stores need whole registers to be aligned, which a caller's
-buffer need not be. `convert-to-llvm` sees to it that other threads find them where they look.
+time, if the buffer holds `bytes` or more and the function does not read it. If not given, half of the last cache, as
+the rest is what was read; a virtual machine may show a cache that is mostly others', so that only as much counts as its
+cores can have. Not where memory is not what the loop waits for: with `math` functions (it was 15 % slower), or where
+more than a few arrays are read. Such stores need whole registers to be aligned, which a caller's buffer need not be.
+`convert-to-llvm` sees to it that other threads find them where they look.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ from .accesses import Linear, linear_expr
 from .loops import all_loops, functions
 
 RUN = 1024  # bytes behind one another at least: shorter runs leave lines half written
-READS = 2  # arrays that a core reads beside: with more it waits for what it reads, and stores are for nothing
-SHARED_READS = 4  # the same where cores share what memory can do
+READS = 4  # arrays that are read beside
+FAIR = 64 << 20  # bytes of the last cache for each core: no processor has as much
 STREAMS = 2  # places that are written side by side: each takes some of the few buffers that collect a line
 _STORES = ("affine.store", "affine.vector_store", "memref.store", "vector.store", "vector.maskedstore")
 
@@ -61,17 +62,15 @@ class StreamStores(ModulePass):
     name = "affine-stream-stores"
 
     bytes: int = 0
-    cores: int = 0  # of the machine, if not given
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = lamina_context(ctx).machine
-        least = self.bytes or machine.l3_bytes // 2
-        reads = READS if (self.cores or machine.cores) == 1 else SHARED_READS
+        least = self.bytes or min(machine.l3_bytes, machine.cores * FAIR) // 2
         if not machine.streams_stores or not least:
             return
         for function in functions(op):
             for loop in all_loops(function):
-                if loop.results or _is_choice(loop.parent_op()) or not _waits_for_memory(loop, reads):
+                if loop.results or _is_choice(loop.parent_op()) or not _waits_for_memory(loop):
                     continue
                 found = [store for store in loop.body.block.ops if isinstance(store, VectorStoreOp)]
                 firsts = [_first_byte(store, loop, least) for store in found]
@@ -80,11 +79,11 @@ class StreamStores(ModulePass):
                     _stream(loop, [(s, f) for s, f in zip(found, firsts, strict=True) if f], machine.vector_bytes)
 
 
-def _waits_for_memory(loop: ForOp, reads: int) -> bool:
+def _waits_for_memory(loop: ForOp) -> bool:
     """Whether the loop has no loop inside, computes little and reads few arrays."""
     ops = list(loop.body.block.ops)
     loads = sum(op.name.endswith("load") for op in ops)
-    return loads <= reads and not any(op.regions or op.name.startswith("math.") for op in ops)
+    return loads <= READS and not any(op.regions or op.name.startswith("math.") for op in ops)
 
 
 def _is_choice(op: Operation | None) -> bool:

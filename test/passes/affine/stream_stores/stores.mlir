@@ -1,4 +1,4 @@
-// RUN: lamina-opt %s -p 'affine-stream-stores{bytes=4096 cores=1}' | filecheck %s
+// RUN: lamina-opt %s -p 'affine-stream-stores{bytes=4096}' | filecheck %s
 // RUN: lamina-opt %s -p 'affine-stream-stores' | filecheck %s --check-prefix SMALL
 
 // Half of the last cache is more than any of these.
@@ -26,7 +26,7 @@ func.func @copy(%x: memref<8192xf32>, %y: memref<8192xf32>) {
   func.return
 }
 
-// Refused: a result that is read; functions; three arrays that one core reads; short runs; a small result; a place
+// Refused: a result that is read; functions; five arrays that are read; short runs; a small result; a place
 // that is written again and again.
 // CHECK-LABEL: func.func @refused
 // CHECK-NOT: nontemporal
@@ -44,9 +44,13 @@ func.func @refused(%x: memref<8192xf32>, %y: memref<8192xf32>, %z: memref<8192xf
     %a = affine.vector_load %x[%i] : memref<8192xf32>, vector<32xf32>
     %b = affine.vector_load %x[%i + 1024] : memref<8192xf32>, vector<32xf32>
     %c = affine.vector_load %x[%i + 2048] : memref<8192xf32>, vector<32xf32>
+    %f = affine.vector_load %x[%i + 3072] : memref<8192xf32>, vector<32xf32>
+    %g = affine.vector_load %x[%i + 4096] : memref<8192xf32>, vector<32xf32>
     %d = arith.addf %a, %b : vector<32xf32>
     %e = arith.addf %c, %d : vector<32xf32>
-    affine.vector_store %e, %z[%i] : memref<8192xf32>, vector<32xf32>
+    %h = arith.addf %f, %g : vector<32xf32>
+    %j = arith.addf %e, %h : vector<32xf32>
+    affine.vector_store %j, %z[%i] : memref<8192xf32>, vector<32xf32>
   }
   affine.for %r = 0 to 64 {
     affine.for %i = 0 to 128 step 32 {

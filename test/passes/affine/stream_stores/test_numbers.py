@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from xdsl.parser import Parser
+
+from lamina.compiler.context import LaminaContext
+from lamina.compiler.machine import Machine
+from lamina.dialects import all_dialects
+from lamina.passes.affine.stream_stores import StreamStores
 
 
 @pytest.mark.parametrize("rows", [1, 5])
@@ -32,3 +39,26 @@ def test_numbers(kernel: Callable[..., None], rows: int, columns: int, machine: 
         kernel(text, "affine-vectorize,affine-stream-stores{bytes=64}", [x, y], machine=machine)
         np.testing.assert_array_equal(y, x + x)
         assert (room[:first] == -7).all() and (room[first + x.size :] == -7).all()
+
+
+@pytest.mark.parametrize("mib, last, cores, streams", [(64, 32, 2, True), (8, 32, 2, False), (64, 480, 1, True)])
+@pytest.mark.parametrize("reads", [1, 4])
+def test_half_of_a_fair_part_of_the_last_cache(mib: int, last: int, cores: int, streams: bool, reads: int):
+    """A virtual machine shows the whole cache of a processor of which it has two cores."""
+    shape = f"memref<{mib << 18}xf32>"
+    loads = "\n".join(f"%v{n} = affine.vector_load %x{n}[%i] : {shape}, vector<16xf32>" for n in range(reads))
+    arguments = ", ".join(f"%x{n}: {shape}" for n in range(reads))
+    text = f"""
+    func.func @kernel({arguments}, %y: {shape}) {{
+      affine.for %i = 0 to {mib << 18} step 16 {{
+        {loads}
+        affine.vector_store %v0, %y[%i] : {shape}, vector<16xf32>
+      }}
+      func.return
+    }}"""
+    ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), l3_bytes=last << 20, cores=cores))
+    for name, factory in all_dialects().items():
+        ctx.register_dialect(name, factory)
+    module = Parser(ctx, text).parse_module()
+    StreamStores().apply(ctx, module)
+    assert ("nontemporal" in str(module)) == streams
