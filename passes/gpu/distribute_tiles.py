@@ -5,9 +5,9 @@ Before:
       %row = affine.vector_load %x[%i, 0] : memref<37x256xf32>, vector<256xf32>
       %s = vector.reduction <add>, %row : vector<256xf32> into f32
       ...
-After, in a kernel of 37 blocks of a warp:
+After, in a kernel of 10 blocks of four warps, each of a row if there is one left:
     %lane = affine.apply (t mod 32)
-    %row = affine.apply (b + t floordiv 32)
+    %row = affine.apply (b * 4 + t floordiv 32)
     %x0 = affine.vector_load %flat[%row * 256 + %lane * 4] {alignment = 16} : memref<9472xf32>, vector<4xf32>
     %x1 = affine.vector_load %flat[%row * 256 + %lane * 4 + 128] ...
     %x = arith.addf %x0, %x1 : vector<4xf32>
@@ -67,7 +67,7 @@ from ...dialects.linalg.views import linear_form
 from ...dialects.memref.views import collapse
 from ...dialects.vector import GatherOp, LoadOp, ReductionOp, ScatterOp
 from .combining import combine, neutral, number
-from .kernels import launched, leave, outlined
+from .kernels import launched, leave, outlined, times_of
 from .row_boxes import RowAccess, Staging, staging_of
 from .staged_rows import Stager
 
@@ -79,6 +79,8 @@ THREADS = 128  # of a block at most, where a warp or less does a row
 ACCESS_BYTES = 16  # the widest access of a thread
 CHUNKS = 8  # vectors of a thread, up to which a warp does a row; more are more threads'
 MOST_THREADS = 1024
+MOST_SHARING = 512  # threads of a block whose rows share vectors
+PROCESSORS = 128  # blocks that are enough for a GPU
 
 
 @dataclass(frozen=True)
@@ -106,14 +108,18 @@ class Distribution:
         return self.rows * self.team
 
     @staticmethod
-    def of(length: int, element_bytes: int, total: int, starts: Sequence[int] = ()) -> Distribution:
+    def of(
+        length: int, element_bytes: int, total: int, starts: Sequence[int] = (), *, share: bool = False
+    ) -> Distribution:
         """What is done with `total` rows of so many elements, the largest of which have so many bytes.
 
-        What a row takes of a buffer begins at a multiple of each of `starts`, in elements. Blocks come out even where
-        a team is a warp or more.
+        What a row takes of a buffer begins at a multiple of each of `starts`, in elements. A team of several warps is a
+        block: all its threads meet. Where rows `share` vectors, blocks have more of them as long as blocks are enough.
 
-        >>> Distribution.of(768, 4, 10), Distribution.of(4096, 4, 3)
-        (Distribution(length=768, width=4, team=32, rows=2), Distribution(length=4096, width=4, team=128, rows=1))
+        >>> Distribution.of(768, 4, 10), Distribution.of(2048, 4, 10)
+        (Distribution(length=768, width=4, team=32, rows=4), Distribution(length=2048, width=4, team=64, rows=1))
+        >>> Distribution.of(768, 4, 1024).rows, Distribution.of(768, 4, 1024, share=True).rows
+        (4, 8)
         """
         width = ACCESS_BYTES // element_bytes
         while any(n % width for n in (length, *starts)):
@@ -122,9 +128,9 @@ class Distribution:
         team = 1
         while team < min(vectors, WARP) or (team * CHUNKS < vectors and team < MOST_THREADS):
             team *= 2
-        rows = max(1, THREADS // team)
-        while team >= WARP and total % rows:
-            rows //= 2
+        rows = THREADS // team if team <= WARP else 1
+        while share and team <= WARP and 2 * rows * team <= MOST_SHARING and total // (2 * rows) >= PROCESSORS:
+            rows *= 2
         return Distribution(length, width, team, rows)
 
 
@@ -153,7 +159,9 @@ def distribute(function: FuncOp) -> None:
     vectors = [t for op in all_ops(loop) for v in op.results if isinstance(t := v.type, VectorType)]
     length = vectors[0].get_shape()[0]
     starts = [n for op in all_ops(loop) if isinstance(op, RowAccess | LoadOp) for n in _starts(op)]
-    how = Distribution.of(length, max(dtype_of(type_).itemsize for type_ in vectors), prod(bounds[1]), starts)
+    size = max(dtype_of(type_).itemsize for type_ in vectors)
+    share = any(isinstance(op, VectorLoadOp) and not op.indices for op in all_ops(loop))
+    how = Distribution.of(length, size, prod(bounds[1]) * times_of(function), starts, share=share)
     staging = staging_of(loop, bounds[1], how.length, how.team, how.width)
     if staging is not None:
         how = replace(how, team=staging.box.team, rows=staging.box.rows)
@@ -239,6 +247,13 @@ class _Team:
         row = self.apply(d0 * self.how.rows + d1 // self.how.team, block, thread)
         last = prod(self.sizes) - 1
         if prod(self.sizes) % self.how.rows == 0:
+            return row, []
+        if self.how.team == WARP:  # whole warps have nothing to do
+            left = AffineConstraintExpr(AffineConstraintKind.ge, AffineExpr.constant(last) - d0, AffineExpr.constant(0))
+            there = Block([YieldOp.get()])
+            condition = AffineSetAttr(AffineSet(1, 0, (left,)))
+            self.put(IfOp(condition, [row], [], Region(there)))
+            self.b = Builder(InsertPoint.before(there.last_op))  # pyright: ignore[reportArgumentType]
             return row, []
         both = AffineMap(1, 0, (d0, AffineExpr.constant(last)))
         return self.put(MinOp([row], AffineMapAttr(both))).results[0], [(row, last)]

@@ -212,7 +212,9 @@ def test_bytes_are_those_of_the_roofline(text: str, again: int, tmp_path: Path, 
     assert not any(name.startswith(("ld.local", "st.local")) for name in counted.instructions)
 
 
-@pytest.mark.parametrize(("rows", "columns"), [(1, 2), (7, 33), (3, 50), (9, 130), (2, 1030), (1, 4100)])
+@pytest.mark.parametrize(
+    ("rows", "columns"), [(1, 2), (7, 33), (3, 50), (9, 130), (5, 768), (4, 1100), (2, 1030), (6, 2048), (1, 4100)]
+)
 def test_odd_rows(rows: int, columns: int, tmp_path: Path, emulated: Emulated) -> None:
     model, nbytes = emulated(softmax(rows, columns), tmp_path, late=True)
     [counted] = model.counters

@@ -1,11 +1,13 @@
 // RUN: lamina-opt %s -p gpu-distribute-tiles | filecheck %s
 
-// A warp for each of ten rows, two in a block; 200 elements are 50 vectors, so that not all lanes have a second one.
+// A warp for each of ten rows, four in a block, of the last of which two do nothing; 200 elements are 50 vectors, so
+// that not all lanes have a second one.
 // CHECK-LABEL: func.func private @warps
-// CHECK-NEXT: gpu.launch_func @warps_0(%x, %y) {blocks = array<i64: 5, 1, 1>, threads = array<i64: 64, 1, 1>}
+// CHECK-NEXT: gpu.launch_func @warps_0(%x, %y) {blocks = array<i64: 3, 1, 1>, threads = array<i64: 128, 1, 1>}
 // CHECK-LABEL: func.func private @warps_0
 // CHECK: %[[LANE:.*]] = affine.apply affine_map<(d0) -> ((d0 mod 32))> (%{{.*}})
-// CHECK: %[[ROW:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 2) + (d1 floordiv 32)))>
+// CHECK: %[[ROW:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 4) + (d1 floordiv 32)))>
+// CHECK: affine.if affine_set<(d0) : (((d0 * -1) + 9) >= 0)>(%[[ROW]]) {
 // CHECK: %[[A:.*]] = affine.vector_load %{{.*}}[%{{.*}} * 200 + %[[LANE]] * 4] {alignment = 16 : i64} : memref<2000xf32>, vector<4xf32>
 // CHECK: %[[B:.*]] = affine.if affine_set<(d0) : (((d0 * -1) + 17) >= 0)>(%[[LANE]]) -> (vector<4xf32>) {
 // CHECK: affine.vector_load %{{.*}}[%{{.*}} * 200 + %[[LANE]] * 4 + 128] {alignment = 16 : i64}
@@ -39,6 +41,35 @@ func.func private @short(%x: memref<17x32xf32>, %m: memref<17xf32>) attributes {
     %row = affine.vector_load %x[%i, 0] : memref<17x32xf32>, vector<32xf32>
     %s = vector.reduction <maximumf>, %row : vector<32xf32> into f32
     affine.store %s, %m[%i] : memref<17xf32>
+  }
+  func.return
+}
+
+// A row of two warps is a block's: all of its threads meet.
+// CHECK-LABEL: func.func private @two
+// CHECK-NEXT: gpu.launch_func @two_0(%x, %m) {blocks = array<i64: 10, 1, 1>, threads = array<i64: 64, 1, 1>}
+// CHECK: gpu.all_reduce maximumf
+func.func private @two(%x: memref<10x2048xf32>, %m: memref<10xf32>) attributes {lamina.kernel = "rows"} {
+  affine.parallel (%i) = (0) to (10) {
+    %row = affine.vector_load %x[%i, 0] : memref<10x2048xf32>, vector<2048xf32>
+    %s = vector.reduction <maximumf>, %row : vector<2048xf32> into f32
+    affine.store %s, %m[%i] : memref<10xf32>
+  }
+  func.return
+}
+
+// Rows that share a vector: blocks have eight of them, and there is still one for each multiprocessor.
+// CHECK-LABEL: func.func private @scaled
+// CHECK-NEXT: gpu.launch_func @scaled_0(%x, %g, %y) {blocks = array<i64: 128, 1, 1>, threads = array<i64: 256, 1, 1>}
+func.func private @scaled(%x: memref<1024x768xf32>, %g: memref<768xf32>, %y: memref<1024x768xf32>) attributes {lamina.kernel = "rows"} {
+  affine.parallel (%i) = (0) to (1024) {
+    %row = affine.vector_load %x[%i, 0] : memref<1024x768xf32>, vector<768xf32>
+    %scale = affine.vector_load %g[0] : memref<768xf32>, vector<768xf32>
+    %s = vector.reduction <add>, %row : vector<768xf32> into f32
+    %all = vector.broadcast %s : f32 to vector<768xf32>
+    %d = arith.divf %row, %all : vector<768xf32>
+    %t = arith.mulf %d, %scale : vector<768xf32>
+    affine.vector_store %t, %y[%i, 0] : memref<1024x768xf32>, vector<768xf32>
   }
   func.return
 }
