@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
@@ -45,6 +45,8 @@ ARCHITECTURES = {
     "sm_90a": Architecture("sm_90a", 86, 227 << 10, (9, 0), ("mma", "wgmma"), 132, exact=True),
 }
 DEFAULT = "sm_80"
+ANY = replace(ARCHITECTURES[DEFAULT].machine, name="any GPU", cpu="", features=(), cores=1)
+"""What passes below the level `gpu` may ask: so that their code is that of all architectures."""
 _WRITTEN = (80, 86)  # LLVM ignores a version that it does not know, and writes an older one
 
 

@@ -20,7 +20,7 @@ from ...dialects.gpu import KERNEL
 from ...passes import all_passes
 from ..buffers import arena_bytes
 from ..kernel_cache import KernelCache, compiler_fingerprint
-from .architectures import Architecture
+from .architectures import ANY, Architecture
 from .assembler import Resources, assemble, ptxas_version
 from .emit import llvm_version, module_text, ptx_of
 from .host import steps_of
@@ -28,6 +28,7 @@ from .pipeline import DEVICE_PHASES
 from .steps import Launch, Steps, changed, launches
 
 _SYMBOL = "kernel"
+_UNNAMED = "kernel_that_has_no_name_yet"
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ def build(lowered: Program, architecture: Architecture, cache: KernelCache | Non
     """The machine code of a program on the level `gpu`, which is left unchanged."""
     signature = lowered.signature
     steps = steps_of(lowered.module, len(signature.inputs), len(signature.outputs))
-    salt = f"{architecture!r}|{DEVICE_PHASES!r}|{compiler_fingerprint()}|{llvm_version()}|{ptxas_version()}"
+    of_text = f"{DEVICE_PHASES!r}|{compiler_fingerprint()}"
+    salt = f"{architecture!r}|{of_text}|{llvm_version()}|{ptxas_version()}"
     found: dict[str, bytes] = {}
     symbols: dict[str, str] = {}
     todo: list[tuple[str, FuncOp]] = []  # by key, each distinct kernel once
@@ -73,7 +75,7 @@ def build(lowered: Program, architecture: Architecture, cache: KernelCache | Non
                 else:
                     todo.append((key, alone))
             symbols[function.sym_name.data] = key
-    for key, data in _compiled(todo, lowered, architecture):
+    for key, data in _compiled(todo, _Texts(lowered, cache, of_text), architecture):
         found[key] = data
         if cache is not None:
             cache.put(key, data)
@@ -84,9 +86,27 @@ def build(lowered: Program, architecture: Architecture, cache: KernelCache | Non
     return BuiltProgram(kernels, named, arena_bytes(lowered.module))
 
 
-def _compiled(
-    todo: list[tuple[str, FuncOp]], whole: Program, architecture: Architecture
-) -> Iterator[tuple[str, bytes]]:
+@dataclass(frozen=True)
+class _Texts:
+    """The LLVM IR of kernels of a program. It is kept, too: that of one architecture is that of all others."""
+
+    whole: Program
+    cache: KernelCache | None
+    salt: str
+
+    def of(self, function: FuncOp, symbol: str) -> str:
+        """That of a kernel, which is lowered in place, under a name."""
+        key = _digest(function, self.salt)
+        kept = self.cache.get(key) if self.cache is not None else None
+        if kept is None:
+            function.properties["sym_name"] = StringAttr(_UNNAMED)
+            kept = device_text(ModuleOp([function]), self.whole).encode()
+            if self.cache is not None:
+                self.cache.put(key, kept)
+        return kept.decode().replace(_UNNAMED, symbol)
+
+
+def _compiled(todo: list[tuple[str, FuncOp]], texts: _Texts, architecture: Architecture) -> Iterator[tuple[str, bytes]]:
     """The code of kernels by key, made in as many processes as there are cores; the longest first, for an even end."""
     todo.sort(key=lambda item: -sum(1 for _ in item[1].walk()))
     if todo:
@@ -96,8 +116,7 @@ def _compiled(
 
     def work(number: int) -> bytes:
         key, function = todo[number]
-        function.properties["sym_name"] = StringAttr(_symbol(key))
-        ptx = ptx_of(device_text(ModuleOp([function]), whole, architecture), architecture)
+        ptx = ptx_of(texts.of(function, _symbol(key)), architecture)
         made = assemble(ptx, architecture.name)
         return packed(Kernel(_symbol(key), ptx, made.cubin, next(iter(made.resources.values()), None)))
 
@@ -140,11 +159,12 @@ def _digest(function: FuncOp, salt: str) -> str:
     return hashlib.sha256(f"{salt}\n{out.getvalue()}".encode()).hexdigest()
 
 
-def device_text(module: ModuleOp, whole: Program, architecture: Architecture) -> str:
-    """The LLVM IR of kernels of the level `gpu`, which are lowered in place."""
-    program = Program(module, whole.context)
+def device_text(module: ModuleOp, whole: Program) -> str:
+    """The LLVM IR of kernels of the level `gpu`, which are lowered in place, for any architecture."""
+    program = Program(module, whole.context.clone())
+    program.context.machine = ANY
     descend(program, DEVICE_PHASES, all_passes(), verify=False)  # LLVM verifies what it is given
-    return module_text(program.module, architecture)
+    return module_text(program.module)
 
 
 def packed(kernel: Kernel) -> bytes:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ModuleOp
 
 from ...compiler.diagnostics import LaminaError
-from .architectures import TRIPLE, Architecture
+from .architectures import ARCHITECTURES, DEFAULT, TRIPLE, Architecture
 
 if TYPE_CHECKING:
     from llvmlite.binding import TargetMachine
@@ -37,11 +37,11 @@ def llvm_version() -> str:
     return ".".join(map(str, _llvm().llvm_version_info))
 
 
-def module_text(module: ModuleOp, architecture: Architecture) -> str:
-    """LLVM IR of a module of the llvm and nvvm dialects."""
+def module_text(module: ModuleOp) -> str:
+    """LLVM IR of a module of the llvm and nvvm dialects, which is that of any architecture."""
     from ...dialects.llvm.text import print_module  # heavy
 
-    return print_module(module, triple=TRIPLE, data_layout=str(_target_machine(architecture).target_data))
+    return print_module(module, triple=TRIPLE, data_layout=str(_target_machine(ARCHITECTURES[DEFAULT]).target_data))
 
 
 def ptx_of(text: str, architecture: Architecture) -> str:

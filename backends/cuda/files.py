@@ -20,7 +20,7 @@ def write_device(program: Program, output: Path, detail: str, options: Options) 
     """
     target = CudaTarget(detail)
     lowered = target.lower(program, "llvm", options)
-    ptx = ptx_of(module_text(lowered.module, target.architecture), target.architecture)
+    ptx = ptx_of(module_text(lowered.module), target.architecture)
     made = assemble(ptx, target.architecture.name)
     if output.suffix == ".cubin" and not made.cubin:
         raise LaminaError("machine code for CUDA needs ptxas, which is not here", hint="pip install nvidia-cuda-nvcc")

@@ -1,15 +1,22 @@
 """PTX of the version asked for, and machine code whose needs are known; both refused where they are not right."""
 
+import re
 import stat
 from pathlib import Path
 
 import pytest
+from xdsl.dialects.builtin import ModuleOp
 
-from lamina.backends.cuda import assembler
+from lamina.backends import Options
+from lamina.backends.cuda import assembler, build
 from lamina.backends.cuda.architectures import ARCHITECTURES, architecture
 from lamina.backends.cuda.assembler import assemble, check_report, find_ptxas
+from lamina.backends.cuda.build import device_text
 from lamina.backends.cuda.emit import check_version, ptx_of
+from lamina.backends.cuda.target import CudaTarget
 from lamina.compiler.diagnostics import LaminaError
+from lamina.compiler.program import Program
+from lamina.tools.sources import read_program
 
 KERNEL = """target triple = "nvptx64-nvidia-cuda"
 define ptx_kernel void @k(ptr noalias %x) "nvvm.maxntid"="128" {
@@ -24,6 +31,13 @@ REPORT = """ptxas info    : Compiling entry function 'k' for 'sm_90a'
 ptxas info    : Function properties for k
     {stack} bytes stack frame, {spills} bytes spill stores, 0 bytes spill loads
 ptxas info    : Used 255 registers, used 2 barriers, 1536 bytes smem
+"""
+TURN = """
+func.func public @main(%x: tensor<64x48xf32>) -> (tensor<48x64xf32>, tensor<64x48xf32>) {
+  %t = stablehlo.transpose %x, dims = [1, 0] : (tensor<64x48xf32>) -> tensor<48x64xf32>
+  %e = stablehlo.exponential %x : tensor<64x48xf32>
+  return %t, %e : tensor<48x64xf32>, tensor<64x48xf32>
+}
 """
 needs_ptxas = pytest.mark.skipif(find_ptxas() is None, reason="no ptxas")
 
@@ -73,3 +87,21 @@ def test_where_the_assembler_is_looked_for(tmp_path: Path, monkeypatch: pytest.M
         assert assemble("anything", "sm_80").cubin == b""  # PTX is left to the driver
     finally:
         find_ptxas.cache_clear()
+
+
+def test_what_is_written_for_one_architecture_is_taken_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their PTX differs in its head; kernels are lowered to LLVM's IR once, under no name."""
+    monkeypatch.setenv("LAMINA_CACHE", str(tmp_path))
+    monkeypatch.setenv("LAMINA_JOBS", "1")
+    (tmp_path / "turn.mlir").write_text(TURN)
+    whole = read_program(tmp_path / "turn.mlir")
+    assert isinstance(whole, Program)
+    lowered: list[ModuleOp] = []
+    monkeypatch.setattr(build, "device_text", lambda *given: lowered.append(given[0]) or device_text(*given))  # pyright: ignore
+    options = Options(emulate=True)
+    texts = [[k.ptx for k in CudaTarget(name).built(whole, options)[1].kernels.values()] for name in ARCHITECTURES]
+    assert 0 < len(lowered) == len(texts[0]) == len(texts[1])
+    heads = [
+        [re.sub(r"kernel_\w+", "k", re.sub(r"\.(version|target) .*", "", text)) for text in each] for each in texts
+    ]
+    assert heads[0] == heads[1] and "no_name" not in texts[0][0]
