@@ -10,11 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from .diagnostics import LaminaError
 
 IntTuple: TypeAlias = "int | tuple[IntTuple, ...]"
+PlaceT = TypeVar("PlaceT", int, "npt.NDArray[np.int64]")
 
 
 def flat(value: IntTuple) -> tuple[int, ...]:
@@ -166,8 +170,8 @@ class Swizzle:
     base: int
     shift: int
 
-    def __call__(self, place: int) -> int:
-        """Where the place goes; twice, and it is back."""
+    def __call__(self, place: PlaceT) -> PlaceT:
+        """Where the place goes, or each place of an array; twice, and it is back."""
         mask = (1 << self.bits) - 1
         return place ^ (place >> (self.base + self.shift) & mask) << self.base
 

@@ -10,11 +10,18 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ...compiler.layouts import Swizzle
 from ...dialects.gpu.ops import WARP
 
 BANKS = 32
+BITS = 5  # of their number
 WORD = 4  # bytes
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
+
+
+def whole_banks(count: int, itemsize: int) -> int:
+    """Elements, no fewer than so many, that fill all banks: among which a swizzle exchanges places."""
+    return count + -count % (BANKS * WORD // itemsize)
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
@@ -28,19 +35,34 @@ def numbers_of(sizes: Sequence[int], most: int, step: int = 1) -> Numbers:
     return np.stack(np.unravel_index(np.arange(count) * step, tuple(sizes)), axis=1).astype(np.int64)
 
 
-def asked_again(places: Numbers, strides: Sequence[int], itemsize: int) -> float:
+def asked_again(places: Numbers, strides: Sequence[int], itemsize: int, swizzle: Swizzle | None = None) -> float:
     """How often more than needed banks are asked, each time that a warp takes elements of these places.
 
-    >>> asked_again(numbers_of([32], 32) * 2, [1], 4)
-    1.0
+    >>> asked_again(numbers_of([32], 32) * 2, [1], 4), asked_again(numbers_of([32], 32) * 2, [1], 4, Swizzle(1, 0, 5))
+    (1.0, 0.0)
     """
-    words = places @ np.array(strides, dtype=np.int64) * itemsize // WORD
+    flat: Numbers = places @ np.array(strides, dtype=np.int64)
+    words = (flat if swizzle is None else swizzle(flat)) * itemsize // WORD
     lanes = min(len(words), WARP * WORD // max(itemsize, WORD))
     warps = np.sort(words[: len(words) // lanes * lanes].reshape(-1, lanes), axis=1)
     first = np.diff(warps, axis=1, prepend=-1) != 0  # a word that several lanes ask for is asked for once
     asked = np.zeros((len(warps), BANKS), dtype=np.int64)
     np.add.at(asked, (np.arange(len(warps))[:, None], warps % BANKS), first)
     return float(np.mean(asked.max(axis=1) - 1))
+
+
+def swizzles_of(itemsize: int) -> Iterator[Swizzle]:
+    """Exchanges of places among those that fill all banks, by what is counted of such places.
+
+    >>> len(list(swizzles_of(4))), next(swizzles_of(2))
+    (36, Swizzle(bits=1, base=5, shift=1))
+    """
+    bits_of_word = WORD.bit_length() - itemsize.bit_length()
+    for base in range(BITS - 1, -1, -1):
+        for bits in range(1, min(3, BITS - base) + 1):
+            for source in range(BITS, BITS + 3):
+                if base + bits_of_word >= 0:
+                    yield Swizzle(bits, base + bits_of_word, source - base)
 
 
 def strides_of(box: Sequence[int], itemsize: int, words: int = 1) -> Iterator[tuple[int, ...]]:

@@ -21,13 +21,14 @@ from xdsl.ir.affine import AffineMap
 from xdsl.traits import is_side_effect_free
 
 from ...compiler.dtypes import dtype_of
+from ...compiler.layouts import Swizzle
 from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu.ops import WARP
 from ...dialects.memref.views import root
 from ..affine.accesses import Linear, defined_inside, linear_value, map_subscripts
 from .bands import band_of, sizes_of
-from .banks import WORD, Numbers, asked_again, numbers_of, row_major, strides_of
+from .banks import WORD, Numbers, asked_again, numbers_of, row_major, strides_of, swizzles_of, whole_banks
 from .kernels import times_of
 
 SECTOR = 32  # bytes: what global memory is read and written by
@@ -71,6 +72,13 @@ class Reading:
         inner: dict[SSAValue, int] = {loop.variable: loop.trip_count or 0 for loop in self.loops}
         return 1 + sum(n * (inner[v] - 1) for v, n in coordinate.terms.items() if v in inner)
 
+    def taken(self) -> Iterator[Numbers]:
+        """Coordinates of some that a point reads, from the first one on: the ends of loops, and what is beside them."""
+        ends = [sorted({0, 1, (loop.trip_count or 1) - 1}) for loop in self.loops]
+        for numbers in product(*ends):
+            at: dict[SSAValue, int] = {loop.variable: n for loop, n in zip(self.loops, numbers, strict=True)}
+            yield np.array([sum(n * at.get(v, 0) for v, n in each.terms.items()) for each in self.coordinates])
+
     def at(self, b: Builder, place: Sequence[SSAValue]) -> SSAValue:
         """The element at a place."""
         if isinstance(self.op, LoadOp):
@@ -85,8 +93,8 @@ class Reading:
 class Shared:
     """A reading whose box lies in shared memory, with gaps where `room` is more than that.
 
-    Where there are `strides`, they say where elements of the box lie in a room of one dimension. The box begins `lead`
-    elements before what the first point reads.
+    Where there are `strides`, they say where elements of the box lie in a room of one dimension, but for what a
+    `swizzle` exchanges. The box begins `lead` elements before what the first point reads.
     """
 
     reading: Reading
@@ -94,6 +102,7 @@ class Shared:
     room: tuple[int, ...]
     strides: tuple[int, ...] = ()
     lead: int = 0
+    swizzle: Swizzle | None = None
 
     @property
     def nbytes(self) -> int:
@@ -350,21 +359,32 @@ class _Choice:
         for shared in self._shared(tile):
             size = shared.reading.itemsize
             terms = [[each.terms.get(v, 0) for v in self.variables] for each in shared.reading.coordinates]
-            asked = points @ np.array(terms, dtype=np.int64).reshape(-1, len(self.variables)).T
+            first = points @ np.array(terms, dtype=np.int64).reshape(-1, len(self.variables)).T
+            asked = np.concatenate([first + taken for taken in shared.reading.taken()])
             rooms = [room for room in shared.rooms() if left + shared.nbytes >= prod(room) * size]
             again, _, room = min((asked_again(asked, row_major(room), size), prod(room), room) for room in rooms)
             best = replace(shared, room=room)
-            if again:
-                again, best = min((again, best), *self._apart(shared, asked, tile, left), key=lambda each: each[0])
+            for each in self._apart(shared, asked, tile, left) if again else ():
+                again, best = min((again, best), each, key=lambda found: found[0])
+                if not again:
+                    break
             left -= best.nbytes - shared.nbytes
             total += again
             found.append(best)
         return total, found
 
     def _apart(self, shared: Shared, asked: Numbers, tile: Sequence[int], left: int) -> Iterator[tuple[float, Shared]]:
-        """The box with gaps inside of rows, too: banks may be asked again as it comes in, once for all its points."""
+        """The box with places exchanged, or with gaps inside of rows, too.
+
+        Banks may be asked again as it comes in, once for all its points.
+        """
         box, size = shared.box, shared.reading.itemsize
         brought, often = numbers_of(box, LOOKED_AT), prod(box) / (prod(tile) * shared.reading.trips)
+        room = (whole_banks(prod(box), size),)
+        for swizzle in swizzles_of(size) if left + shared.nbytes >= room[0] * size else ():
+            again = asked_again(asked, row_major(box), size, swizzle)
+            again += often * asked_again(brought, row_major(box), size, swizzle)
+            yield again, replace(shared, room=room, strides=row_major(box), swizzle=swizzle)
         for strides in strides_of(box, size, GAPS):
             room = (box[0] * strides[0],)
             if left + shared.nbytes >= room[0] * size:

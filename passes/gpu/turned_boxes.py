@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 
 import numpy as np
@@ -17,11 +18,12 @@ from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.ir import SSAValue
 
 from ...compiler.dtypes import dtype_of
+from ...compiler.layouts import Swizzle
 from ...compiler.walking import all_ops
 from ...dialects.affine import IfOp, LoadOp, ParallelOp, StoreOp
 from ...dialects.gpu.ops import WARP
 from ..affine.accesses import Linear, map_subscripts
-from .banks import Numbers, asked_again, numbers_of, row_major, strides_of
+from .banks import Numbers, asked_again, numbers_of, row_major, strides_of, swizzles_of, whole_banks
 from .kernels import LAUNCH
 from .shared_windows import (
     ROOM,
@@ -253,15 +255,16 @@ class _Choice:
             taken = points @ np.array(terms, dtype=np.int64).T
             taken[:, -1] += lead
             brought, often = numbers_of(box, COUNTED), prod(box) / prod(tile)
-            best: tuple[float, int, tuple[int, ...]] | None = None
-            for strides in strides_of(box, reading.itemsize):
-                again = asked_again(taken, strides, reading.itemsize)
-                again += often * asked_again(brought, strides, reading.itemsize)
-                key = again, box[0] * strides[0], strides
-                best = key if best is None else min(best, key)
+            size, ways = reading.itemsize, list[tuple[float, int, tuple[int, ...], Swizzle | None]]()
+            exchanged = ((row_major(box), swizzle) for swizzle in swizzles_of(size))
+            for strides, swizzle in chain(((s, None) for s in strides_of(box, size)), exchanged):
+                again = asked_again(taken, strides, size, swizzle)
+                again += often * asked_again(brought, strides, size, swizzle)
+                room = box[0] * strides[0]
+                ways.append((again, whole_banks(room, size) if swizzle is not None else room, strides, swizzle))
                 if not again:
                     break
-            assert best is not None
+            best = min(ways, key=lambda way: (way[0], way[3] is not None, *way[1:3]))
             total += best[0]
-            found.append(Shared(reading, box, (best[1],), best[2], lead))
+            found.append(Shared(reading, box, (best[1],), best[2], lead, best[3]))
         return (total, tuple(found)) if sum(each.nbytes + 16 for each in found) <= ROOM else None

@@ -27,16 +27,19 @@ the tile comes in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import TypeAlias, cast
 
-from xdsl.dialects.builtin import AffineMapAttr, IndexType, MemRefType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.builder import Builder
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, MemRefType
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import InsertPoint
 
-from ...dialects.affine import LoadOp, ParallelOp, StoreOp, YieldOp
+from ...compiler.layouts import Swizzle
+from ...dialects.affine import ApplyOp, LoadOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu import BarrierOp, BlockIdOp, ThreadIdOp
 from .bands import band_of
 from .nest_writer import NestWriter
@@ -103,8 +106,8 @@ class _Tile(NestWriter):
         """One element."""
         value = shared.reading.at(self.b, place)
         where = tuple(AffineExpr.dimension(d) for d in range(len(local)))
-        map = AffineMapAttr(AffineMap(len(local), 0, _in_room(shared, where)))
-        self.b.insert(StoreOp(value, room, cast("list[_Index]", list(local)), map))
+        operands, map = _in_room(self.b, shared, where, local)
+        self.b.insert(StoreOp(value, room, operands, map))
 
     def points(self, rooms: Sequence[_Buffer]) -> None:
         """What the nest does for each point of the tile, with what it reads in shared memory."""
@@ -137,11 +140,11 @@ class _Tile(NestWriter):
             results.append(expr)
         if shared.lead:
             results[-1] = results[-1] + shared.lead
-        places = tuple(expr.simplify(len(used), 0) for expr in _in_room(shared, results))
-        operands = cast("list[_Index]", [local.get(v, v) for v in used])
-        load = LoadOp(room, operands, AffineMapAttr(AffineMap(len(used), 0, places)))
-        load.location = reading.op.location
-        Rewriter.insert_op(load, InsertPoint.before(reading.op))
+        before = reading.op.prev_op
+        b = Builder(InsertPoint.before(reading.op))
+        load = b.insert(LoadOp(room, *_in_room(b, shared, results, [local.get(v, v) for v in used])))
+        for op in _between(before, reading.op):
+            op.location = reading.op.location
         reading.op.results[0].replace_all_uses_with(load.result)
         reading.op.detach()
         reading.op.erase()
@@ -154,11 +157,38 @@ class _Tile(NestWriter):
                 self.b.insert(op)
 
 
-def _in_room(shared: Shared, place: Sequence[AffineExpr]) -> tuple[AffineExpr, ...]:
-    """Where an element of a box lies in its room."""
-    if not shared.strides:
-        return tuple(place)
-    flat: AffineExpr = AffineExpr.constant(0)
-    for at, stride in zip(place, shared.strides, strict=True):
-        flat = flat + at * stride
-    return (flat,)
+def _between(before: Operation | None, end: Operation) -> Iterator[Operation]:
+    """The ops behind one, or from the first of the block on, up to another."""
+    op = before.next_op if before is not None else end.parent.first_op if end.parent is not None else None
+    while op is not None and op is not end:
+        yield op
+        op = op.next_op
+
+
+def _in_room(
+    b: Builder, shared: Shared, place: Sequence[AffineExpr], operands: Sequence[SSAValue]
+) -> tuple[list[_Index], AffineMapAttr]:
+    """Where an element of a box lies in its room: numbers, and a map of them."""
+    places = tuple(place)
+    if shared.strides:
+        flat: AffineExpr = AffineExpr.constant(0)
+        for at, stride in zip(place, shared.strides, strict=True):
+            flat = flat + at * stride
+        places = (flat,)
+    map = AffineMapAttr(AffineMap(len(operands), 0, tuple(each.simplify(len(operands), 0) for each in places)))
+    if shared.swizzle is None:
+        return cast("list[_Index]", list(operands)), map
+    linear = b.insert(ApplyOp(operands, map)).result
+    return [cast("_Index", _swizzled(b, linear, shared.swizzle))], AffineMapAttr(AffineMap.identity(1))
+
+
+def _swizzled(b: Builder, place: SSAValue, swizzle: Swizzle) -> SSAValue:
+    """Where a place goes."""
+
+    def number(n: int) -> SSAValue:
+        return b.insert(arith.ConstantOp(IntegerAttr(n, IndexType()))).result
+
+    mask = (1 << swizzle.bits) - 1 << swizzle.base + swizzle.shift
+    counted = b.insert(arith.AndIOp(place, number(mask))).result
+    moved = b.insert(arith.ShRUIOp(counted, number(swizzle.shift))).result
+    return b.insert(arith.XOrIOp(place, moved)).result
