@@ -353,7 +353,11 @@ def test_windows_that_step_ask_banks_once(tmp_path: Path, emulated: Emulated) ->
     """So do points, nine times each, and what brings their tile: places are exchanged."""
     model, _ = emulated(windows((1, 33, 33, 8), step=2, pad=(0, 0)), tmp_path)
     [counted] = model.counters
-    assert not counted.bank_conflicts and any(name.startswith("xor") for name in counted.instructions) and counted.instructions["ld.shared.b32"]
+    assert (
+        not counted.bank_conflicts
+        and any(name.startswith("xor") for name in counted.instructions)
+        and counted.instructions["ld.shared.b32"]
+    )
 
 
 @pytest.mark.parametrize(
