@@ -280,10 +280,13 @@ class TileWriter:
                 code.load_vector(code.type, self.scores, D(0) * plan.queries + g * plan.lanes, s)
                 for g in range(plan.vectors)
             ]
-            elements = [
-                code.all_lanes(code.load(array.flat, D(0) + D(1) * step + row * across, base, s)) for row in range(rows)
-            ]
-            return [code.multiply_add(elements[row], weights[g], t) for (row, g), t in zip(spots, sums, strict=True)]
+            result: list[SSAValue] = []
+            for row in range(rows):
+                place = D(0) + D(1) * step + row * across
+                element = code.all_lanes(code.load(array.flat, place, base, s))
+                groups = zip(weights, sums[row * plan.vectors :], strict=False)
+                result += [code.multiply_add(element, weight, total) for weight, total in groups]
+            return result
 
         upper, operands = keys.bound()
         sums = code.serial(AffineExpr.constant(0), upper, operands, inits, key)

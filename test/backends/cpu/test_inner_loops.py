@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto, TensorProto
 from onnx import helper as h
@@ -13,6 +14,7 @@ from onnx import numpy_helper as nh
 
 from lamina.backends import Options
 from lamina.backends.cpu.aot import write_native
+from lamina.tools.bench.attention import Sizes, block
 from lamina.tools.sources import read_program
 
 FMA = r"\b(vfn?madd\w+p[sd]|fml[as])\b"
@@ -81,3 +83,16 @@ def test_softmax(machine: str, tmp_path: Path):
     for loop in loops:
         assert not re.search(SCALAR_FMA, loop) and not re.search(STORE_TO_STACK, loop)
         assert len(re.findall(STACK, loop)) <= 1  # a constant that an instruction reads where it lies
+
+
+@pytest.mark.parametrize("machine", ["x86-64-avx2", "x86-64-avx512"])
+def test_attention(machine: str, tmp_path: Path):
+    """With heads beside one another in a row, as projections leave them: sums stay in registers."""
+    model = onnx.load(block(Sizes(12, 512, 512, 64)).file(tmp_path))
+    loops = innermost_loops(model, machine, tmp_path)
+    products = [loop for loop in loops if "vbroadcastss" in loop and not re.search(r"vmin|vmax|vpsll", loop)]
+    assert len(products) > 4
+    for loop in products:
+        fused = len(re.findall(FMA, loop))
+        assert len(re.findall(r"vmov[au]ps", loop)) <= max(2, fused // 4)  # of weights, which lie on the stack
+        assert not re.search(STORE_TO_STACK, loop)
