@@ -18,8 +18,10 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from xdsl.builder import Builder
+from xdsl.dialects.arith import FPToSIOp
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, StringAttr, TensorType, i64
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.dialects.math import RoundEvenOp
 from xdsl.ir import Block, BlockArgument, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -32,6 +34,7 @@ from ...compiler.parsing import parse_module
 from ...compiler.pass_manager import PassFault
 from ...compiler.program import LEVEL, Program
 from ...compiler.signature import Array, dtype_named
+from ...compiler.walking import all_ops
 from ...compiler.workers import parallel_map, usable_cores
 from ...dialects.cta import ProgramOp
 from ...dialects.linalg_ext import AttentionOp
@@ -51,6 +54,7 @@ LIMITS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}  # of what is rounded to the
 LIMIT = 1e-4  # of other floats, relative to the larger of a value and a hundredth of the largest
 MOST = 1 << 26  # points of a kernel that is run at all
 SEEDS = 5
+EXACT = 16  # parts of one that numbers are multiples of where sums are to be exact
 PRECISIONS = ("f32", "bf16")
 HEAD = ("kernel", "as", "unit", "points", "eager", "late", "traffic", "cached", "conflicts", "")
 WIDTHS = (36, 6, 16, 9, 9, 9, 8, 8, 9, 0)
@@ -232,8 +236,13 @@ def _run(targets: Sequence[str], program: Program, inputs: Sequence[Array], righ
 
 
 def _inputs(program: Program) -> list[Array]:
-    """Normal numbers, any bytes, and zeros and ones for wider integers, which may be indices."""
+    """Normal numbers, any bytes, and zeros and ones for wider integers, which may be indices.
+
+    Where a kernel rounds to integers numbers are such that sums are exact, in any order: else one that is next to the
+    middle of two may become either.
+    """
     rng = np.random.default_rng(0)
+    rounds = any(isinstance(op, RoundEvenOp | FPToSIOp) for op in all_ops(_kernel(program)))
     found: list[Array] = []
     for spec in program.signature.inputs:
         dtype, shape = dtype_named(spec.dtype), tuple(int(n) for n in spec.shape)
@@ -241,6 +250,7 @@ def _inputs(program: Program) -> list[Array]:
             drawn = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape)
         else:
             drawn = rng.integers(0, 2, shape) if dtype.kind in "biu" else rng.standard_normal(shape)
+            drawn = np.round(drawn * EXACT) / EXACT if rounds else drawn
         found.append(np.asarray(drawn).astype(dtype))
     return found
 

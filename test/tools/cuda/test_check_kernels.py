@@ -241,3 +241,39 @@ def test_every_model_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     found = every_model()
     assert {"densenet121", "mine", "ds_cnn float", "ds_cnn int8", "transformer", "attention.lam"} <= set(found)
     assert found["gpt_block.lam"]().signature.inputs[0].shape == (8, 8, 8)
+
+
+TO_INTEGERS = """
+builtin.module attributes {lamina.level = "linalg"} {
+  func.func public @main(%x: tensor<512x64xf32>) -> tensor<512xf32> {
+    %e = tensor.empty() : tensor<512xf32>
+    %r = func.call @kernel(%x, %e) : (tensor<512x64xf32>, tensor<512xf32>) -> tensor<512xf32>
+    func.return %r : tensor<512xf32>
+  }
+  func.func private @kernel(%x: tensor<512x64xf32>, %to: tensor<512xf32>) -> tensor<512xf32> attributes {lamina.kernel = "loops"} {
+    %zero = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%zero : f32) outs(%to : tensor<512xf32>) -> tensor<512xf32>
+    %s = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<512x64xf32>) outs(%f : tensor<512xf32>) {
+    ^bb0(%a: f32, %acc: f32):
+      %n = arith.addf %acc, %a : f32
+      linalg.yield %n : f32
+    } -> tensor<512xf32>
+    %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]} ins(%s : tensor<512xf32>) outs(%f : tensor<512xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      %by = arith.constant 12345.678 : f32
+      %m = arith.mulf %a, %by : f32
+      %n = math.roundeven %m : f32
+      %half = arith.constant 2.0 : f32
+      %k = arith.remf %n, %half : f32
+      linalg.yield %k : f32
+    } -> tensor<512xf32>
+    func.return %y : tensor<512xf32>
+  }
+}
+"""
+
+
+def test_what_is_rounded_to_integers_is_summed_exactly() -> None:
+    """A sum in another order would often be the next integer, odd instead of even."""
+    [outcome] = check_kernels.check(check_kernels.Case(["sm_80"], TO_INTEGERS, "loops", 512, ["rounded"]), 1)
+    assert not outcome.told
