@@ -77,7 +77,8 @@ class Reading:
         ends = [sorted({0, 1, (loop.trip_count or 1) - 1}) for loop in self.loops]
         for numbers in product(*ends):
             at: dict[SSAValue, int] = {loop.variable: n for loop, n in zip(self.loops, numbers, strict=True)}
-            yield np.array([sum(n * at.get(v, 0) for v, n in each.terms.items()) for each in self.coordinates])
+            places = [sum(n * at.get(v, 0) for v, n in each.terms.items()) for each in self.coordinates]
+            yield np.array(places, dtype=np.int64)
 
     def at(self, b: Builder, place: Sequence[SSAValue]) -> SSAValue:
         """The element at a place."""

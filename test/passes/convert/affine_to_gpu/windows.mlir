@@ -148,3 +148,24 @@ func.func private @alone(%x: memref<58x58x16xf32>, %y: memref<56x56x16xf32>) att
   }
   func.return
 }
+
+// What a window is multiplied with may be one number, in shared memory like everything that points have in common.
+// CHECK-LABEL: func.func private @one(
+// CHECK: memref.view {{.*}} to memref<f32, 3 : i32>
+func.func private @one(%x: memref<18x18x8xf32>, %w: memref<f32>, %y: memref<16x16x8xf32>) attributes {lamina.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  affine.parallel (%i, %j, %c) = (0, 0, 0) to (16, 16, 8) {
+    %s = affine.for %u = 0 to 3 iter_args(%a = %zero) -> (f32) {
+      %t = affine.for %v = 0 to 3 iter_args(%b = %a) -> (f32) {
+        %l = affine.load %x[%i + %u, %j + %v, %c] : memref<18x18x8xf32>
+        %r = affine.load %w[] : memref<f32>
+        %p = arith.mulf %l, %r : f32
+        %d = arith.addf %b, %p : f32
+        affine.yield %d : f32
+      }
+      affine.yield %t : f32
+    }
+    affine.store %s, %y[%i, %j, %c] : memref<16x16x8xf32>
+  }
+  func.return
+}
