@@ -10,6 +10,8 @@ column of a window reads is made a channel of its own:
     %p = concatenate of %x[..., 0:7:2], %x[..., 1:8:2], %x[..., 2:9:2]                      -> 1x9x9x4
     %y = stablehlo.convolution(%p, %v) ..., window = {stride = [2, 1]} : (1x9x9x4, 4x9x3x1) -> 1x4x4x4
 
+Where many such columns lie side by side, as those of patches, that is a transpose.
+
 A dilated one is a convolution without dilation on every d-th row and column: the transposes, which it pays anyhow, make
 images of these, and then 3 x 3 is Winograd's:
 
@@ -40,6 +42,7 @@ from ...dialects.stablehlo import (
     ReshapeOp,
     SliceOp,
     TransposeOp,
+    Window,
 )
 from ...dialects.stablehlo.attributes import ints
 from ...dialects.stablehlo.canonical.arithmetic import ELEMENTWISE
@@ -50,6 +53,7 @@ from ...dialects.stablehlo.conv_dimensions import ConvDimensions
 FEWEST_POINTS = 16  # of an image without which its rows are no vectors
 FEWEST_COLUMNS = 12  # of an image that are most of a vector or two
 LAST = ConvDimensions(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2))
+MANY_COLUMNS = 8  # of windows side by side, from which on a transpose is as fast as a copy of each
 MOST_CHANNELS = 16  # of a group; filters of more do not stay near, and those of 3 x 3 are better off with Winograd
 
 
@@ -125,21 +129,21 @@ class LoneConvolutions:
         )
         batch, channels, *space = shape_of(padded)
         width = shape_of(op.result)[-1]
-        planes: list[SSAValue] = []
-        for column in range(columns):
-            start = (*[0] * (len(space) + 1), column * dilation)
-            limit = (batch, channels, *space[:-1], column * dilation + (width - 1) * stride + 1)
-            plane = SliceOp(padded, start_indices=start, limit_indices=limit, strides=(*[1] * len(start[1:]), stride))
-            planes.append(b.value(plane))
         filters, inner = shape_of(op.rhs)[:2]
         order = [0, len(space) + 1, 1, *range(2, len(space) + 1)]
-        if _groups(op)[0] > 1:  # whose channels stay together
-            planes = [b.reshape(plane, (batch, channels, 1, *space[:-1], width)) for plane in planes]
+        together = _groups(op)[0] > 1  # the channels of a group
+        if together:
             order[1:3] = order[2:0:-1]
-        joined = ConcatenateOp(planes, dimension=2 if _groups(op)[0] > 1 else 1)
+        beside = stride == columns and dilation == 1 and space[-1] == width * stride
+        if beside and columns >= MANY_COLUMNS:
+            split = b.reshape(padded, (batch, channels, *space[:-1], width, columns))
+            places = [1, len(space) + 2] if together else [len(space) + 2, 1]
+            joined = b.transpose(split, (0, *places, *range(2, len(space) + 2)))
+        else:
+            joined = self._planes(padded, width, window, together, b)
         new = convolution_like(
             op,
-            b.reshape(b.value(joined), (batch, channels * columns, *space[:-1], width)),
+            b.reshape(joined, (batch, channels * columns, *space[:-1], width)),
             b.reshape(b.transpose(op.rhs, order), (filters, inner * columns, *taps, 1)),
             window_strides=(*steps, 1),
             rhs_dilation=(*dilations, 1),
@@ -148,6 +152,19 @@ class LoneConvolutions:
         )
         self._kept.add(new)
         return b.value(new)
+
+    def _planes(self, image: SSAValue, width: int, window: Window, together: bool, b: Builder) -> SSAValue:
+        """What each column of a window reads, side by side; where channels stay together, of one after the other."""
+        (batch, channels, *space), stride, dilation = shape_of(image), window.strides[-1], window.dilation[-1]
+        planes: list[SSAValue] = []
+        for column in range(window.size[-1]):
+            start = (*[0] * (len(space) + 1), column * dilation)
+            limit = (batch, channels, *space[:-1], column * dilation + (width - 1) * stride + 1)
+            plane = SliceOp(image, start_indices=start, limit_indices=limit, strides=(*[1] * len(start[1:]), stride))
+            planes.append(b.value(plane))
+        if together:
+            planes = [b.reshape(plane, (batch, channels, 1, *space[:-1], width)) for plane in planes]
+        return b.value(ConcatenateOp(planes, dimension=2 if together else 1))
 
     def _without_dilation(self, op: ConvolutionOp, b: Builder) -> Replacement:
         """An image for each row and column among those that a dilated window skips, channels last."""

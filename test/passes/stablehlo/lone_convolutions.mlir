@@ -75,6 +75,18 @@ func.func @skipping(%x: tensor<1x3x9x32xf32>, %w: tensor<8x3x3x3xf32>) -> tensor
   return %0 : tensor<1x8x5x16xf32>
 }
 
+// Many columns side by side: a transpose does that.
+// CHECK-LABEL: @patches
+// CHECK-NOT:   stablehlo.concatenate
+// CHECK:       [[S:%.*]] = stablehlo.reshape %x : (tensor<1x3x8x128xf32>) -> tensor<1x3x8x16x8xf32>
+// CHECK:       [[T:%.*]] = stablehlo.transpose [[S]], dims = [0, 4, 1, 2, 3] : {{.*}} -> tensor<1x8x3x8x16xf32>
+// CHECK:       [[P:%.*]] = stablehlo.reshape [[T]] : {{.*}} -> tensor<1x24x8x16xf32>
+// CHECK:       stablehlo.convolution([[P]], {{.*}} : (tensor<1x24x8x16xf32>, tensor<8x24x4x1xf32>) -> tensor<1x8x2x16xf32>
+func.func @patches(%x: tensor<1x3x8x128xf32>, %w: tensor<8x3x4x8xf32>) -> tensor<1x8x2x16xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [4, 8]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x8x128xf32>, tensor<8x3x4x8xf32>) -> tensor<1x8x2x16xf32>
+  return %0 : tensor<1x8x2x16xf32>
+}
+
 // With groups, what a channel's columns become stays beside it.
 // CHECK-LABEL: @skipping_groups
 // CHECK:       stablehlo.concatenate {{.*}}, dim = 2 : {{.*}} -> tensor<1x4x3x11x16xf32>

@@ -41,6 +41,9 @@ def alone(x: tuple[int, ...], w: tuple[int, ...], **attributes: Any) -> tuple[Mo
         pytest.param((3, 6, 5, 5), (4, 6, 1, 1), {}, id="several images"),
         pytest.param((2, 5, 11, 14), (6, 5, 1, 1), {"strides": [2, 3]}, id="pointwise strided"),
         pytest.param((1, 5, 19), (3, 5, 1), {}, id="one dimension"),
+        pytest.param((2, 3, 9, 128), (6, 3, 4, 8), {"strides": [4, 8]}, id="patches"),
+        pytest.param((2, 4, 6, 160), (8, 2, 2, 10), {"strides": [2, 10], "group": 2}, id="patches of groups"),
+        pytest.param((2, 3, 160), (5, 3, 8), {"strides": [8]}, id="patches of one dimension"),
         pytest.param((2, 3, 9, 13), (3, 1, 3, 3), {"group": 3, "pads": [1, 1, 1, 1]}, id="depthwise"),
         pytest.param(
             (1, 5, 12, 17),
