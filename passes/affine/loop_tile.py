@@ -9,7 +9,8 @@ Before:                                        After (sizes=32,32):
                                                            affine.store %v, %y[%it * 32 + %i, %jt * 32 + %j]
 
 Without `sizes`, nests are tiled where one access runs along memory with the innermost loop and another with an
-outer one (a transpose): these two loops, by about 32, so that what is left over is no less than a vector.
+outer one (a transpose): these two loops, by about 32, so that what is left over is no less than a vector. Tiles follow
+one another along what is read.
 The loops must be permutable: no dependence goes backwards in any.
 """
 
@@ -31,6 +32,7 @@ from .loops import all_loops, band, erase, functions, move_body, new_for, stride
 
 TILE = 32
 VECTOR = 8  # elements of 4 bytes
+SHORT = 8 * TILE  # elements of a row of which a tile's rows fit in the first cache
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,7 @@ def tile(loops: Sequence[ForOp], sizes: Sequence[int]) -> bool:
     tiled = [i for i, size in enumerate(sizes) if size and (loops[i].trip_count or 0) > size]
     if not tiled:
         return False
+    order = _order(loops, tiled)
     outermost = loops[0]
     outer = {i: Block(arg_types=[IndexType()]) for i in tiled}
     inner = [Block(arg_types=[IndexType()]) for _ in loops]
@@ -129,7 +132,7 @@ def tile(loops: Sequence[ForOp], sizes: Sequence[int]) -> bool:
             nest = new_for(0, sizes[i], block, outermost)
         else:
             nest = _partial(trips, sizes[i], outer[i], block, outermost)
-    for i in reversed(tiled):
+    for i in reversed(order):
         assert nest is not None
         outer[i].add_op(nest)
         trips = -(-(loops[i].trip_count or 0) // sizes[i])
@@ -138,6 +141,21 @@ def tile(loops: Sequence[ForOp], sizes: Sequence[int]) -> bool:
     Rewriter.insert_op(nest, InsertPoint.before(outermost))
     erase(outermost)
     return True
+
+
+def _order(loops: Sequence[ForOp], tiled: Sequence[int]) -> list[int]:
+    """The loops over tiles, outermost first: along what is read goes last, since memory is fetched ahead of that.
+
+    Stores can wait. But short rows that are written are filled at once, while the first cache has them.
+    """
+    accesses = [op for op in loops[-1].body.walk() if isinstance(op, LoadOp | StoreOp)]
+
+    def runs_along(i: int, kind: type[LoadOp] | type[StoreOp]) -> bool:
+        return any(stride_along(op, loops[i].variable) == 1 for op in accesses if isinstance(op, kind))
+
+    if any(runs_along(i, StoreOp) and (loops[i].trip_count or 0) <= SHORT for i in tiled):
+        return sorted(tiled, key=lambda i: runs_along(i, StoreOp))
+    return sorted(tiled, key=lambda i: runs_along(i, LoadOp))
 
 
 def _partial(trips: int, size: int, tile_block: Block, block: Block, like: ForOp) -> ForOp:

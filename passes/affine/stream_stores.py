@@ -20,11 +20,12 @@ after, on a machine whose registers have 32 bytes:
     }
 
 A store that is not in the cache first reads its line from memory, and drives out what may still be of use: that is a
-third of the traffic of a copy. Past the caches go vectors that fill a buffer one after another, a page or so at a
-time, if the buffer holds `bytes` or more and the function does not read it. If not given, half of the last cache, as
-the rest is what was read; a virtual machine may show a cache that is mostly others', so that only as much counts as its
-cores can have. Not where memory is not what the loop waits for: with `math` functions (it was 15 % slower), or where
-more than a few arrays are read. Such stores need whole registers to be aligned, which a caller's buffer need not be.
+third of the traffic of a copy. Past the caches go vectors that fill a buffer one after another, a page or so at a time,
+and vectors that fill a line each, in any order, as those of a transpose do; if the buffer holds `bytes` or more and the
+function does not read it. If not given, half of the last cache, as the rest is what was read; a virtual machine may
+show a cache that is mostly others', so that only as much counts as its cores can have. Not where memory is not what the
+loop waits for: with `math` functions (it was 15 % slower), or where more than a few arrays are read. Such stores need
+whole registers to be aligned, which a caller's buffer need not be.
 `convert-to-llvm` sees to it that other threads find them where they look.
 """
 
@@ -73,6 +74,11 @@ class StreamStores(ModulePass):
                 if loop.results or _is_choice(loop.parent_op()) or not _waits_for_memory(loop):
                     continue
                 found = [store for store in loop.body.block.ops if isinstance(store, VectorStoreOp)]
+                lines = [_buffer_of_lines(store, loop, machine.cache_line, least) for store in found]
+                if found and None not in lines:
+                    starts = [(s, f) for s, f in zip(found, lines, strict=True) if f is not None]
+                    _stream(loop, starts, machine.cache_line)
+                    continue
                 firsts = [_first_byte(store, loop, least) for store in found]
                 whole = all(_vector_bytes(store) % machine.vector_bytes == 0 for store in found)
                 if found and whole and len(found) <= STREAMS and None not in firsts:
@@ -80,10 +86,10 @@ class StreamStores(ModulePass):
 
 
 def _waits_for_memory(loop: ForOp) -> bool:
-    """Whether the loop has no loop inside, computes little and reads few arrays."""
+    """Whether the loop has no loop inside, computes no functions and reads few arrays."""
     ops = list(loop.body.block.ops)
-    loads = sum(op.name.endswith("load") for op in ops)
-    return loads <= READS and not any(op.regions or op.name.startswith("math.") for op in ops)
+    read = {root(op.operands[0]) for op in ops if op.name.endswith("load")}
+    return len(read) <= READS and not any(op.regions or op.name.startswith("math.") for op in ops)
 
 
 def _is_choice(op: Operation | None) -> bool:
@@ -118,6 +124,25 @@ def _first_byte(store: VectorStoreOp, loop: ForOp, least: int) -> Linear | None:
     if terms.pop(loop.variable, 0) != size or not all(variable in terms for variable in _around(loop)):
         return None
     return Linear(terms, total.constant + lower * size)
+
+
+def _buffer_of_lines(store: VectorStoreOp, loop: ForOp, line: int, least: int) -> Linear | None:
+    """Where a buffer begins whose lines a store fills whole, one at a time, if it is to be streamed."""
+    shape, size = memref_shape(store.memref), _element_bytes(store)
+    if shape is None or not size or _vector_bytes(store) != line or size * _product(shape) < least:
+        return None
+    total = Linear()
+    for expr, stride in zip(store.map.data.results, row_major_strides(shape), strict=True):
+        part = linear_expr(expr, store.indices, store.map.data.num_dims)
+        if part is None:
+            return None
+        total = total.plus(part, stride * size)
+    steps = {
+        variable: step for variable, step in total.terms.items() if not isinstance(variable.owner, arith.ConstantOp)
+    }
+    moves = all(variable in steps for variable in (loop.variable, *_around(loop)))
+    whole = all(step % line == 0 for step in (*total.terms.values(), total.constant))
+    return Linear() if moves and whole and not _is_read(store.memref) else None
 
 
 def _product(shape: list[int] | tuple[int, ...]) -> int:

@@ -7,15 +7,16 @@ before:
         affine.store %a, %y[%i, %j] : memref<64x56xf32>
 
 after, for 8 × 8 elements at a time:
-    affine.for %ti = 0 to 8 {
-      affine.for %tj = 0 to 7 {
+    affine.for %tj = 0 to 7 {
+      affine.for %ti = 0 to 8 {
         %c0 = affine.vector_load %x[%tj * 8, %ti * 8] : memref<56x64xf32>, vector<8xf32>
         ... 7 more, 24 shuffles
         affine.vector_store %r0, %y[%ti * 8, %tj * 8] : memref<64x56xf32>, vector<8xf32>
         ... 7 more
 
-Bytes are turned 16 × 16 at a time, elements of two bytes 8 × 8. What does not divide is covered by squares that
-overlap; so are tiles of affine-loop-tile that stick out.
+Squares follow one another along what is read, unless the outer loop is parallel. Registers of 64 bytes take 16 × 16
+elements, so that lines are read and written whole. Bytes are turned 16 × 16 at a time, elements of two bytes 8 × 8.
+What does not divide is covered by squares that overlap; so are tiles of affine-loop-tile that stick out.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ class Network:
 
 def networks(element_bytes: int, machine: Machine) -> tuple[Network, ...]:
     """Those for elements of so many bytes, the largest first."""
-    sides = {1: (16, 8), 2: (8,), 4: (8 if machine.vector_bytes >= 32 else 4,)}.get(element_bytes, ())
+    words = {64: (16, 8), 32: (8,)}.get(machine.vector_bytes, (4,))
+    sides = {1: (16, 8), 2: (8,), 4: words}.get(element_bytes, ())
     return tuple(Network(side, min(side, REGISTER // element_bytes)) for side in sides)
 
 
@@ -186,17 +188,18 @@ class _Transposition:
         outside, inside = Block(arg_types=[IndexType()]), Block(arg_types=[IndexType()])
         body = Builder(InsertPoint.at_end(inside))
         rows, columns = self.extents
-        row = self.start(body, outside.args[0], rows)
-        column = self.start(body, inside.args[0], columns)
+        parallel = isinstance(self.outer, affine.ParallelOp)
+        first, second = (outside, inside) if parallel else (inside, outside)  # rows go along what is read
+        row, column = self.start(body, first.args[0], rows), self.start(body, second.args[0], columns)
         self.square(body, row, column)
         body.insert(affine.YieldOp.get())
-        outside.add_op(self.loop(columns, inside))
+        outside.add_op(self.loop(columns if parallel else rows, inside))
         outside.add_op(affine.YieldOp.get())
         new: Operation
-        if isinstance(self.outer, affine.ParallelOp):
+        if parallel:
             new = affine.ParallelOp.of([0], [-(-rows.least // self.side)], Region(outside))
         else:
-            new = self.loop(rows, outside)
+            new = self.loop(columns, outside)
         for op in new.walk():
             op.location = self.plan.loop.location
         Builder(InsertPoint.before(self.outer)).insert(new)

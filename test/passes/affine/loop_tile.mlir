@@ -18,6 +18,23 @@ func.func @transpose(%x: memref<100x256xf32>, %y: memref<256x100xf32>) {
   func.return
 }
 
+// Long rows: tiles follow one another along what is read.
+// CHECK-LABEL: func.func @long
+// CHECK: affine.for %[[JT:.*]] = 0 to 32 {
+// CHECK-NEXT: affine.for %[[IT:.*]] = 0 to 16 {
+// CHECK-NEXT: affine.for %i = 0 to 32 {
+// CHECK-NEXT: affine.for %j = 0 to 32 {
+// CHECK-NEXT: affine.load %x[%[[JT]] * 32 + %j, %[[IT]] * 32 + %i]
+func.func @long(%x: memref<1024x512xf32>, %y: memref<512x1024xf32>) {
+  affine.for %i = 0 to 512 {
+    affine.for %j = 0 to 1024 {
+      %v = affine.load %x[%j, %i] : memref<1024x512xf32>
+      affine.store %v, %y[%i, %j] : memref<512x1024xf32>
+    }
+  }
+  func.return
+}
+
 // Not by itself: all accesses run along the innermost loop.
 // CHECK-LABEL: func.func @copy
 // CHECK-COUNT-3: affine.for

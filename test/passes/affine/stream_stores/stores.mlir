@@ -26,11 +26,46 @@ func.func @copy(%x: memref<8192xf32>, %y: memref<8192xf32>) {
   func.return
 }
 
+// Vectors that fill a line each, wherever it is: a buffer that begins with a line has them all.
+// CHECK-LABEL: func.func @lines
+// CHECK: affine.for %[[I:.*]] = 0 to 4 {
+// CHECK-NEXT: %[[P:.*]] = "memref.extract_aligned_pointer_as_index"(%y)
+// CHECK-NEXT: %[[START:.*]] = affine.apply affine_map<(d0) -> (d0)> (%[[P]])
+// CHECK: arith.ori %[[START]]
+// CHECK: scf.if
+// CHECK-COUNT-2: {nontemporal = 64 : i64} : memref<64x64xf32>, vector<16xf32>
+// CHECK: } else {
+// CHECK-NOT: nontemporal
+func.func @lines(%x: memref<64x64xf32>, %y: memref<64x64xf32>) {
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to 32 {
+      %a = affine.vector_load %x[%j, %i * 16] : memref<64x64xf32>, vector<16xf32>
+      %b = affine.vector_load %x[%j + 32, %i * 16] : memref<64x64xf32>, vector<16xf32>
+      affine.vector_store %a, %y[%j, %i * 16] : memref<64x64xf32>, vector<16xf32>
+      affine.vector_store %b, %y[%j + 32, %i * 16] : memref<64x64xf32>, vector<16xf32>
+    }
+  }
+  func.return
+}
+
+// Refused: lines that are cut.
+// CHECK-LABEL: func.func @cut
+// CHECK-NOT: nontemporal
+func.func @cut(%x: memref<64x64xf32>, %y: memref<64x72xf32>) {
+  affine.for %i = 0 to 4 {
+    affine.for %j = 0 to 64 {
+      %a = affine.vector_load %x[%j, %i * 16] : memref<64x64xf32>, vector<16xf32>
+      affine.vector_store %a, %y[%j, %i * 16] : memref<64x72xf32>, vector<16xf32>
+    }
+  }
+  func.return
+}
+
 // Refused: a result that is read; functions; five arrays that are read; short runs; a small result; a place
 // that is written again and again.
 // CHECK-LABEL: func.func @refused
 // CHECK-NOT: nontemporal
-func.func @refused(%x: memref<8192xf32>, %y: memref<8192xf32>, %z: memref<8192xf32>, %u: memref<64x128xf32>, %v: memref<512xf32>, %w: memref<8192xf32>) {
+func.func @refused(%x: memref<8192xf32>, %y: memref<8192xf32>, %z: memref<8192xf32>, %u: memref<64x128xf32>, %v: memref<512xf32>, %w: memref<8192xf32>, %u1: memref<8192xf32>, %u2: memref<8192xf32>, %u3: memref<8192xf32>, %u4: memref<8192xf32>) {
   affine.for %i = 0 to 8192 step 32 {
     %a = affine.vector_load %y[%i] : memref<8192xf32>, vector<32xf32>
     affine.vector_store %a, %y[%i] : memref<8192xf32>, vector<32xf32>
@@ -42,10 +77,10 @@ func.func @refused(%x: memref<8192xf32>, %y: memref<8192xf32>, %z: memref<8192xf
   }
   affine.for %i = 0 to 4096 step 32 {
     %a = affine.vector_load %x[%i] : memref<8192xf32>, vector<32xf32>
-    %b = affine.vector_load %x[%i + 1024] : memref<8192xf32>, vector<32xf32>
-    %c = affine.vector_load %x[%i + 2048] : memref<8192xf32>, vector<32xf32>
-    %f = affine.vector_load %x[%i + 3072] : memref<8192xf32>, vector<32xf32>
-    %g = affine.vector_load %x[%i + 4096] : memref<8192xf32>, vector<32xf32>
+    %b = affine.vector_load %u1[%i] : memref<8192xf32>, vector<32xf32>
+    %c = affine.vector_load %u2[%i] : memref<8192xf32>, vector<32xf32>
+    %f = affine.vector_load %u3[%i] : memref<8192xf32>, vector<32xf32>
+    %g = affine.vector_load %u4[%i] : memref<8192xf32>, vector<32xf32>
     %d = arith.addf %a, %b : vector<32xf32>
     %e = arith.addf %c, %d : vector<32xf32>
     %h = arith.addf %f, %g : vector<32xf32>

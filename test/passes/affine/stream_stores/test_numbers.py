@@ -41,6 +41,31 @@ def test_numbers(kernel: Callable[..., None], rows: int, columns: int, machine: 
         assert (room[:first] == -7).all() and (room[first + x.size :] == -7).all()
 
 
+@pytest.mark.parametrize("shape", [(64, 96), (48, 400), (40, 96)])
+@pytest.mark.parametrize("machine", ["", "x86-64-avx2"])
+def test_lines_of_a_transpose(kernel: Callable[..., None], shape: tuple[int, int], machine: str):
+    rows, columns = shape
+    source, target = f"memref<{columns}x{rows}xf32>", f"memref<{rows}x{columns}xf32>"
+    text = f"""
+    func.func public @kernel(%x: {source}, %y: {target}) {{
+      affine.for %i = 0 to {rows} {{
+        affine.for %j = 0 to {columns} {{
+          %a = affine.load %x[%j, %i] : {source}
+          affine.store %a, %y[%i, %j] : {target}
+        }}
+      }}
+      func.return
+    }}"""
+    x = np.random.default_rng(0).standard_normal((columns, rows), dtype=np.float32)
+    for start in (0, 1, 8):
+        room = np.full(x.size + 64, -7, np.float32)
+        first = -(room.ctypes.data // 4) % 16 + start
+        y = room[first : first + x.size].reshape(shape)
+        kernel(text, "affine-loop-tile,affine-vectorize,affine-stream-stores{bytes=64}", [x, y], machine=machine)
+        np.testing.assert_array_equal(y, x.T)
+        assert (room[:first] == -7).all() and (room[first + x.size :] == -7).all()
+
+
 @pytest.mark.parametrize("mib, last, cores, streams", [(64, 32, 2, True), (8, 32, 2, False), (64, 480, 1, True)])
 @pytest.mark.parametrize("reads", [1, 4])
 def test_half_of_a_fair_part_of_the_last_cache(mib: int, last: int, cores: int, streams: bool, reads: int):

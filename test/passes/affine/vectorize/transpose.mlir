@@ -35,8 +35,8 @@ func.func @in_place(%x: memref<16x16xf32>) {
 // Tiles that stick out: as many squares as cover what is there, the last one ending with it.
 // CHECK-LABEL: func.func @tiles
 // CHECK: affine.for %[[T:.*]] = 0 to 3 {
-// CHECK-NEXT: affine.for %[[TI:.*]] = 0 to 4 {
 // CHECK-NEXT: affine.for %[[TJ:.*]] = 0 to min affine_map<(d0) -> (5, (((d0 * -40) + 100) ceildiv 8))>(%[[T]]) {
+// CHECK-NEXT: affine.for %[[TI:.*]] = 0 to 4 {
 // CHECK: affine.min affine_map<(d0, d1) -> ((d0 * 8), 32, ((d1 * -40) + 92))> (%[[TJ]], %[[T]])
 // CHECK: vector.shuffle
 func.func @tiles(%x: memref<100x32xf32>, %y: memref<32x100xf32>) {
