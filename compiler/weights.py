@@ -47,6 +47,7 @@ class WeightStore:
 
     def __init__(self) -> None:
         self._arrays: dict[str, Array | Deferred] = {}
+        self._alike: dict[tuple[str, tuple[int, ...], tuple[bool, ...], bytes], list[str]] = {}
 
     def __contains__(self, key: str) -> bool:
         return key in self._arrays
@@ -101,6 +102,24 @@ class WeightStore:
         self._arrays[key] = array
         return key
 
+    def add_equal(self, array: Array, name: str = "weight") -> str:
+        """The key of an array that is equal in type and every bit, else as `add`: tied weights may be exported twice.
+
+        Of arrays that differ in a few places that are looked at nothing else is read.
+        """
+        bytes_ = _stored(array).reshape(-1)
+        ends = bytes_[[0, len(bytes_) // 3, len(bytes_) // 2, -1]].tobytes() if bytes_.size else b""
+        alike = self._alike.setdefault(
+            (array.dtype.name, array.shape, tuple(stride == 0 for stride in array.strides), ends), []
+        )
+        for key in alike:
+            other = self._arrays[key]
+            if isinstance(other, np.ndarray) and _same_bits(_stored(other).reshape(-1), bytes_):
+                return key
+        key = self.add(array, name)
+        alike.append(key)
+        return key
+
     def digest(self, key: str) -> str:
         """What changes when the array does: its dtype, shape and bytes, or for a mapped one, the file's identity."""
         array = self.get(key)
@@ -108,8 +127,7 @@ class WeightStore:
         if isinstance(array, np.memmap) and isinstance(array.base, mmap.mmap) and array.filename is not None:
             file = os.stat(array.filename)
             return f"{told}{array.filename}:{file.st_ino}:{file.st_size}:{file.st_mtime_ns}:{array.offset}"
-        stored = array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
-        return told + hashlib.sha256(np.ascontiguousarray(stored).tobytes()).hexdigest()
+        return told + hashlib.sha256(np.ascontiguousarray(_stored(array)).tobytes()).hexdigest()
 
     def save(self, path: Path, keys: Iterable[str]) -> None:
         """Writes the arrays behind `keys` in the safetensors format (header length, JSON header, bytes)."""
@@ -134,6 +152,20 @@ class WeightStore:
     def load(self, path: Path) -> None:
         """Takes in every array of a safetensors file, memory-mapped. Raises LaminaError for a damaged one."""
         self._arrays |= mapped_arrays(path)
+
+
+def _stored(array: Array) -> Array:
+    """What is there of an array of which a stride of zero repeats the rest."""
+    return array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]
+
+
+def _same_bits(a: Array, b: Array) -> bool:
+    """Whether two arrays of one dimension, type and length are the same, NaN and the sign of zero included."""
+    step = max(1, BLOCK_BYTES // a.itemsize)
+    return all(
+        np.ascontiguousarray(a[i : i + step]).tobytes() == np.ascontiguousarray(b[i : i + step]).tobytes()
+        for i in range(0, a.size, step)
+    )
 
 
 def mapped_arrays(path: Path) -> dict[str, Array]:

@@ -5,9 +5,9 @@ A tile is a value; which of the eight tile registers holds it, and the configura
 
 from xdsl.ir import Dialect
 
-from .ops import TileLoadOp, TileMulFOp, TileMulIOp, TileStoreOp, TileZeroOp
+from .ops import NONTEMPORAL, TileLoadOp, TileMulFOp, TileMulIOp, TileStoreOp, TileZeroOp
 from .types import TileType
 
 AMX = Dialect("amx", [TileLoadOp, TileMulFOp, TileMulIOp, TileStoreOp, TileZeroOp], [TileType])
 
-__all__ = ["AMX", "TileLoadOp", "TileMulFOp", "TileMulIOp", "TileStoreOp", "TileType", "TileZeroOp"]
+__all__ = ["AMX", "NONTEMPORAL", "TileLoadOp", "TileMulFOp", "TileMulIOp", "TileStoreOp", "TileType", "TileZeroOp"]

@@ -26,6 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 from .types import TileType
 
 TILE = base(TileType)
+NONTEMPORAL = "nontemporal"
 
 
 def _tile(value: SSAValue) -> TileType:
@@ -61,6 +62,8 @@ class TileZeroOp(IRDLOperation):
 class TileLoadOp(IRDLOperation):
     """Rows of a tile from memory, `stride` elements apart; without one as far as rows of the base are.
 
+    With the attribute `nontemporal` (TILELOADDT1) they leave what is in L1 there: they will not be read again soon.
+
     %t = amx.tile_load %m[%i], %stride : memref<4096xbf16> into !amx.tile<16x32xbf16>
     """
 
@@ -73,8 +76,17 @@ class TileLoadOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect())
     assembly_format = "$base `[` $indices `]` (`,` $stride^)? attr-dict `:` type($base) `into` type($res)"
 
-    def __init__(self, memory: SSAValue, indices: Sequence[SSAValue], type_: TileType, stride: SSAValue | None = None):
-        super().__init__(operands=[memory, indices, stride], result_types=[type_])
+    def __init__(
+        self,
+        memory: SSAValue,
+        indices: Sequence[SSAValue],
+        type_: TileType,
+        stride: SSAValue | None = None,
+        *,
+        nontemporal: bool = False,
+    ):
+        attributes: dict[str, Attribute] = {NONTEMPORAL: UnitAttr()} if nontemporal else {}
+        super().__init__(operands=[memory, indices, stride], result_types=[type_], attributes=attributes)
 
     def verify_(self) -> None:
         _verify_memory(self.base, len(self.indices), _tile(self.res), self.stride)

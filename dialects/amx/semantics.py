@@ -11,8 +11,8 @@ from ...compiler.weights import Array
 
 def _positions(base: Array, operands: tuple[Array, ...], given: bool, shape: tuple[int, ...]) -> Array:
     """Where each element of a tile lies in the memory of the base; the last operand is the stride if that is given."""
-    indices, stride = (operands[:-1], int(operands[-1])) if given else (operands, 0)
-    step = stride or base.strides[-2] // base.itemsize
+    indices = operands[:-1] if given else operands
+    step = int(operands[-1]) if given else base.strides[-2] // base.itemsize
     return position_in(base, indices) + np.arange(shape[0])[:, None] * step + np.arange(shape[1])
 
 

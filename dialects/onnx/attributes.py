@@ -47,7 +47,7 @@ def constant_attribute(array: Array, weights: WeightStore, name: str) -> Attribu
     type_ = TensorType(type_of_dtype(array.dtype), array.shape)
     if 0 < array.size <= _INLINE_ELEMENTS and array.dtype in _INLINE_DTYPES:
         return DenseIntOrFPElementsAttr.from_list(type_, array.reshape(-1).tolist())  # pyright: ignore
-    return DenseResourceAttr.from_params(weights.add(array, resource_key(name)), type_)
+    return DenseResourceAttr.from_params(weights.add_equal(array, resource_key(name)), type_)
 
 
 def resource_key(name: str) -> str:

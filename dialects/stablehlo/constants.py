@@ -52,7 +52,7 @@ def constant_attr(array: Array, weights: WeightStore, name: str = "weight") -> A
     if array.size <= INLINE_ELEMENTS:
         return dense_attribute(array)
     kind = TensorType(element_type_of(array.dtype), array.shape)
-    return DenseResourceAttr.from_params(weights.add(array, name), kind)
+    return DenseResourceAttr.from_params(weights.add_equal(array, name), kind)
 
 
 def make_constant(array: Array, weights: WeightStore, name: str = "weight") -> ConstantOp:

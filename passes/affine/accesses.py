@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import MemRefType, NoneAttr
+from xdsl.dialects.arith import ConstantOp
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -47,10 +48,12 @@ class Linear:
 
 
 def linear_value(value: SSAValue) -> Linear | None:
-    """An index as a linear form: through `affine.apply`, down to loop variables and opaque values."""
+    """An index as a linear form: through `affine.apply`, down to constants, loop variables and opaque values."""
     if isinstance(value.owner, ApplyOp):
         apply = value.owner
         return linear_expr(apply.map.data.results[0], apply.mapOperands, apply.map.data.num_dims)
+    if isinstance(value.owner, ConstantOp) and isinstance(value.owner.value, IntegerAttr):
+        return Linear(constant=value.owner.value.value.data)
     return Linear({value: 1})
 
 

@@ -20,18 +20,21 @@ after, on a machine whose registers have 32 bytes:
     }
 
 A store that is not in the cache first reads its line from memory, and drives out what may still be of use: that is a
-third of the traffic of a copy. Past the caches go vectors that fill a buffer one after another, a page or so at a time,
-and vectors that fill a line each, in any order, as those of a transpose do; if the buffer holds `bytes` or more and the
-function does not read it. If not given, half of the last cache, as the rest is what was read; a virtual machine may
-show a cache that is mostly others', so that only as much counts as its cores can have. Not where memory is not what the
-loop waits for: with `math` functions (it was 15 % slower), or where more than a few arrays are read. Such stores need
-whole registers to be aligned, which a caller's buffer need not be.
+third of the traffic of a copy. Past the caches go vectors that fill a buffer one after another, a page or so at a
+time, and vectors that fill a line each, in any order, as those of a transpose do, far apart even of buffers of twice
+L2; if the buffer holds `bytes` or more and the function does not read it. If not given, half of the last cache, as the
+rest is what was read; a virtual machine may show a cache that is mostly others', so that only as much counts as its
+cores can have. Not where memory is not what the loop waits for: with `math` functions (it was 15 % slower), or where
+more than a few arrays are read. Such stores need whole registers to be aligned, which a caller's buffer need not be.
 `convert-to-llvm` sees to it that other threads find them where they look.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith, scf
@@ -42,6 +45,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.context import lamina_context
+from ...compiler.machine import Machine
 from ...dialects.affine import NONTEMPORAL, ApplyOp, ForOp, IfOp, ParallelOp, VectorStoreOp
 from ...dialects.affine.linear_forms import memref_shape, row_major_strides
 from ...dialects.memref import ExtractAlignedPointerAsIndexOp
@@ -74,10 +78,8 @@ class StreamStores(ModulePass):
                 if loop.results or _is_choice(loop.parent_op()) or not _waits_for_memory(loop):
                     continue
                 found = [store for store in loop.body.block.ops if isinstance(store, VectorStoreOp)]
-                lines = [_buffer_of_lines(store, loop, machine.cache_line, least) for store in found]
-                if found and None not in lines:
-                    starts = [(s, f) for s, f in zip(found, lines, strict=True) if f is not None]
-                    _stream(loop, starts, machine.cache_line)
+                if found and _are_lines(found, loop, machine, least):
+                    _stream(loop, [(store, Linear()) for store in found], machine.cache_line)
                     continue
                 firsts = [_first_byte(store, loop, least) for store in found]
                 whole = all(_vector_bytes(store) % machine.vector_bytes == 0 for store in found)
@@ -108,56 +110,64 @@ def _vector_bytes(store: VectorStoreOp) -> int:
 
 def _first_byte(store: VectorStoreOp, loop: ForOp, least: int) -> Linear | None:
     """Where the loop's first store is, in bytes from the buffer's start; None if it is not to be streamed."""
-    shape, size, bounds = memref_shape(store.memref), _element_bytes(store), loop.constant_bounds()
-    if shape is None or not size or bounds is None or size * _product(shape) < least or _is_read(store.memref):
+    size, bounds, place = _element_bytes(store), loop.constant_bounds(), _place(store)
+    if bounds is None or place is None or not _is_large(store, least):
         return None
     lower, upper, step = bounds
     if (upper - lower) * size < RUN or step * size != _vector_bytes(store):
         return None
-    total = Linear()
-    for expr, stride in zip(store.map.data.results, row_major_strides(shape), strict=True):
-        part = linear_expr(expr, store.indices, store.map.data.num_dims)
-        if part is None:
-            return None
-        total = total.plus(part, stride * size)
-    terms = dict(total.terms)
+    terms = dict(place.terms)
     if terms.pop(loop.variable, 0) != size or not all(variable in terms for variable in _around(loop)):
         return None
-    return Linear(terms, total.constant + lower * size)
+    return Linear(terms, place.constant + lower * size)
 
 
-def _buffer_of_lines(store: VectorStoreOp, loop: ForOp, line: int, least: int) -> Linear | None:
-    """Where a buffer begins whose lines a store fills whole, one at a time, if it is to be streamed."""
+def _are_lines(stores: Sequence[VectorStoreOp], loop: ForOp, machine: Machine, least: int) -> bool:
+    """Whether stores fill lines whole, aligned where buffers are: one at a time of large buffers, or far apart."""
+    line, places = machine.cache_line, [_place(store) for store in stores]
+    found = [place for place in places if place is not None]
+    if len(found) < len(stores):
+        return False
+    variables = (loop.variable, *_around(loop))
+    whole = all(step % line == 0 for place in found for step in (*place.terms.values(), place.constant))
+    moves = all(variable in place.terms for place in found for variable in variables)
+    if not whole or not moves or any(_vector_bytes(store) % line for store in stores):
+        return False
+    if all(_vector_bytes(store) == line and _is_large(store, least) for store in stores):
+        return True
+    firsts = sorted(place.constant for place in found)
+    steps = [b - a for a, b in pairwise(firsts)] or [found[0].terms[loop.variable]]
+    return min(steps) >= RUN and all(_is_large(store, 2 * machine.l2_bytes) for store in stores)
+
+
+def _is_large(store: VectorStoreOp, least: int) -> bool:
+    """Whether the buffer has so many bytes, and nothing reads it."""
     shape, size = memref_shape(store.memref), _element_bytes(store)
-    if shape is None or not size or _vector_bytes(store) != line or size * _product(shape) < least:
+    return shape is not None and size > 0 and size * prod(shape) >= least and not _is_read(store.memref)
+
+
+def _place(store: VectorStoreOp) -> Linear | None:
+    """Where it stores, in bytes from the buffer's start; None where that is not known."""
+    shape, total = memref_shape(store.memref), Linear()
+    if shape is None:
         return None
-    total = Linear()
     for expr, stride in zip(store.map.data.results, row_major_strides(shape), strict=True):
         part = linear_expr(expr, store.indices, store.map.data.num_dims)
         if part is None:
             return None
-        total = total.plus(part, stride * size)
-    steps = {
-        variable: step for variable, step in total.terms.items() if not isinstance(variable.owner, arith.ConstantOp)
-    }
-    moves = all(variable in steps for variable in (loop.variable, *_around(loop)))
-    whole = all(step % line == 0 for step in (*total.terms.values(), total.constant))
-    return Linear() if moves and whole and not _is_read(store.memref) else None
-
-
-def _product(shape: list[int] | tuple[int, ...]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
+        total = total.plus(part, stride * _element_bytes(store))
     return total
 
 
 def _around(loop: ForOp) -> list[SSAValue]:
-    """The variables of the loops around `loop`."""
+    """The variables of the loops around `loop`, but for those that say where others begin."""
     found: list[SSAValue] = []
+    bounds: set[SSAValue] = set()
     parent = loop.parent_op()
     while isinstance(parent, ForOp | ParallelOp):
-        found += parent.body.block.args[: 1 if isinstance(parent, ForOp) else None]
+        variables = parent.body.block.args[: 1 if isinstance(parent, ForOp) else None]
+        found += [variable for variable in variables if variable not in bounds]
+        bounds.update(parent.operands)
         parent = parent.parent_op()
     return found
 

@@ -11,7 +11,7 @@ weight store makes them when the constants are written, without a copy in betwee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
@@ -20,7 +20,7 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseResourceAttr, ModuleOp, TensorType
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -72,6 +72,7 @@ class _Folder:
     def __init__(self, weights: WeightStore):
         self.weights = weights
         self.interpreter = Interpreter(weights)
+        self.known: dict[Hashable, list[Attribute]] = {}  # what packings of equal weights are
 
     def fold(self, op: Operation) -> None:
         """Replaces `op` by constants if what it uses is constant."""
@@ -96,13 +97,15 @@ class _Folder:
             arrays[value] = array
         if not read or grows(op) or len(used) != len(set(op.operands)):
             return
-        results = self._results(op, [arrays[v] for v in op.operands])
-        for result, array in zip(op.results, results, strict=True):
+        told = _told(op)
+        attributes = self.known.get(told)
+        if attributes is None:
             name = f"{key}_packed" if isinstance(op, PackOp) else key
-            if isinstance(array, Deferred):
-                attr = DenseResourceAttr.from_params(self.weights.add(array, name), cast(Any, result.type))
-            else:
-                attr = constant_attr(array, self.weights, name)
+            results = self._results(op, [arrays[v] for v in op.operands])
+            attributes = [self._constant(a, name, r.type) for r, a in zip(op.results, results, strict=True)]
+            if told is not None:
+                self.known[told] = attributes
+        for result, attr in zip(op.results, attributes, strict=True):
             constant = arith.ConstantOp(cast(Any, attr), result.type)
             constant.location = op.location
             constant.result.name_hint = result.name_hint
@@ -115,6 +118,11 @@ class _Folder:
             if isinstance(source, Operation) and source.parent is not None and not any(r.uses for r in source.results):
                 source.detach()
                 source.erase()
+
+    def _constant(self, array: Array | Deferred, name: str, type_: Attribute) -> Attribute:
+        if isinstance(array, Deferred):
+            return DenseResourceAttr.from_params(self.weights.add(array, name), cast(Any, type_))
+        return constant_attr(array, self.weights, name)
 
     def _blank(self, op: EmptyOp | FillOp) -> Array | None:
         """What an output begins as, as a view of one element."""
@@ -144,6 +152,23 @@ class _Folder:
         if isinstance(op, CollapseShapeOp | ExpandShapeOp):
             return [operands[0].reshape(cast(Any, op.result.type).get_shape())]
         return self.interpreter.evaluate(op, operands)
+
+
+def _told(op: Operation) -> Hashable:
+    """What says all of an op whose operands are constants; None where a region says some of it."""
+    if op.regions:
+        return None
+    sources = tuple(_source(cast(Operation, operand.owner)) for operand in op.operands)
+    return op.name, frozenset(op.properties.items()), tuple(result.type for result in op.results), sources
+
+
+def _source(op: Operation) -> Hashable:
+    """A constant, or what is filled with one."""
+    return (
+        frozenset(op.properties.items()),
+        op.results[0].type,
+        tuple(_source(cast(Operation, v.owner)) for v in op.operands),
+    )
 
 
 def _deferred(op: PackOp, source: Array | Deferred, padding: Array | None) -> Deferred:

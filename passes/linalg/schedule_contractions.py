@@ -23,8 +23,8 @@ from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.schedules import PROBLEM, SCHEDULE, Entry
 from ...dialects.linalg.problem_name import problem_name
-from ..convert.contraction_to_vector import default_schedule, panel_lanes, sum_bytes
-from ..convert.contraction_to_vector.analysis import Kernel, Unsupported, analyse, sums_in_f32
+from ..convert.contraction_to_vector import default_schedule, depth_fault, panel_lanes, sum_bytes
+from ..convert.contraction_to_vector.analysis import Kernel, Unsupported, analyse
 from ..convert.contraction_to_vector.epilogue import check
 from ..convert.contraction_to_vector.schedule import Schedule, ceil_div
 from .pack_contractions import LANES, origin
@@ -97,6 +97,7 @@ def given_schedule(entry: Entry, kernel: Kernel, default: Schedule, machine: Mac
             where=entry.where,
             hint=f"the machine has {machine.vector_registers}",
         )
-    if schedule.depth and sums_in_f32(contraction):
-        raise LaminaError("sums of 16-bit floats cannot wait in the output", where=entry.where, hint="depth=0")
+    fault = depth_fault(kernel, schedule, machine)
+    if fault:
+        raise LaminaError(fault, where=entry.where, hint="depth=0")
     return schedule

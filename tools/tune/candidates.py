@@ -12,6 +12,7 @@ from ...passes.convert.contraction_to_vector.schedule import Problem, Schedule, 
 
 LANES = "lanes"
 MOST = {"unroll": 8, "panels": 8}  # beyond these there is only more code
+BY_VECTORS = ("rows", "panels", "unroll")  # tiles of AMX have a size of their own
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,13 @@ class Candidate:
 
 
 def other_lanes(lanes: int, machine: Machine, problem: Problem) -> list[int]:
-    """Widths of panels beside `lanes`: half and twice, from one vector up to four, no wider than the columns."""
+    """Widths of panels beside `lanes`: half and twice, from one vector up to four, no wider than the columns.
+
+    None where tiles of AMX compute the problem: two tiles are as wide as a panel.
+    """
     vector = machine.lanes(problem.element_bytes)
+    if problem.tile:
+        return []
     widths = (lanes // 2, lanes * 2) if lanes else ()
     return [n for n in widths if vector <= n <= 4 * vector and n < 2 * problem.columns]
 
@@ -59,13 +65,15 @@ def neighbours(schedule: Schedule, problem: Problem, machine: Machine) -> list[S
             candidate = Schedule.parse(str(Entry(numbers)))
         except LaminaError:
             continue
-        if candidate != schedule and _fits(candidate, problem, machine):
+        if candidate != schedule and (problem.tile or _fits(candidate, problem, machine)):
             found[candidate] = None
     return list(found)
 
 
 def _steps(now: dict[str, int], problem: Problem, machine: Machine) -> Iterator[dict[str, int]]:
     for name, value in now.items():
+        if problem.tile and name in BY_VECTORS:
+            continue
         match name:
             case "rows":
                 values = (value + 1, value - 1, value + 2, value - 2)
@@ -84,16 +92,26 @@ def _steps(now: dict[str, int], problem: Problem, machine: Machine) -> Iterator[
             case _:
                 values = (value * 2, value // 2)
         yield from ({**now, name: other} for other in dict.fromkeys(values) if other != value)
+    if problem.tile:
+        return
     rows, panels = now["rows"], now["panels"]
     yield {**now, "rows": rows // 2, "panels": panels * 2}
     yield {**now, "rows": rows * 2, "panels": panels // 2}
 
 
 def _depths(depth: int, problem: Problem) -> tuple[int, ...]:
-    """None, half and twice; from none, half and a quarter of the loop over k, where sums may wait in the output."""
-    if not problem.in_memory or not problem.loops:
+    """None, half and twice; from none, half and a quarter of the loop over k, where sums may wait in the output.
+
+    Of tiles besides one tile more and less: their blocks need not divide k.
+    """
+    if not problem.loops or not (problem.in_memory or problem.tile):
         return ()
-    size = problem.loops[0]
+    size, tile = problem.loops[0], problem.tile
+    if tile:
+        if len(problem.loops) > 1:
+            return ()
+        half = (depth or size) // 2 // tile * tile
+        return (0, half, depth * 2, depth - tile, depth + tile) if 0 < depth < size else (half,)
     found = (
         (0, _divisor(size, depth // 2), depth * 2) if depth else (_divisor(size, size // 2), _divisor(size, size // 4))
     )
@@ -105,6 +123,8 @@ def _aheads(now: dict[str, int], problem: Problem) -> tuple[int, ...]:
     if not problem.packed or not problem.loops:
         return ()
     ahead, depth = now["ahead"], now["depth"]
+    if problem.tile:
+        return (0, ahead // 2, ahead * 2) if ahead else (2, 4, 8)
     run = depth if depth and len(problem.loops) == 1 else problem.loops[-1]
     strips = max(1, ceil_div(problem.rows, now["rows"]) // now["row_blocks"])
     return (0, ahead // 2, ahead * 2) if ahead else (_divisor(run, min(run, strips)),)

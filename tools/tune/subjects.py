@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -11,9 +12,11 @@ from xdsl.dialects.builtin import StringAttr
 from ...backends import Options
 from ...backends.cpu.jit import pool
 from ...backends.cpu.target import CpuTarget
+from ...compiler.machine import Machine
 from ...compiler.program import Program
 from ...compiler.schedules import SCHEDULE, Entry, Schedules
 from ...passes.convert.contraction_to_vector import problem_of
+from ...passes.convert.contraction_to_vector.amx_tiles import takes_tiles, tile_depth
 from ...passes.convert.contraction_to_vector.analysis import analyse
 from ...passes.convert.contraction_to_vector.schedule import Problem, Schedule, choose
 from ..schedules import Problem as Group
@@ -74,7 +77,7 @@ class Subjects:
 
     def _steps(self, group: Group, best: Candidate) -> list[Candidate]:
         machine = self._default.context.machine  # with as many cores as there will be threads
-        problem = with_lanes(_problem(group), best.lanes)
+        problem = with_lanes(_problem(group, machine), best.lanes)
         found = [Candidate(best.lanes, s) for s in neighbours(best.schedule, problem, machine)]
         for lanes in other_lanes(best.lanes, machine, problem):
             found.append(Candidate(lanes, choose(with_lanes(problem, lanes), machine)))
@@ -98,6 +101,7 @@ def _schedule_of(group: Group) -> Schedule:
     return Schedule.parse(cast("StringAttr", group.kernels[0].attributes[SCHEDULE]).data)
 
 
-def _problem(group: Group) -> Problem:
+def _problem(group: Group, machine: Machine) -> Problem:
     kernel = analyse(group.kernels[0])
-    return problem_of(kernel.contraction, group.lanes or 1)
+    problem = problem_of(kernel.contraction, group.lanes or 1)
+    return replace(problem, tile=tile_depth(kernel.contraction)) if takes_tiles(kernel, machine) else problem

@@ -36,7 +36,7 @@ from xdsl.passes import ModulePass
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
-from .amx_tiles import takes_tiles, tile_schedule
+from .amx_tiles import takes_tiles, tile_depth, tile_schedule
 from .analysis import Contraction, Kernel, Unsupported, analyse, sums_in_f32
 from .copies import can_copy
 from .emit import copied_elements, emit
@@ -75,12 +75,9 @@ class ConvertContractionToVector(ModulePass):
         given = self.schedule or string_attribute(function, "lamina.schedule")
         schedule = Schedule.parse(given) if given else default_schedule(kernel, machine)
         function.attributes["lamina.schedule"] = StringAttr(str(schedule))
-        if schedule.depth and not sums_can_wait(contraction):
-            raise LaminaError(
-                f"schedule '{schedule}': sums of numbers of 16 bits and less stay in registers over all of k",
-                where=contraction.op,
-                hint="leave depth at 0",
-            )
+        fault = depth_fault(kernel, schedule, machine)
+        if fault:
+            raise LaminaError(f"schedule '{schedule}': {fault}", where=contraction.op, hint="leave depth at 0")
         old = list(function.body.block.ops)
         for packing in kernel.packings:
             lower_pack(packing, machine)
@@ -127,6 +124,19 @@ def panel_lanes(contraction: Contraction, machine: Machine) -> int:
 def sums_can_wait(contraction: Contraction) -> bool:
     """Whether sums may stand in the output between blocks of k."""
     return not sums_in_f32(contraction) and not is_grouped(contraction)
+
+
+def depth_fault(kernel: Kernel, schedule: Schedule, machine: Machine) -> str | None:
+    """Why k cannot be cut into the blocks that `schedule` wants; None where it can."""
+    if not schedule.depth:
+        return None
+    if takes_tiles(kernel, machine):
+        tile = tile_depth(kernel.contraction)
+        whole = schedule.depth % tile == 0 and len(k_levels(kernel.contraction)) == 1
+        return None if whole else f"tiles take blocks of multiples of {tile}, of one loop over k"
+    if sums_can_wait(kernel.contraction):
+        return None
+    return "sums of numbers of 16 bits and less stay in registers over all of k"
 
 
 def default_schedule(kernel: Kernel, machine: Machine) -> Schedule:

@@ -3,53 +3,56 @@
 after (bfloat16, packed in panels of 32 columns and pairs along k):
     %sums:4 = affine.for %k = 0 to 1024 step 32 iter_args(...) -> (!amx.tile<16x16xf32>, ...) {
       %a0 = amx.tile_load %x[%row + %k], %x_stride : memref<131072xbf16> into !amx.tile<16x32xbf16>
-      %a1 = ...                                                                          // the next 16 rows
       %b0 = amx.tile_load %w[%panel + %k * 32], %w_stride : ... into !amx.tile<16x32xbf16>
-      %b1 = ...                                                                          // the next 16 columns
       %s00 = amx.tile_mulf %a0, %b0, %s ...
+      ...                                                        // the next 16 columns, then the next 16 rows with both
     amx.tile_store %s00, %sums[...] ...                          // of the tile alone; %y itself, without an epilogue
     affine.for %i = 0 to 32 { ... the epilogue on row %i ... }
 
 All tiles of a kernel have one shape, of which LLVM finds a configuration: the last rows overlap with those before them,
 the last columns are as many as a panel is filled up to and are not stored. So k must be a multiple of a tile's depth. A
-is read in place, where its rows must be evenly apart, or from copies in the order of tiles.
+is read in place, where its rows must be evenly apart, or from copies in the order of tiles; past L1, which belongs to
+what a panel has of a block of k. Between blocks the sums of a task's strips wait in memory of their own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, VectorType, bf16, i8
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 
+from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
-from ....dialects import amx, memref
+from ....dialects import amx, memref, vector
 from ....dialects.affine.linear_forms import Linear
 from ....dialects.amx.types import ROW_BYTES, ROWS
 from .analysis import Contraction, Kernel
 from .groups import GroupWriter, is_unsigned
 from .loops import D
 from .schedule import Schedule, ceil_div
-from .spot import Columns, TilePlace
+from .spot import Columns, TilePlace, zero
 from .tile import Fetch, Left, Step, k_levels
 from .tile_copies import can_copy_tiles, row_elements
 
 COLUMNS = ROW_BYTES // 4  # sums in a row of a tile
 TILE_ROWS = 2 * ROWS
+MOST_SUMS = 4  # tiles of them at a time
 FEATURES: dict[tuple[int, Attribute], str] = {(2, bf16): "amx-bf16", (4, i8): "amx-int8"}  # by group along k, elements
 FEWEST_ROWS = 4  # a tile of fewer is mostly empty
-COPY_COLUMNS = 256  # that pay for copying A; this and the next two are measured on Sapphire Rapids
+COPY_COLUMNS = 1024  # that pay for copying A; this and the next two are measured on Sapphire Rapids
 FEWEST_STRIPS, MOST_STRIPS = 4, 8  # of a block: they share the fetching of panels, and leave room in the caches
+MOST_WAITING = 32  # strips whose sums lie on the stack between blocks of k
 
 
 def takes_tiles(kernel: Kernel, machine: Machine) -> bool:
     """Whether the machine's tiles can compute this contraction."""
     contraction = kernel.contraction
     panels = contraction.panels
-    if panels is None or contraction.a.element != contraction.b.element:
+    if panels is None or contraction.a.element != contraction.b.element or panels.lanes > 2 * COLUMNS:
         return False
     if not machine.has_tiles(FEATURES.get((panels.group, contraction.b.element), "")):
         return False
@@ -60,22 +63,39 @@ def takes_tiles(kernel: Kernel, machine: Machine) -> bool:
 
 
 def tile_schedule(contraction: Contraction, chosen: Schedule, machine: Machine) -> Schedule:
-    """Two rows of tiles, in blocks whose copies take a quarter of L2; the threads' parts are as `chosen` for vectors.
+    """Two rows of tiles; blocks of k of which a panel stays in L1, blocks of strips whose copies take half of L2.
 
-    Each strip of a block asks for its share of the next panel.
+    Each strip of a block asks for its share of what comes next of B. The threads' parts are as `chosen` for vectors.
     """
     total = contraction.extent(contraction.m)
     rows, one_loop = min(TILE_ROWS, total), len(k_levels(contraction)) == 1
     copy = can_copy_tiles(contraction) and contraction.columns >= COPY_COLUMNS and rows == TILE_ROWS
+    depth = block_depth(contraction, machine) if one_loop else 0
     strips, row_blocks = ceil_div(total, rows), chosen.row_blocks
-    if copy:
+    if copy or depth:
         strip_bytes = rows * contraction.extent(contraction.k) * ROW_BYTES // row_elements(contraction)
-        together = min(max(machine.l2_bytes // 4 // strip_bytes, FEWEST_STRIPS), MOST_STRIPS)
+        together = min(max(machine.l2_bytes // 2 // strip_bytes, FEWEST_STRIPS), MOST_STRIPS)
         row_blocks = ceil_div(strips, together)
         if chosen.row_blocks % machine.cores == 0:
             row_blocks = min(strips, ceil_div(row_blocks, machine.cores) * machine.cores)
     ahead = next((n for n in (8, 4, 2) if n <= strips // row_blocks), 0) if one_loop else 0
-    return replace(chosen, rows=rows, panels=1, row_blocks=row_blocks, depth=0, ahead=ahead, copy=int(copy))
+    return replace(chosen, rows=rows, panels=1, row_blocks=row_blocks, depth=depth, ahead=ahead, copy=int(copy))
+
+
+def block_depth(contraction: Contraction, machine: Machine) -> int:
+    """How much of k goes into a block, such that a panel's takes two thirds of L1; 0: all."""
+    panels = contraction.panels
+    assert panels is not None
+    step = tile_depth(contraction)
+    size, line = contraction.extent(contraction.k) // step, panels.lanes * ROW_BYTES * ROWS // COLUMNS
+    blocks = ceil_div(size, max(1, machine.l1_bytes * 2 // 3 // line))
+    return ceil_div(size, blocks) * step if blocks > 1 else 0
+
+
+def tile_depth(contraction: Contraction) -> int:
+    """How much of k is in a tile."""
+    assert contraction.panels is not None
+    return ROWS * contraction.panels.group
 
 
 def row_step(contraction: Contraction, form: Linear) -> int | None:
@@ -98,10 +118,45 @@ def _begins_at_zero(kernel: Kernel) -> bool:
     return isinstance(value, IntegerAttr | FloatAttr) and value.value.data == 0
 
 
+@dataclass(frozen=True)
+class Run:
+    """One block of k, `depth` of it: whether it begins its sums, and whether it ends them."""
+
+    depth: int
+    begins: bool = True
+    ends: bool = True
+
+
 class AmxWriter(GroupWriter):
     """Writes tiles of `amx` where `GroupWriter` writes vectors."""
 
+    panels_first = True  # a panel's block stays in L1 while all strips pass by
     sums: SSAValue | None = None
+    zeros: SSAValue | None = None  # a row of them for each tile of sums
+    run: Run | None = None  # None: all of k at once
+    passes_by: bool = False  # whether strips of A take turns while a panel stays in L1
+
+    def over_depth(self, body: Callable[[SSAValue | None], None]) -> None:
+        """The first and the last block are written apart: one begins the sums, the other ends them."""
+        count, size = self.depth_blocks, self.levels[0][0]
+        if count == 1:
+            body(None)
+            return
+
+        def once(block: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            body(block)
+            return ()
+
+        self.run = Run(self.depth, ends=False)
+        body(self.constant(0))
+        self.run = Run(self.depth, begins=False, ends=False)
+        if count == 3:
+            body(self.constant(1))
+        elif count > 3:
+            self.code.serial(AffineExpr.constant(1), AffineExpr.constant(count - 1), (), (), once)
+        self.run = Run(size - (count - 1) * self.depth, begins=False)
+        body(self.constant(count - 1))
+        self.run = None
 
     def write(
         self,
@@ -123,23 +178,33 @@ class AmxWriter(GroupWriter):
         apart = row_elements(self.contraction) if left else row_step(self.contraction, self.contraction.a.form)
         assert apart is not None
 
-        start = self.lookahead.start(place, panels, number, None) if self.lookahead is not None else None
+        start = self.lookahead.start(place, panels, number, block) if self.lookahead is not None else None
+        run = self.run or Run(self.levels[0][0])
+        strip = self.strip(number) if self.run is not None else None  # where its sums wait
 
         def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue], depth: int) -> list[SSAValue]:
             if start is not None:
                 self.ask(start, depth, ks)
-            lefts = {first: self.left((first, height), depth, a, apart, ks) for first in firsts}
-            rights = {width: self.right(width, depth, b_place, ks) for width in widths}
-            return [
-                self.multiply(lefts[first], rights[width], total)
-                for (first, width), total in zip(spots, sums, strict=True)
-            ]
+            lefts: dict[int, SSAValue] = {}
+            rights: dict[int, SSAValue] = {}
+            after: list[SSAValue] = []
+            for (first, width), total in zip(spots, sums, strict=True):  # a product for each load that it waits for
+                if first not in lefts:
+                    lefts[first] = self.left((first, height), depth, a, apart, ks)
+                if width not in rights:
+                    rights[width] = self.right(width, depth, b_place, ks)
+                after.append(self.multiply(lefts[first], rights[width], total))
+            return after
 
-        sums = self.nest(step, (), [self.code(amx.TileZeroOp(type_)).res for _ in spots], None, None)
-        beside = bool(self.kernel.epilogue) or columns.valid < place.panel_lanes
-        self.settle(place, spots, sums, beside)
-        if beside:
-            self.finish_rows(rows, columns, operands)
+        sums = [
+            self.zero(type_, number) if run.begins else self.waiting(type_, spot, strip)
+            for number, spot in enumerate(spots)
+        ]
+        sums = self.nest(step, (), sums, block, None)
+        beside = self.is_beside(columns)
+        self.settle(place, spots, sums, strip, beside or not run.ends)
+        if beside and run.ends:
+            self.finish_rows(rows, columns, operands, strip)
 
     def nest(
         self,
@@ -152,12 +217,15 @@ class AmxWriter(GroupWriter):
         """As of vectors, but the innermost loop takes as much of k as a tile does; `step` is told how much."""
         if len(ks) < len(self.levels) - 1:
             return super(GroupWriter, self).nest(step, ks, sums, block, fetch)
-        size, depth = self.levels[-1][0], ROWS * self.group
+        size, depth = self.levels[-1][0], tile_depth(self.contraction)
+        first = AffineExpr.constant(0)
+        if self.run is not None:
+            first, size = D(0) * self.depth, self.run.depth
 
         def body(k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             return step((*ks, k), carried, depth)
 
-        return self.code.serial(AffineExpr.constant(0), AffineExpr.constant(size), (), sums, body, depth)
+        return self.code.serial(first, first + size, (block,), sums, body, depth)
 
     def _can_ask(self, ahead: int) -> bool:
         return ahead > 1 and len(self.levels) == 1
@@ -169,7 +237,7 @@ class AmxWriter(GroupWriter):
         line = row_elements(self.contraction)
         for first in range(0, depth * panels.lanes // lookahead.ahead, line):
             place = lookahead.walk // lookahead.ahead + D(0) + first
-            self.code.prefetch(self.flats[self.contraction.b.value], place, start, *ks)
+            self.code.prefetch(self.flats[self.contraction.b.value], place, start, *ks, locality=2)
 
     def constant(self, number: int) -> SSAValue:
         """An index."""
@@ -181,7 +249,8 @@ class AmxWriter(GroupWriter):
         base, offset = a.places[first]
         where = self.code.index(D(0) + a.steps + offset, base, *ks)
         type_ = amx.TileType.of((count, depth), self.contraction.a.element)
-        return self.code(amx.TileLoadOp(a.flat, [where], type_, self.constant(apart))).res
+        load = amx.TileLoadOp(a.flat, [where], type_, self.constant(apart), nontemporal=self.passes_by)
+        return self.code(load).res
 
     def right(self, first: int, depth: int, b_place: SSAValue, ks: Sequence[SSAValue]) -> SSAValue:
         """So much of k of some columns of B, as it is packed: panels are filled up."""
@@ -203,18 +272,63 @@ class AmxWriter(GroupWriter):
         }
         return self.code(amx.TileMulIOp(left, right, total, **signs)).res
 
-    def begin(self) -> None:
-        """Room for the sums of a tile until the epilogue has them: C's own rows may lie in few sets of L1."""
+    def begin(self, strips: int) -> None:
+        """Room for the sums of a tile until the epilogue has them: C's own rows may lie in few sets of L1.
+
+        And for those of all strips of a task between blocks of k.
+        """
         panels = self.contraction.panels
         assert panels is not None
-        if self.kernel.epilogue or self.contraction.columns % panels.lanes:
-            size = TILE_ROWS * panels.lanes
-            self.sums = self.code(memref.AllocaOp.get(self.contraction.c.element, 64, [size])).memref
+        self.passes_by = strips > 1
+        self.zeros = self.code(memref.AllocaOp.get(self.sum_type, 64, [MOST_SUMS * COLUMNS])).memref
+        row = VectorType(self.sum_type, [MOST_SUMS * COLUMNS])
+        nothing = self.code(vector.BroadcastOp(zero(self.code, self.sum_type), row)).vector
+        self.code.store_vector(nothing, self.zeros, AffineExpr.constant(0))
+        if self.depth_blocks > 1 and strips > MOST_WAITING:
+            raise LaminaError(
+                f"the sums of {strips} strips would wait between blocks of k: at most {MOST_WAITING} may",
+                where=self.contraction.op,
+                hint="more row_blocks, or depth=0",
+            )
+        if self.is_beside(None) or self.depth_blocks > 1:
+            size = TILE_ROWS * panels.lanes * (strips if self.depth_blocks > 1 else 1)
+            self.sums = self.code(memref.AllocaOp.get(self.sum_type, 64, [size])).memref
+
+    def zero(self, type_: amx.TileType, number: int) -> SSAValue:
+        """A tile of zeros, from memory, each from elsewhere: of equal ones LLVM makes one, and copies it by memory."""
+        assert self.zeros is not None
+        return self.code(amx.TileLoadOp(self.zeros, [self.constant(number * COLUMNS)], type_, self.constant(0))).res
+
+    def is_beside(self, columns: Columns | None) -> bool:
+        """Whether sums of these columns, or of some, go elsewhere first: to an epilogue, or where some are none."""
+        panels = self.contraction.panels
+        assert panels is not None
+        valid = self.contraction.columns % panels.lanes == 0 if columns is None else columns.valid == panels.lanes
+        return bool(self.kernel.epilogue) or not valid
+
+    def strip(self, number: tuple[int, SSAValue | None]) -> SSAValue:
+        """Where the sums of this strip of a task wait."""
+        panels = self.contraction.panels
+        assert panels is not None
+        before, own = number
+        return self.code.index((D(0) + before) * (TILE_ROWS * panels.lanes), own)
+
+    def waiting(self, type_: amx.TileType, spot: tuple[int, int], strip: SSAValue | None) -> SSAValue:
+        """The sums so far."""
+        panels = self.contraction.panels
+        assert self.sums is not None and panels is not None
+        where = self.code.index(D(0) + spot[0] * panels.lanes + spot[1], strip)
+        return self.code(amx.TileLoadOp(self.sums, [where], type_, self.constant(panels.lanes))).res
 
     def settle(
-        self, place: TilePlace, spots: Sequence[tuple[int, int]], sums: Sequence[SSAValue], beside: bool
+        self,
+        place: TilePlace,
+        spots: Sequence[tuple[int, int]],
+        sums: Sequence[SSAValue],
+        strip: SSAValue | None,
+        beside: bool,
     ) -> None:
-        """Stores the sums: where they belong, or `beside`, where the epilogue reads them."""
+        """Stores the sums: where they belong, or `beside`, where the next block or the epilogue reads them."""
         c = self.contraction.c
         target, step = self.flats[c.value], row_step(self.contraction, c.form)
         if beside:
@@ -223,7 +337,7 @@ class AmxWriter(GroupWriter):
         assert step is not None
         for (row, column), total in zip(spots, sums, strict=True):
             if beside:
-                where = self.constant(row * place.panel_lanes + column)
+                where = self.code.index(D(0) + row * place.panel_lanes + column, strip)
             else:
                 where = self.code.index(place.position(c.form, row, 0) + column, *place.operands)
             self.code(amx.TileStoreOp(target, [where], total, self.constant(step)))
@@ -233,16 +347,17 @@ class AmxWriter(GroupWriter):
         rows: int,
         columns: Columns,
         operands: tuple[SSAValue | None, SSAValue | None, SSAValue | None],
+        strip: SSAValue | None,
     ) -> None:
         """The epilogue, on one row after the other; only what are columns is stored."""
         batch, row, panel = operands
         panels = self.contraction.panels
         assert self.sums is not None and panels is not None
-        sums, type_ = self.sums, VectorType(self.contraction.c.element, [columns.lanes])
+        sums, type_ = self.sums, VectorType(self.sum_type, [columns.lanes])
 
         def body(i: SSAValue | None) -> None:
             at = self.code.index(D(0) + D(1), row, i) if row is not None and i is not None else row or i
             place = TilePlace(self.code, self.contraction, columns, (batch, at, panel))
-            self.finish(place, [(0, 0)], [self.code.load_vector(type_, sums, D(0) * panels.lanes, i)])
+            self.finish(place, [(0, 0)], [self.code.load_vector(type_, sums, D(0) * panels.lanes + D(1), i, strip)])
 
         self.code.count(rows, body)

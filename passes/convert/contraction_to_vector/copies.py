@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import VectorType, f32
+from xdsl.dialects.builtin import FixedBitwidthType, VectorType, f32
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -36,9 +36,15 @@ def can_copy(contraction: Contraction) -> bool:
 
 
 def task_elements(kernel: Kernel, depth: int, strips: Sequence[Cover], tasks: Tasks, machine: Machine) -> int:
-    """What one task's copies take: its strips, so much of k (0: all), and room for the last vector."""
+    """What one task's copies take: its strips, so much of k (0: all), and room for the last vector.
+
+    Whole lines: what the next task has begins with one.
+    """
+    contraction = kernel.contraction
+    assert isinstance(contraction.a.element, FixedBitwidthType)
+    line = max(machine.vector_bytes, machine.cache_line) * 8 // contraction.a.element.bitwidth
     rows = sum(ceil_div(cover.tiles, tasks.row_blocks) * cover.size for cover in strips)
-    return rows * (depth or kernel.contraction.extent(kernel.contraction.k)) + machine.lanes(4)
+    return ceil_div(rows * (depth or contraction.extent(contraction.k)), line) * line + line
 
 
 @dataclass(frozen=True)

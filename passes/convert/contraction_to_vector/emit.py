@@ -8,6 +8,7 @@ from functools import partial
 from math import prod
 from typing import TypeAlias
 
+from xdsl.dialects.builtin import UnitAttr
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import SSAValue
 from xdsl.rewriter import InsertPoint
@@ -15,13 +16,14 @@ from xdsl.rewriter import InsertPoint
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 from ....dialects.affine.linear_forms import memref_shape
+from ....dialects.llvm.text import ROLLED
 from .amx_tiles import TILE_ROWS, AmxWriter, takes_tiles
 from .analysis import Kernel
 from .copies import COPIES, Copies, can_copy, task_elements
 from .epilogue import overlap_is_harmless
 from .groups import GroupWriter, is_grouped
 from .loops import D, Loops
-from .schedule import Schedule
+from .schedule import Schedule, ceil_div
 from .single import SingleWriter, is_single
 from .spot import Columns, TilePlace
 from .tasks import Cover, Tasks, covers, share, split
@@ -66,6 +68,15 @@ class Share:
     strips: Sequence[Cover]
     groups: Sequence[Cover]
     tasks: Tasks
+
+    def strips_before(self, strips: Cover) -> int:
+        """How many strips of a task come before those of this cover, at most."""
+        return sum(ceil_div(c.tiles, self.tasks.row_blocks) for c in self.strips if c.first < strips.first)
+
+    @property
+    def most_strips(self) -> int:
+        """How many strips a task has, at most."""
+        return sum(ceil_div(cover.tiles, self.tasks.row_blocks) for cover in self.strips)
 
 
 def shares(kernel: Kernel, schedule: Schedule, lanes: int, machine: Machine) -> list[Share]:
@@ -118,6 +129,8 @@ def write_tiles(
         code, kernel, flats, schedule
     )
     needed = copied_elements(kernel, schedule, lanes, machine) if room is not None else 0
+    if tiles:
+        kernel.function.attributes[ROLLED] = UnitAttr()  # a round has as many products as there are tiles of sums
     parts: list[Part] = []
     for number, part in enumerate(shares(kernel, schedule, lanes, machine)):
         copies, own = None, writer
@@ -144,7 +157,7 @@ def write_forked(code: Loops, parts: Sequence[Part]) -> None:
 
     def forked(i: SSAValue) -> None:
         for writer, part, copies in parts:
-            writer.begin()
+            writer.begin(part.most_strips)
             task_of(writer, part, copies)(tasks.operands(split(code, i, tasks.extents)), i)
 
     code.parallel(prod(tasks.extents), forked)
@@ -164,12 +177,12 @@ def write_nest(writer: TileWriter, part: Share, copies: Copies | None) -> None:
         else:
             code.count(tasks.extents[len(chosen)], lambda i: each((*chosen, i)))
 
-    writer.begin()
+    writer.begin(part.most_strips)
     each(())
 
 
 def task_of(writer: TileWriter, part: Share, copies: Copies | None) -> Task:
-    """What a task does: blocks of k, groups, then strips."""
+    """What a task does: blocks of k, groups, then strips; or groups, blocks of k, then strips."""
     code, columns = writer.code, part.columns
     row_blocks, panel_blocks = part.tasks.row_blocks, part.tasks.panel_blocks
 
@@ -182,31 +195,41 @@ def task_of(writer: TileWriter, part: Share, copies: Copies | None) -> Task:
                 return strip
             return code.index(D(0) - (D(1) * strips.tiles) // row_blocks, strip, operands[2])
 
-        def by_depth(block: SSAValue | None) -> None:
+        def copy_rows(block: SSAValue | None) -> None:
             def copy(strips: Cover, strip: SSAValue | None) -> None:
                 assert copies is not None
                 place = copies.place(strips, own(strips, strip), number, block)
                 source = TilePlace(code, writer.contraction, columns, (operands[0], strips.start(code, strip), None))
                 copies.fill(strips, source, place, block)
 
-            def by_group(groups: Cover, group: SSAValue | None) -> None:
-                panel = groups.start(code, group)
-
-                def by_strip(strips: Cover, strip: SSAValue | None) -> None:
-                    row, mine = strips.start(code, strip), own(strips, strip)
-                    before = sum(c.tiles for c in part.strips if c.first < strips.first)
-                    left = copies and copies.left(strips, copies.place(strips, mine, number, block))
-                    place = (operands[0], row, panel)
-                    writer.write(strips.size, groups.size, columns, place, block, (before // row_blocks, mine), left)
-
-                for cover in part.strips:
-                    share(code, cover.tiles, row_blocks, operands[2], partial(by_strip, cover))
-
             for cover in part.strips if copies is not None else ():
                 share(code, cover.tiles, row_blocks, operands[2], partial(copy, cover))
-            for cover in part.groups:
-                share(code, cover.tiles, panel_blocks, operands[1], partial(by_group, cover))
 
-        code.count(writer.depth_blocks, by_depth)
+        def all_strips(panels: int, panel: SSAValue | None, block: SSAValue | None) -> None:
+            copied = None if writer.panels_first else block
+
+            def by_strip(strips: Cover, strip: SSAValue | None) -> None:
+                row, mine = strips.start(code, strip), own(strips, strip)
+                before = part.strips_before(strips)
+                left = copies and copies.left(strips, copies.place(strips, mine, number, copied))
+                writer.write(strips.size, panels, columns, (operands[0], row, panel), block, (before, mine), left)
+
+            for cover in part.strips:
+                share(code, cover.tiles, row_blocks, operands[2], partial(by_strip, cover))
+
+        def all_panels(each: Callable[[int, SSAValue | None], None]) -> None:
+            for cover in part.groups:
+                one = partial(lambda groups, group: each(groups.size, groups.start(code, group)), cover)
+                share(code, cover.tiles, panel_blocks, operands[1], one)
+
+        def by_depth(block: SSAValue | None) -> None:
+            copy_rows(block)
+            all_panels(lambda panels, panel: all_strips(panels, panel, block))
+
+        if writer.panels_first:
+            copy_rows(None)
+            all_panels(lambda panels, panel: writer.over_depth(partial(all_strips, panels, panel)))
+        else:
+            writer.over_depth(by_depth)
 
     return task

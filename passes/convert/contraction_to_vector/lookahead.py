@@ -24,7 +24,10 @@ LINE_BYTES = 64
 
 @dataclass(frozen=True)
 class Lookahead:
-    """`walk` is where a row lies in its panel, over (start, loops over k...); a block of k has `rows` of them."""
+    """`walk` is where a row lies in its panel, over (start, loops over k...); a block of k has `rows` of them.
+
+    After a panel's block comes the same block of the next panels; with `panels_first` the next one of the same panel.
+    """
 
     code: Loops
     contraction: Contraction
@@ -32,6 +35,7 @@ class Lookahead:
     walk: AffineExpr
     rows: int
     ahead: int
+    panels_first: bool = False
 
     def start(
         self, place: TilePlace, panels: int, number: tuple[int, SSAValue | None], block: SSAValue | None
@@ -43,11 +47,12 @@ class Lookahead:
         size = self.rows * packed.lanes
         reach = size // self.ahead  # how far the loops over k get from the start
         batch, _, panel = place.operands
-        first = place.columns.first // packed.lanes + panels
-        next_ = place.outer(self.contraction.b.form, 0) + (D(2) + first) * packed.stride
+        first = place.columns.first // packed.lanes
+        further = size if self.panels_first else panels * packed.stride
+        next_ = place.outer(self.contraction.b.form, 0) + (D(2) + first) * packed.stride + further
         constant, strip = number
         part = (D(3) + constant) * reach + D(4) * (size - reach)
-        last = AffineExpr.constant(prod(shape) - packed.stride * panels)
+        last = AffineExpr.constant(prod(shape) - further)
         return self.code.least([next_ + part, last], batch, None, panel, strip, block)
 
     def ask(self, start: SSAValue, panels: int, ks: Sequence[SSAValue]) -> None:

@@ -150,9 +150,9 @@ class Loops:
         self(affine.YieldOp.get(*body()))
         self.builder = outside
 
-    def prefetch(self, base: SSAValue, expr: AffineExpr, *operands: SSAValue | None) -> None:
-        """A hint that the element will be read soon."""
-        self(memref.PrefetchOp(base, [self.index(expr, *operands)]))
+    def prefetch(self, base: SSAValue, expr: AffineExpr, *operands: SSAValue | None, locality: int = 3) -> None:
+        """A hint that the element will be read soon; it comes into L1, or into L2 with `locality` 2."""
+        self(memref.PrefetchOp(base, [self.index(expr, *operands)], locality=locality))
 
     def least(self, exprs: Sequence[AffineExpr], *operands: SSAValue | None) -> SSAValue:
         """The least of some affine expressions."""

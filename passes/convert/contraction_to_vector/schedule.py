@@ -15,6 +15,7 @@ MOST_PLACES = 12  # rows of a tile whose places do not follow from one another: 
 LATENCY = 4  # cycles of a multiply-add
 FEW_ROWS = 4  # of A that are too few to pay for packing B
 STREAMS = (8, 7, 6, 9, 10, 5, 4)  # places that a core fetches from at once, the best first; measured on Zen 3
+TWO, ROUNDS = 2, 4  # vectors of panels that are read once, and rounds at a time
 COPY_COLUMNS = 512  # that pay for copying A; measured on Zen 3
 MIN_STRIPS = 16  # strips per block below which panels of B are fetched too often
 
@@ -25,7 +26,7 @@ class Problem:
 
     `lanes` is the panel width, `loops` the trip counts of the loops over k, `packed` whether B lies in panels,
     `in_memory` whether sums can wait in the output, `copies` whether tiles can read copies of A, `by_rows` whether
-    batches lie within rows, and rows take more room than B.
+    batches lie within rows, and rows take more room than B. Tiles of AMX take `tile` of k at a time (0: vectors).
     """
 
     batch: int
@@ -39,17 +40,19 @@ class Problem:
     in_memory: bool = True
     copies: bool = False
     by_rows: bool = False
+    tile: int = 0
 
 
 @dataclass(frozen=True)
 class Schedule:
     """A tile of `rows` × `panels` panels stays in registers over all of k; blocks of tiles are tasks for threads.
 
-    With a `depth`, tiles pass over all rows and panels of a task for so many rounds of the outermost loop over k, then
-    for the next, and the sums wait in the output meanwhile (0: all of k at once). With an `ahead`, a tile asks for a
-    row of the next panels of B every so many rounds of its innermost loop (0: it does not). With `copy` (0 or 1), a
-    task copies its rows of A, block of k by block, into the order in which tiles read them. Rows and panels that do not
-    divide the problem are covered by tiles of two sizes.
+    With a `depth`, tiles pass over all rows and panels of a task for so many rounds of the outermost loop over k,
+    then for the next, and the sums wait in the output meanwhile (0: all of k at once); tiles of AMX pass over rows
+    alone, and sums wait beside the output. With an `ahead`, a tile asks for a row of the next panels of B every so
+    many rounds of its innermost loop (0: it does not), one of AMX for so much less than what comes next. With `copy`
+    (0 or 1), a task copies its rows of A, block of k by block, into the order in which tiles read them. Rows and
+    panels that do not divide the problem are covered by tiles of two sizes.
     """
 
     rows: int
@@ -120,12 +123,15 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
         _, panel_blocks = blocks(problem, machine, problem.rows, 1, problem.columns // problem.lanes)
         return Schedule(problem.rows, panel_blocks=panel_blocks, unroll=at_once, depth=at_once)
     rows, panels = tile_of(problem, machine)
+    unroll = 1
+    if reads_once(problem, machine):
+        panels, unroll = max(1, min(panels, TWO // wide(problem, machine))), ROUNDS
     strips, groups = ceil_div(problem.rows, rows), ceil_div(problem.columns // problem.lanes, panels)
     depth = depth_of(problem, machine, strips)
     copy = worth_copying(problem, machine)
     row_blocks, panel_blocks = blocks(problem, machine, rows, strips, groups, depth, copy)
     ahead = ahead_of(problem, machine, strips // row_blocks, depth)
-    return Schedule(rows, panels, row_blocks, panel_blocks, depth=depth, ahead=ahead, copy=int(copy))
+    return Schedule(rows, panels, row_blocks, panel_blocks, unroll, depth=depth, ahead=ahead, copy=int(copy))
 
 
 def streams(problem: Problem, machine: Machine) -> bool:
@@ -138,9 +144,25 @@ def streams(problem: Problem, machine: Machine) -> bool:
     return plain and problem.rows < FEW_ROWS and bytes_ > machine.l2_bytes and problem.columns >= 16 * problem.lanes
 
 
+def reads_once(problem: Problem, machine: Machine) -> bool:
+    """Whether one row takes panels from memory, each once, by vectors of whole lines: two panels at a time are best.
+
+    Memory serves few places at once better than many: 154 MB took 8.4 ms so, by fourteen panels 9.6; measured on
+    Sapphire Rapids.
+    """
+    bytes_ = problem.columns * problem.depth * problem.element_bytes
+    lines = machine.vector_bytes == machine.cache_line
+    return lines and problem.packed and problem.rows == problem.batch == 1 and bytes_ > machine.l2_bytes
+
+
+def wide(problem: Problem, machine: Machine) -> int:
+    """The registers that a row of a panel takes."""
+    return ceil_div(min(problem.lanes, problem.columns) * problem.element_bytes, machine.vector_bytes)
+
+
 def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
     """The rows and panels of the tile that covers all rows and whole panels in the least time."""
-    wide = ceil_div(min(problem.lanes, problem.columns) * problem.element_bytes, machine.vector_bytes)
+    per_panel = wide(problem, machine)
     full = max(1, problem.columns // problem.lanes)
 
     def cycles(rows: int, vectors: int) -> float:
@@ -151,12 +173,12 @@ def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
         rows, panels = tile
         groups, small = ceil_div(full, panels), full // ceil_div(full, panels)
         larger = full % groups
-        total = (groups - larger) * cycles(rows, small * wide)
-        return total + (larger * cycles(rows, (small + 1) * wide) if larger else 0), -rows
+        total = (groups - larger) * cycles(rows, small * per_panel)
+        return total + (larger * cycles(rows, (small + 1) * per_panel) if larger else 0), -rows
 
-    most = min(full, max(1, max_rows(machine, wide)))
+    most = min(full, max(1, max_rows(machine, per_panel)))
     rows = min(problem.rows, MOST_ROWS if len(problem.loops) <= 1 else MOST_PLACES)
-    tiles = [(r, p) for p in range(1, most + 1) for r in range(1, min(rows, max_rows(machine, p * wide)) + 1)]
+    tiles = [(r, p) for p in range(1, most + 1) for r in range(1, min(rows, max_rows(machine, p * per_panel)) + 1)]
     return min(tiles, key=cost)
 
 

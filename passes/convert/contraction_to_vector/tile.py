@@ -75,13 +75,19 @@ class TileWriter:
         self.forms: dict[SSAValue, Linear] = {}  # of the epilogue's results
         self.sum_type: Attribute = f32 if self.in_f32 else kernel.contraction.c.element
 
-    def begin(self) -> None:
-        """Written once before the tiles of each thread."""
+    panels_first = False  # whether blocks of k are inside of panels
+
+    def begin(self, strips: int) -> None:
+        """Written once before the tiles of each thread, whose tasks have so many strips at most."""
 
     @property
     def depth_blocks(self) -> int:
         """How many blocks the outermost loop over k is cut into."""
         return ceil_div(self.levels[0][0], self.depth) if self.depth and self.levels else 1
+
+    def over_depth(self, body: Callable[[SSAValue | None], None]) -> None:
+        """What is done for each block of k; None for all of k."""
+        self.code.count(self.depth_blocks, body)
 
     def write(
         self,
@@ -213,7 +219,7 @@ class TileWriter:
 
     def _lookahead(self, ahead: int) -> Lookahead:
         rows = prod(level[0] for level in self.levels[1:]) * (self.depth or self.levels[0][0])
-        return Lookahead(self.code, self.contraction, self.flats, self.steps(2), rows, ahead)
+        return Lookahead(self.code, self.contraction, self.flats, self.steps(2), rows, ahead, self.panels_first)
 
     def in_place(self, place: TilePlace, rows: int) -> Left:
         """A where it lies."""

@@ -58,3 +58,7 @@ class TileCopies(Copies):
             return ()
 
         code.serial(AffineExpr.constant(0), AffineExpr.constant(self._depth), (), (), once, row)
+
+    @property
+    def _depth(self) -> int:
+        return self.writer.levels[0][0]

@@ -47,7 +47,8 @@ def lower_load(op: amx.TileLoadOp, operands: Sequence[SSAValue], b: RuleBuilder)
     count = len(op.indices)
     stride = operands[1 + count] if op.stride is not None else None
     place = _place(b, op.base, operands[0], operands[1 : 1 + count], stride)
-    return b(llvm.CallIntrinsicOp("llvm.x86.tileloadd64.internal", [*_shape(b, op.res), *place], [TILE])).results[0]
+    name = "tileloaddt164" if amx.NONTEMPORAL in op.attributes else "tileloadd64"
+    return b(llvm.CallIntrinsicOp(f"llvm.x86.{name}.internal", [*_shape(b, op.res), *place], [TILE])).results[0]
 
 
 @RULES.lowers(amx.TileStoreOp)

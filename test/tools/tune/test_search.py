@@ -177,6 +177,16 @@ def test_neighbours_fit_the_registers_and_the_problem():
     assert all(s.rows <= 2 for s in neighbours(Schedule(2), replace(PROBLEM, rows=2), AVX2))
 
 
+def test_tiles_have_neighbours_of_their_own():
+    tiles = replace(PROBLEM, loops=(2048,), depth=2048, in_memory=False, tile=32)
+    now = Schedule(32, row_blocks=2, depth=512, ahead=8, copy=1)
+    found = neighbours(now, tiles, AVX2)
+    assert {s.depth for s in found} == {0, 256, 480, 512, 544, 1024}
+    assert {(s.rows, s.panels, s.unroll) for s in found} == {(32, 1, 1)}
+    assert {s.copy for s in found} == {0, 1} and {s.ahead for s in found} == {0, 4, 8, 16}
+    assert other_lanes(32, AVX2, tiles) == []
+
+
 def test_neighbours_block_k_and_look_ahead():
     deep = replace(PROBLEM, depth=96, loops=(96,))
     found = neighbours(Schedule(6), deep, AVX2)

@@ -1,8 +1,9 @@
 // RUN: lamina-opt %s -p 'affine-stream-stores{bytes=4096}' | filecheck %s
 // RUN: lamina-opt %s -p 'affine-stream-stores' | filecheck %s --check-prefix SMALL
 
-// Half of the last cache is more than any of these.
+// Half of the last cache is more than any of these, but for lines of their own.
 // SMALL-NOT: nontemporal
+// SMALL-LABEL: func.func @tiles_of_lines
 
 // CHECK-LABEL: func.func @copy
 // CHECK: affine.parallel (%[[T:.*]]) = (0) to (8) {
@@ -101,6 +102,42 @@ func.func @refused(%x: memref<8192xf32>, %y: memref<8192xf32>, %z: memref<8192xf
     affine.for %i = 0 to 8192 step 32 {
       %a = affine.vector_load %x[%i] : memref<8192xf32>, vector<32xf32>
       affine.vector_store %a, %w[%i] : memref<8192xf32>, vector<32xf32>
+    }
+  }
+  func.return
+}
+
+// Whole lines, each a row further, of 16 MiB: L2 twice over. The block of rows that a task has says where %r begins.
+// CHECK-LABEL: func.func @tiles_of_lines
+// CHECK: scf.if
+// CHECK: affine.vector_store %{{.*}}, %y[%{{.*}}, %{{.*}} * 16] {nontemporal = {{(16|32|64)}} : i64} : memref<1024x4096xf32>, vector<16xf32>
+// CHECK: } else {
+// CHECK-NOT: nontemporal
+// CHECK: affine.vector_store
+func.func @tiles_of_lines(%x: memref<16xf32>, %y: memref<1024x4096xf32>) {
+  affine.parallel (%t) = (0) to (4) {
+    affine.for %c = 0 to 256 {
+      affine.for %s = affine_map<(d0) -> (d0 * 8)>(%t) to affine_map<(d0) -> (d0 * 8 + 8)>(%t) {
+        %first = affine.apply affine_map<(d0) -> (d0 * 32)>(%s)
+        affine.for %i = 0 to 32 {
+          %r = affine.apply affine_map<(d0, d1) -> (d0 + d1)>(%first, %i)
+          %v = affine.vector_load %x[0] : memref<16xf32>, vector<16xf32>
+          affine.vector_store %v, %y[%r, %c * 16] : memref<1024x4096xf32>, vector<16xf32>
+        }
+      }
+    }
+  }
+  func.return
+}
+
+// Not half a line.
+// CHECK-LABEL: func.func @half_lines
+// CHECK-NOT: nontemporal
+func.func @half_lines(%x: memref<8xf32>, %y: memref<1024x4096xf32>) {
+  affine.for %c = 0 to 512 {
+    affine.for %r = 0 to 1024 {
+      %v = affine.vector_load %x[0] : memref<8xf32>, vector<8xf32>
+      affine.vector_store %v, %y[%r, %c * 8] : memref<1024x4096xf32>, vector<8xf32>
     }
   }
   func.return

@@ -1,4 +1,5 @@
 // RUN: lamina-opt %s -p affine-vectorize | filecheck %s
+// RUN: lamina-opt %s -p affine-vectorize --machine x86-64-avx512 | filecheck %s --check-prefix WIDE
 // 20 x 56 elements in squares of 8: three squares of rows that overlap, seven of columns.
 
 // CHECK-LABEL: func.func @turn
@@ -76,6 +77,26 @@ func.func @bytes(%x: memref<32x48xi8>, %y: memref<48x32xi8>) {
     affine.for %j = 0 to 32 {
       %a = affine.load %x[%j, %i] : memref<32x48xi8>
       affine.store %a, %y[%i, %j] : memref<48x32xi8>
+    }
+  }
+  func.return
+}
+
+// Registers of 512 bits have 16 words: two stages inside of 128 bits, then parts of 128 and of 256 bits.
+// WIDE-LABEL: func.func @wide
+// WIDE-COUNT-16: affine.vector_load %{{.*}} : memref<48x64xf32>, vector<16xf32>
+// WIDE: vector.shuffle %{{.*}} [0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29] : vector<16xf32>, vector<16xf32>
+// WIDE: vector.shuffle %{{.*}} [0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27] : vector<16xf32>, vector<16xf32>
+// WIDE: vector.shuffle %{{.*}} [0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23] : vector<16xf32>, vector<16xf32>
+// WIDE-COUNT-16: affine.vector_store %{{.*}} : memref<64x48xf32>, vector<16xf32>
+// CHECK-LABEL: func.func @wide
+// CHECK-COUNT-8: affine.vector_load %{{.*}} : memref<48x64xf32>, vector<8xf32>
+// CHECK: affine.vector_store
+func.func @wide(%x: memref<48x64xf32>, %y: memref<64x48xf32>) {
+  affine.for %i = 0 to 64 {
+    affine.for %j = 0 to 48 {
+      %a = affine.load %x[%j, %i] : memref<48x64xf32>
+      affine.store %a, %y[%i, %j] : memref<64x48xf32>
     }
   }
   func.return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -12,6 +13,7 @@ from xdsl.parser import Parser
 
 from lamina.backends.cpu.emit import assembly, module_text, optimise
 from lamina.compiler.context import LaminaContext
+from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.interpreter import Interpreter
 from lamina.compiler.machine import Machine
 from lamina.compiler.pipelines import parse_pipeline
@@ -41,13 +43,16 @@ EPILOGUE = """
   }}"""
 
 
-def text(m: int, n: int, k: int, element: str, left: str = "extsi", epilogue: bool = True) -> str:
+def text(
+    m: int, n: int, k: int, element: str, left: str = "extsi", epilogue: bool = True, schedule: str | None = None
+) -> str:
     group, (sums, zero) = GROUPS[element], ("f32", "0.0") if element == "bf16" else ("i32", "0")
     w = f"memref<{-(-n // LANES)}x{-(-k // group)}x{LANES}x{group}x{element}>"
     x, y, e = f"memref<{m}x{k}x{element}>", f"memref<{m}x{n}x{sums}>", f"memref<{n}x{sums}>"
     after = EPILOGUE.format(m=m, n=n, sums=sums, add="addf" if sums == "f32" else "addi") if epilogue else ""
+    given = f', lamina.schedule = "{schedule}"' if schedule else ""
     return f"""
-    func.func public @kernel(%x: {x}, %w: {w}, %e: {e}, %y: {y}) attributes {{lamina.kernel = "contraction"}} {{
+    func.func public @kernel(%x: {x}, %w: {w}, %e: {e}, %y: {y}) attributes {{lamina.kernel = "contraction"{given}}} {{
       %zero = arith.constant {zero} : {sums}
       linalg.fill ins(%zero : {sums}) outs(%y : {y})
       linalg.generic {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
@@ -63,8 +68,8 @@ def text(m: int, n: int, k: int, element: str, left: str = "extsi", epilogue: bo
     }}"""
 
 
-def lowered(source: str, passes: str) -> tuple[ModuleOp, LaminaContext]:
-    ctx = LaminaContext(machine=Machine.preset("x86-64-amx"))
+def lowered(source: str, passes: str, cores: int = 1) -> tuple[ModuleOp, LaminaContext]:
+    ctx = LaminaContext(machine=replace(Machine.preset("x86-64-amx"), cores=cores))
     for dialect, factory in all_dialects().items():
         ctx.register_dialect(dialect, factory)
     module = Parser(ctx, source).parse_module()
@@ -118,6 +123,53 @@ def test_bytes_of_all_values(m: int, n: int, k: int, left: str):
     assert ("zext" in ir) == (left == "extui")
 
 
+# blocks of k that divide it and that do not, two, three and more; strips of two sizes, tasks that share them out
+BLOCKED = [
+    (32, 32, 128, "rows=32 depth=64"),
+    (70, 65, 192, "rows=32 depth=64 row_blocks=2"),
+    (33, 70, 320, "rows=32 depth=64"),
+    (100, 33, 256, "rows=32 depth=192 ahead=2"),
+    (5, 96, 448, "rows=32 depth=128 panel_blocks=2"),
+]
+
+
+@pytest.mark.parametrize(("m", "n", "k", "schedule"), BLOCKED)
+@pytest.mark.parametrize("element", ["bf16", "i8"])
+@pytest.mark.parametrize("epilogue", [False, True])
+def test_blocks_of_k(m: int, n: int, k: int, schedule: str, element: str, epilogue: bool):
+    rng = np.random.default_rng(m)
+    if element == "bf16":
+        x, w = rng.standard_normal((m, k)).astype(BF16), rng.standard_normal((k, n)).astype(BF16)
+    else:
+        x, w = rng.integers(-128, 128, (m, k)).astype(np.int8), rng.integers(-128, 128, (k, n)).astype(np.int8)
+    bias = rng.integers(-1000, 1000, n).astype(np.float32 if element == "bf16" else I32)
+    y, ir = run(text(m, n, k, element, epilogue=epilogue, schedule=schedule), x, w, bias)
+    want = x.astype(np.float64) @ w.astype(np.float64) + (bias if epilogue else 0)
+    np.testing.assert_allclose(y, want, rtol=1e-5 * (element == "bf16"), atol=1e-5 * k**0.5 * (element == "bf16"))
+    assert "amx.tile_mul" in ir
+
+
+def test_deep_products_are_blocked():
+    _, ir = run(
+        text(64, 64, 2048, "i8"),
+        np.zeros((64, 2048), np.int8),
+        np.zeros((2048, 64), np.int8),
+        np.zeros(64, I32),
+    )
+    assert "depth=1024" in ir
+
+
+@pytest.mark.parametrize("depth", [16, 100])
+def test_blocks_of_part_of_a_tile_are_refused(depth: int):
+    with pytest.raises(LaminaError, match="multiples of 32"):
+        lowered(text(64, 32, 256, "bf16", schedule=f"rows=32 depth={depth}"), "convert-contraction-to-vector")
+
+
+def test_too_many_strips_between_blocks_are_refused():
+    with pytest.raises(LaminaError, match="the sums of 40 strips would wait"):
+        lowered(text(1280, 32, 256, "bf16", schedule="rows=32 depth=128"), "convert-contraction-to-vector")
+
+
 @pytest.mark.parametrize(("m", "k"), [(3, 64), (32, 33), (32, 48), (32, 16)])
 def test_few_rows_and_part_of_a_tile_take_vectors(m: int, k: int):
     assert "amx" not in str(lowered(text(m, 32, k, "bf16"), "convert-contraction-to-vector")[0])
@@ -131,15 +183,16 @@ def test_pairs_of_integers_take_vectors():
     ("element", "left", "instruction"),
     [("bf16", "", "tdpbf16ps"), ("i8", "extui", "tdpbusd"), ("i8", "extsi", "tdpbssd")],
 )
-def test_the_inner_loop_is_four_products_of_four_tiles(element: str, left: str, instruction: str):
-    module, ctx = lowered(text(128, 256, 4096, element, left, epilogue=False), REST)
+@pytest.mark.parametrize("cores", [1, 2])
+def test_the_inner_loop_is_four_products_of_four_tiles(element: str, left: str, instruction: str, cores: int):
+    module, ctx = lowered(text(128, 256, 4096, element, left, epilogue=False), REST, cores)
+    assert ("lamina_parallel_for" in str(module)) == (cores == 2)
     code = assembly(optimise(module_text(module, ctx.machine), ctx.machine, tiled=True), ctx.machine)
     assert "ldtilecfg" in code and "tilerelease" in code
     blocks = re.split(r"\n(?=\.L\w+:)", code)
     innermost = max(blocks, key=lambda block: block.count(instruction)).splitlines()
     last = next(i for i, line in enumerate(innermost) if re.match(r"\s+j", line))
     loop = "\n".join(innermost[: last + 1])
-    products = loop.count(instruction)
-    assert products and products % 4 == 0  # LLVM may unroll
-    assert loop.count("tileloadd") == products
+    assert loop.count(instruction) == 4
+    assert loop.count("tileloadd") == 4 and loop.count("tileloaddt1") == 2  # rows of A pass by L1
     assert "rsp" not in loop and "tilestored" not in loop and "ldtilecfg" not in loop

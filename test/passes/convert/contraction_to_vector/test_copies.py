@@ -8,13 +8,21 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from xdsl.dialects.func import FuncOp
+from xdsl.parser import Parser
 
 import lamina
 from lamina.backends import Options
+from lamina.compiler.context import LaminaContext
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.machine import Machine
 from lamina.compiler.schedules import Schedules
-from lamina.passes.convert.contraction_to_vector.schedule import Problem, choose
+from lamina.dialects import all_dialects
+from lamina.passes.convert.contraction_to_vector import ConvertContractionToVector
+from lamina.passes.convert.contraction_to_vector.analysis import analyse
+from lamina.passes.convert.contraction_to_vector.copies import task_elements
+from lamina.passes.convert.contraction_to_vector.emit import shares
+from lamina.passes.convert.contraction_to_vector.schedule import Problem, Schedule, choose
 
 AVX2 = replace(Machine.preset("x86-64-avx2"), cores=1)
 
@@ -81,13 +89,34 @@ def test_large_matrices_are_copied():
     assert choose(Problem(1, 2048, 2048, 2048, 4, 16, (2048,)), AVX2).copy == 0
 
 
+@pytest.mark.parametrize(("element", "bits"), [("f32", 32), ("bf16", 16), ("i8", 8)])
+def test_the_copies_of_each_task_begin_with_a_line(element: str, bits: int):
+    text = f"""
+    func.func private @kernel(%x: memref<75x72x{element}>, %w: memref<2x72x16x{element}>, %y: memref<75x32x{element}>)
+        attributes {{lamina.kernel = "contraction"}} {{
+      linalg.generic {{indexing_maps = [affine_map<(m, n, k) -> (m, k)>,
+          affine_map<(m, n, k) -> (n floordiv 16, k, n mod 16)>, affine_map<(m, n, k) -> (m, n)>],
+          iterator_types = ["parallel", "parallel", "reduction"]}}
+          ins(%x, %w : memref<75x72x{element}>, memref<2x72x16x{element}>) outs(%y : memref<75x32x{element}>) {{
+      ^bb0(%l: {element}, %r: {element}, %o: {element}):
+        %p = arith.mul{"i" if element == "i8" else "f"} %l, %r : {element}
+        %s = arith.add{"i" if element == "i8" else "f"} %o, %p : {element}
+        linalg.yield %s : {element}
+      }}
+      func.return
+    }}"""
+    ctx = LaminaContext(machine=AVX2)
+    for name, factory in all_dialects().items():
+        ctx.register_dialect(name, factory)
+    (function,) = Parser(ctx, text).parse_module().body.block.ops
+    assert isinstance(function, FuncOp)
+    kernel = analyse(function)
+    (share,) = shares(kernel, Schedule(6, row_blocks=3, copy=1), 16, AVX2)
+    elements = task_elements(kernel, 0, share.strips, share.tasks, AVX2)
+    assert elements * bits // 8 % 64 == 0 and elements >= 75 * 72 // 3
+
+
 def test_copies_without_room_are_an_error():
-    from xdsl.parser import Parser
-
-    from lamina.compiler.context import LaminaContext
-    from lamina.dialects import all_dialects
-    from lamina.passes.convert.contraction_to_vector import ConvertContractionToVector
-
     ctx = LaminaContext(machine=AVX2)
     for name, factory in all_dialects().items():
         ctx.register_dialect(name, factory)

@@ -32,3 +32,12 @@ def test_vectors_that_are_lines_go_three_wide():
     avx512 = replace(Machine.preset("x86-64-avx512"), cores=1)
     assert (choose(square, avx512).rows, choose(square, avx512).panels) == (9, 3)
     assert (choose(square, AVX2).rows, choose(square, AVX2).panels) == (6, 1)
+
+
+def test_panels_that_come_from_memory_for_one_row_go_two_at_a_time():
+    logits = Problem(batch=1, rows=1, columns=50257, depth=768, element_bytes=4, lanes=16, loops=(768,))
+    avx512 = replace(Machine.preset("x86-64-avx512"), cores=1)
+    assert choose(logits, avx512) == Schedule(rows=1, panels=2, unroll=4)
+    assert choose(replace(logits, lanes=32), avx512).panels == 1
+    assert choose(replace(logits, columns=256), avx512).panels == 8  # L2 has them
+    assert choose(replace(logits, rows=2), avx512).unroll == choose(logits, AVX2).unroll == 1
