@@ -43,7 +43,7 @@ TILE_ROWS = 2 * ROWS
 MOST_SUMS = 4  # tiles of them at a time
 FEATURES: dict[tuple[int, Attribute], str] = {(2, bf16): "amx-bf16", (4, i8): "amx-int8"}  # by group along k, elements
 FEWEST_ROWS = 4  # a tile of fewer is mostly empty
-COPY_COLUMNS = 1024  # that pay for copying A; this and the next two are measured on Sapphire Rapids
+COPY_COLUMNS = 256  # that pay for copying A, as callers need not align it; this and the next two are measured
 FEWEST_STRIPS, MOST_STRIPS = 4, 8  # of a block: they share the fetching of panels, and leave room in the caches
 MOST_WAITING = 32  # strips whose sums lie on the stack between blocks of k
 
