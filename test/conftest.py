@@ -9,11 +9,18 @@ import pytest
 
 from lamina.tools.runlines import run_file, run_lines
 
+LONGEST = ("test_small_models.py",)  # files
+
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     if file_path.suffix == ".mlir" and run_lines(file_path.read_text()):
         return RunLineFile.from_parent(parent, path=file_path)
     return None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests that take minutes go first: at the end one worker would have them, and the others nothing to do."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 class RunLineFile(pytest.File):

@@ -197,8 +197,8 @@ class AmxWriter(GroupWriter):
             return after
 
         sums = [
-            self.zero(type_, number) if run.begins else self.waiting(type_, spot, strip)
-            for number, spot in enumerate(spots)
+            self.zero(type_, which) if run.begins else self.waiting(type_, spot, strip)
+            for which, spot in enumerate(spots)
         ]
         sums = self.nest(step, (), sums, block, None)
         beside = self.is_beside(columns)
