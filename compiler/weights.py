@@ -107,14 +107,14 @@ class WeightStore:
 
         Of arrays that differ in a few places that are looked at nothing else is read.
         """
-        bytes_ = _stored(array).reshape(-1)
-        ends = bytes_[[0, len(bytes_) // 3, len(bytes_) // 2, -1]].tobytes() if bytes_.size else b""
-        alike = self._alike.setdefault(
-            (array.dtype.name, array.shape, tuple(stride == 0 for stride in array.strides), ends), []
-        )
+        stored = _stored(array)
+        size = stored.size
+        some = stored.flat[[0, size // 3, size // 2, size - 1]].tobytes() if size else b""
+        repeated = tuple(stride == 0 for stride in array.strides)
+        alike = self._alike.setdefault((array.dtype.name, array.shape, repeated, some), [])
         for key in alike:
             other = self._arrays[key]
-            if isinstance(other, np.ndarray) and _same_bits(_stored(other).reshape(-1), bytes_):
+            if isinstance(other, np.ndarray) and _same_bits(_stored(other), stored):
                 return key
         key = self.add(array, name)
         alike.append(key)
@@ -160,12 +160,9 @@ def _stored(array: Array) -> Array:
 
 
 def _same_bits(a: Array, b: Array) -> bool:
-    """Whether two arrays of one dimension, type and length are the same, NaN and the sign of zero included."""
+    """Whether two arrays of one type and size are the same, NaN and the sign of zero included; neither is copied."""
     step = max(1, BLOCK_BYTES // a.itemsize)
-    return all(
-        np.ascontiguousarray(a[i : i + step]).tobytes() == np.ascontiguousarray(b[i : i + step]).tobytes()
-        for i in range(0, a.size, step)
-    )
+    return all(a.flat[i : i + step].tobytes() == b.flat[i : i + step].tobytes() for i in range(0, a.size, step))
 
 
 def mapped_arrays(path: Path) -> dict[str, Array]:

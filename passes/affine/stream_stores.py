@@ -194,8 +194,8 @@ def _stream(loop: ForOp, stores: list[tuple[VectorStoreOp, Linear]], alignment: 
         return op.results[0]
 
     apart: SSAValue | None = None
-    for store, first in stores:
-        pointer = insert(ExtractAlignedPointerAsIndexOp.create(operands=[store.memref], result_types=[IndexType()]))
+    for buffer, first in dict.fromkeys((store.memref, first) for store, first in stores):
+        pointer = insert(ExtractAlignedPointerAsIndexOp.create(operands=[buffer], result_types=[IndexType()]))
         operands = [*first.terms, pointer]
         expr: AffineExpr = AffineConstantExpr(first.constant) + AffineExpr.dimension(len(first.terms))
         for place, factor in enumerate(first.terms.values()):

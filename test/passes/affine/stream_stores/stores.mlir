@@ -32,7 +32,8 @@ func.func @copy(%x: memref<8192xf32>, %y: memref<8192xf32>) {
 // CHECK: affine.for %[[I:.*]] = 0 to 4 {
 // CHECK-NEXT: %[[P:.*]] = "memref.extract_aligned_pointer_as_index"(%y)
 // CHECK-NEXT: %[[START:.*]] = affine.apply affine_map<(d0) -> (d0)> (%[[P]])
-// CHECK: arith.ori %[[START]]
+// CHECK-NEXT: %[[MASK:.*]] = arith.constant 63 : index
+// CHECK: arith.andi %[[START]], %[[MASK]]
 // CHECK: scf.if
 // CHECK-COUNT-2: {nontemporal = 64 : i64} : memref<64x64xf32>, vector<16xf32>
 // CHECK: } else {
