@@ -30,11 +30,11 @@ from ..affine.accesses import Linear, defined_inside, linear_value, map_subscrip
 from .bands import band_of, sizes_of
 from .banks import WORD, Numbers, asked_again, numbers_of, row_major, strides_of, swizzles_of, whole_banks
 from .kernels import times_of
+from .tiles_read import MANY, SECTOR, Source, limits_of, slowed
 
-SECTOR = 32  # bytes: what global memory is read and written by
 ROOM = 48 << 10  # bytes of shared memory: several blocks share a multiprocessor
 THREADS = 256
-BUSY = 64  # blocks, about half the multiprocessors of a GPU
+FEW_THREADS = 512  # of a block, where blocks are few
 LONGEST = 128  # of a tile's side
 CLOSEST = 3  # tiles of the least cost with as many columns whose banks are looked at
 AGAIN = 0.5  # of all time, that asking banks once more takes
@@ -79,6 +79,11 @@ class Reading:
             at: dict[SSAValue, int] = {loop.variable: n for loop, n in zip(self.loops, numbers, strict=True)}
             places = [sum(n * at.get(v, 0) for v, n in each.terms.items()) for each in self.coordinates]
             yield np.array(places, dtype=np.int64)
+
+    def source(self, sizes: Mapping[SSAValue, int]) -> Source:
+        """What all points of loops of these sizes read of it."""
+        spans = tuple(map(self.span, self.coordinates))
+        return Source(self.coordinates, spans, limits_of(self.op, self.coordinates), self.itemsize, sizes)
 
     def at(self, b: Builder, place: Sequence[SSAValue]) -> SSAValue:
         """The element at a place."""
@@ -127,6 +132,7 @@ class Windows:
     sizes: tuple[int, ...]
     tile: tuple[int, ...]
     shared: tuple[Shared, ...]
+    most: int = THREADS  # of a block
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -136,7 +142,7 @@ class Windows:
     @property
     def threads(self) -> int:
         """Of a block."""
-        return min(THREADS, -(-prod(self.tile) // WARP) * WARP)
+        return min(self.most, -(-prod(self.tile) // WARP) * WARP)
 
     def side(self, coordinate: Linear, span: int) -> int:
         """Of what a tile reads, along a coordinate."""
@@ -164,10 +170,18 @@ class Points:
     stores: tuple[StoreOp, ...]
     times: int
 
-    def few(self, tile: Sequence[int]) -> float:
-        """How many times slower where blocks of so many points are too few for a GPU."""
-        blocks = prod(-(-n // t) for n, t in zip(self.sizes, tile, strict=True))
-        return max(1, BUSY / (blocks * self.times)) ** 0.25
+    def blocks(self, tile: Sequence[int]) -> int:
+        """Of so many points each, in all."""
+        return prod(-(-n // t) for n, t in zip(self.sizes, tile, strict=True)) * self.times
+
+    def few(self, tile: Sequence[int], moved: float) -> float:
+        """How many times slower where blocks of so many points, that move so many bytes, are too few for a GPU."""
+        taps = prod(self.sizes) * sum(reading.trips for reading in self.readings)
+        return slowed(moved * self.times, taps * self.times, self.blocks(tile))
+
+    def threads(self, tile: Sequence[int]) -> int:
+        """That blocks of so many points have at most."""
+        return THREADS if self.blocks(tile) >= MANY else FEW_THREADS
 
 
 def points_of(nest: ParallelOp) -> Points | None:
@@ -204,7 +218,8 @@ def windows_of(nest: ParallelOp) -> Windows | None:
     windows = [r for r in points.readings if _overlaps(r, points.variables)] if points is not None else []
     if points is None or not windows:
         return None
-    return _Choice(points, windows).best()
+    sizes = dict(zip(points.variables, points.sizes, strict=True))
+    return _Choice(points, windows, {reading: reading.source(sizes) for reading in points.readings}).best()
 
 
 def _inner(ops: Sequence[Operation], loops: tuple[ForOp, ...]) -> Iterator[tuple[Operation, tuple[ForOp, ...]]]:
@@ -265,6 +280,7 @@ def _overlaps(reading: Reading, variables: Sequence[SSAValue]) -> bool:
 class _Choice:
     points: Points
     windows: Sequence[Reading]
+    sources: Mapping[Reading, Source]
 
     @property
     def variables(self) -> tuple[SSAValue, ...]:
@@ -292,7 +308,7 @@ class _Choice:
             columns.setdefault(tile[-1], []).append((cost, tile))
         close = [(cost, tile, *self._roomy(tile)) for each in columns.values() for cost, tile in each[:CLOSEST]]
         _, tile, _, shared = min(close, key=lambda each: each[0] * (1 + AGAIN * each[2]))
-        found = Windows(self.variables, self.sizes, tile, tuple(shared))
+        found = Windows(self.variables, self.sizes, tile, tuple(shared), self.points.threads(tile))
         asked = sum(map(self._asked, (s.reading for s in found.shared)))
         return found if asked >= GAIN * sum(self._bytes(s, found.tile) for s in found.shared) else None
 
@@ -320,14 +336,7 @@ class _Choice:
 
     def _bytes(self, shared: Shared, tile: Sequence[int]) -> int:
         """That all blocks read for it, in sectors."""
-        row, size = shared.box[-1] * shared.reading.itemsize if shared.box else 1, shared.reading.itemsize
-        last = shared.reading.coordinates[-1] if shared.box else Linear()
-        whole = 1 + sum((n - 1) * last.terms.get(v, 0) for v, n in zip(self.variables, self.sizes, strict=True))
-        cut = shared.box and shared.box[-1] < whole + shared.reading.span(last) - 1
-        if cut and (row % SECTOR or whole * size % SECTOR):
-            row += SECTOR
-        blocks = prod(-(-n // t) for n, t in zip(self.sizes, tile, strict=True))
-        return blocks * prod(shared.box[:-1]) * row
+        return self.sources[shared.reading].nbytes(dict(zip(self.variables, tile, strict=True)))
 
     def _asked(self, reading: Reading) -> int:
         """Bytes that points read of it, each on its own."""
@@ -349,7 +358,7 @@ class _Choice:
         moved += sum(self._asked(reading) for reading in self.readings if reading not in together)
         moved += sum(self._written(op, tile) for op in self.points.stores)
         idle = prod(-(-n // t) * t / n for n, t in zip(self.sizes, tile, strict=True))  # threads without a point
-        return moved * (1 + 0.2 * (idle - 1)) * self.points.few(tile)
+        return moved * (1 + 0.2 * (idle - 1)) * self.points.few(tile, moved)
 
     def _roomy(self, tile: Sequence[int]) -> tuple[float, list[Shared]]:
         """The boxes with gaps that keep banks apart, and how often more than needed they are asked."""

@@ -27,7 +27,6 @@ from .banks import Numbers, asked_again, numbers_of, row_major, strides_of, swiz
 from .kernels import LAUNCH
 from .shared_windows import (
     ROOM,
-    SECTOR,
     Points,
     Reading,
     Shared,
@@ -35,6 +34,7 @@ from .shared_windows import (
     points_of,
     side_of,
 )
+from .tiles_read import SECTOR
 
 MOST = 4096  # points of a tile
 LEAST = 256  # points that tiles should have: as many threads
@@ -175,12 +175,15 @@ class _Choice:
         each = sum(access.sectors(first) for access in (*self.plain, *(source.access for source in self.sources)))
         most = prod(sizes) * each / width / GAIN
         moved = ((self._moved(tile), tile) for tile in self._tiles())
-        costs = sorted((sectors * self._slower(tile), tile) for sectors, tile in moved if sectors <= most)
+        costs = sorted((sectors * self._slower(tile, sectors), tile) for sectors, tile in moved if sectors <= most)
         best: tuple[float, Windows] | None = None
         for cost, tile in costs[:CLOSEST]:
             roomy = self._roomy(tile)
             if roomy is not None and (best is None or cost * (1 + AGAIN * roomy[0]) < best[0]):
-                best = cost * (1 + AGAIN * roomy[0]), Windows(self.points.variables, sizes, tile, roomy[1])
+                best = (
+                    cost * (1 + AGAIN * roomy[0]),
+                    Windows(self.points.variables, sizes, tile, roomy[1]),
+                )
         return best[1] if best is not None else None
 
     def _tiles(self) -> Iterator[tuple[int, ...]]:
@@ -238,11 +241,11 @@ class _Choice:
             moved += blocks * prod(box) * sectors_of(places * access.itemsize)
         return moved
 
-    def _slower(self, tile: Sequence[int]) -> float:
+    def _slower(self, tile: Sequence[int], sectors: float) -> float:
         """How many times: where threads have no point, and where blocks are too few for a GPU or too small."""
         sizes = self.points.sizes
         idle = prod(-(-n // t) * t / n for n, t in zip(sizes, tile, strict=True))
-        few = self.points.few(tile) * max(1, LEAST / prod(tile)) ** 0.25
+        few = self.points.few(tile, sectors * SECTOR) * max(1, LEAST / prod(tile)) ** 0.25
         return (1 + 0.2 * (idle - 1)) * few
 
     def _roomy(self, tile: Sequence[int]) -> tuple[float, tuple[Shared, ...]] | None:

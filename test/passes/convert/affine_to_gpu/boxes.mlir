@@ -16,17 +16,17 @@ func.func private @image(%x: memref<3x64x64xf32>, %y: memref<66x66x3xf32>) attri
   func.return
 }
 // CHECK-LABEL: func.func private @image(
-// CHECK: gpu.launch_func @image_0({{.*}}) {blocks = array<i64: 33, 1, 1>, threads = array<i64: 256, 1, 1>}
+// CHECK: gpu.launch_func @image_0({{.*}}) {blocks = array<i64: 17, 1, 1>, threads = array<i64: 256, 1, 1>}
 // CHECK: func.func private @image_0(
-// CHECK: memref.view {{.*}} to memref<513xf32, 3 : i32>
+// CHECK: memref.view {{.*}} to memref<993xf32, 3 : i32>
 // CHECK: affine.apply affine_map<(d0) -> ((d0 mod 80))>
 // CHECK: [[X:%.*]] = affine.apply affine_map<(d0, d1) -> (((d0 + d1) + -7))>
-// CHECK: affine.if affine_set<(d0, d1) : (((d0 * -1) + 479) >= 0, ((d1 * -1) + 65) >= 0)>(%{{.*}}, [[X]])
+// CHECK: affine.if affine_set<(d0, d1, d2) : (((d0 * -1) + 959) >= 0, ((d1 * -1) + 65) >= 0, ((d2 * -1) + 65) >= 0)>(%{{.*}}, [[X]])
 // CHECK-NEXT: [[V:%.*]] = affine.if affine_set<(d0, d1) : ((d0 + -1) >= 0, ((d0 * -1) + 64) >= 0, (d1 + -1) >= 0, ((d1 * -1) + 64) >= 0)>
 // CHECK-NEXT: affine.load %x
-// CHECK: affine.store [[V]], %{{.*}}[%{{.*}} * 171 + %{{.*}} * 80 + %{{.*}}] : memref<513xf32, 3 : i32>
+// CHECK: affine.store [[V]], %{{.*}}[%{{.*}} * 331 + %{{.*}} * 80 + %{{.*}}] : memref<993xf32, 3 : i32>
 // CHECK: gpu.barrier
-// CHECK: [[W:%.*]] = affine.load %{{.*}}[%{{.*}} * 171 + %{{.*}} * 80 + %{{.*}} + 7] : memref<513xf32, 3 : i32>
+// CHECK: [[W:%.*]] = affine.load %{{.*}}[%{{.*}} * 331 + %{{.*}} * 80 + %{{.*}} + 7] : memref<993xf32, 3 : i32>
 // CHECK-NEXT: affine.store [[W]], %y
 
 // Channels shuffled by fours: a block takes whole ones, which are neighbours on both sides.
@@ -38,7 +38,7 @@ func.func private @shuffled(%x: memref<256x4x12xf32>, %y: memref<256x12x4xf32>) 
   func.return
 }
 // CHECK-LABEL: func.func private @shuffled(
-// CHECK: gpu.launch_func @shuffled_0({{.*}}) {blocks = array<i64: 64, 1, 1>, threads = array<i64: 192, 1, 1>}
+// CHECK: gpu.launch_func @shuffled_0({{.*}}) {blocks = array<i64: 32, 1, 1>, threads = array<i64: 256, 1, 1>}
 // CHECK: affine.load %x[%{{.*}}, %{{.*}}, %{{.*}}] : memref<256x4x12xf32>
 // CHECK-NEXT: affine.store {{.*}}, 3 : i32>
 // CHECK: gpu.barrier
