@@ -69,6 +69,7 @@ from ...dialects.vector import GatherOp, LoadOp, ReductionOp, ScatterOp
 from .combining import combine, neutral, number
 from .kernels import launched, leave, outlined, times_of
 from .row_boxes import RowAccess, Staging, staging_of
+from .shared_vectors import sharing_of
 from .staged_rows import Stager
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -79,8 +80,6 @@ THREADS = 128  # of a block at most, where a warp or less does a row
 ACCESS_BYTES = 16  # the widest access of a thread
 CHUNKS = 8  # vectors of a thread, up to which a warp does a row; more are more threads'
 MOST_THREADS = 1024
-MOST_SHARING = 512  # threads of a block whose rows share vectors
-PROCESSORS = 128  # blocks that are enough for a GPU
 
 
 @dataclass(frozen=True)
@@ -108,18 +107,14 @@ class Distribution:
         return self.rows * self.team
 
     @staticmethod
-    def of(
-        length: int, element_bytes: int, total: int, starts: Sequence[int] = (), *, share: bool = False
-    ) -> Distribution:
-        """What is done with `total` rows of so many elements, the largest of which have so many bytes.
+    def of(length: int, element_bytes: int, starts: Sequence[int] = ()) -> Distribution:
+        """What is done with rows of so many elements, the largest of which have so many bytes.
 
         What a row takes of a buffer begins at a multiple of each of `starts`, in elements. A team of several warps is a
-        block: all its threads meet. Where rows `share` vectors, blocks have more of them as long as blocks are enough.
+        block: all its threads meet.
 
-        >>> Distribution.of(768, 4, 10), Distribution.of(2048, 4, 10)
+        >>> Distribution.of(768, 4), Distribution.of(2048, 4)
         (Distribution(length=768, width=4, team=32, rows=4), Distribution(length=2048, width=4, team=64, rows=1))
-        >>> Distribution.of(768, 4, 1024).rows, Distribution.of(768, 4, 1024, share=True).rows
-        (4, 8)
         """
         width = ACCESS_BYTES // element_bytes
         while any(n % width for n in (length, *starts)):
@@ -129,8 +124,6 @@ class Distribution:
         while team < min(vectors, WARP) or (team * CHUNKS < vectors and team < MOST_THREADS):
             team *= 2
         rows = THREADS // team if team <= WARP else 1
-        while share and team <= WARP and 2 * rows * team <= MOST_SHARING and total // (2 * rows) >= PROCESSORS:
-            rows *= 2
         return Distribution(length, width, team, rows)
 
 
@@ -160,9 +153,9 @@ def distribute(function: FuncOp) -> None:
     length = vectors[0].get_shape()[0]
     starts = [n for op in all_ops(loop) if isinstance(op, RowAccess | LoadOp) for n in _starts(op)]
     size = max(dtype_of(type_).itemsize for type_ in vectors)
-    share = any(isinstance(op, VectorLoadOp) and not op.indices for op in all_ops(loop))
-    how = Distribution.of(length, size, prod(bounds[1]) * times_of(function), starts, share=share)
-    staging = staging_of(loop, bounds[1], how.length, how.team, how.width)
+    how = Distribution.of(length, size, starts)
+    row = how.length, how.team, how.width
+    staging = staging_of(loop, bounds[1], *row) or sharing_of(loop, bounds[1], *row, times_of(function))
     if staging is not None:
         how = replace(how, team=staging.box.team, rows=staging.box.rows)
     _Team(loop, bounds[1], how, staging).run()
@@ -226,6 +219,8 @@ class _Team:
         self.lane = self.apply(d0 % self.how.team, thread)
         self.stager = Stager(at, self.staging, block, thread) if self.staging is not None else None
         row, self.inside = self.rows(block, thread) if self.stager is None else (self.stager.row, self.stager.inside)
+        if self.stager is not None and not self.stager.returns and self.how.team == WARP and self.inside:
+            self.leave_idle(self.inside)
         for i, variable in enumerate(at.body.block.args):
             below = prod(self.sizes[i + 1 :])
             index = d0 // below if below > 1 else d0
@@ -249,14 +244,21 @@ class _Team:
         if prod(self.sizes) % self.how.rows == 0:
             return row, []
         if self.how.team == WARP:  # whole warps have nothing to do
-            left = AffineConstraintExpr(AffineConstraintKind.ge, AffineExpr.constant(last) - d0, AffineExpr.constant(0))
-            there = Block([YieldOp.get()])
-            condition = AffineSetAttr(AffineSet(1, 0, (left,)))
-            self.put(IfOp(condition, [row], [], Region(there)))
-            self.b = Builder(InsertPoint.before(there.last_op))  # pyright: ignore[reportArgumentType]
+            self.leave_idle([(row, last)])
             return row, []
         both = AffineMap(1, 0, (d0, AffineExpr.constant(last)))
         return self.put(MinOp([row], AffineMapAttr(both))).results[0], [(row, last)]
+
+    def leave_idle(self, inside: Sequence[tuple[SSAValue, int]]) -> None:
+        """What follows is done where numbers are not above their limits."""
+        zero = AffineExpr.constant(0)
+        left = [AffineExpr.constant(last) - AffineExpr.dimension(i) for i, (_, last) in enumerate(inside)]
+        conditions = tuple(AffineConstraintExpr(AffineConstraintKind.ge, each, zero) for each in left)
+        there = Block([YieldOp.get()])
+        condition = AffineSetAttr(AffineSet(len(inside), 0, conditions))
+        self.put(IfOp(condition, [value for value, _ in inside], [], Region(there)))
+        self.b = Builder(InsertPoint.before(there.last_op))  # pyright: ignore[reportArgumentType]
+        self.inside = []
 
     def put(self, op: OpT) -> OpT:
         """Inserts an op with the location of the one that is being rebuilt."""
@@ -323,7 +325,7 @@ class _Team:
     def place(self, op: RowAccess, chunk: int) -> tuple[_Buffer, list[_Index], AffineMapAttr]:
         """The flat buffer of an access, and where in it the thread's part begins."""
         within = chunk * self.how.team * self.how.width
-        if self.stager is not None:
+        if self.stager is not None and self.stager.holds(op):
             room, numbers, start = self.stager.place(op)
             start = start + AffineExpr.dimension(len(numbers)) * self.how.width + within
             map = AffineMap(len(numbers) + 1, 0, (start.simplify(len(numbers) + 1, 0),))

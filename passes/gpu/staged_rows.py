@@ -91,6 +91,15 @@ class Stager(NestWriter):
         rooms = self.rooms([(part.element, [self.box.room(part)]) for part in wanted])
         return {op: rooms[i] for op, i in same.items()}
 
+    @property
+    def returns(self) -> bool:
+        """Whether teams meet once more, for what they write."""
+        return any(part.written for part in self.staging.parts)
+
+    def holds(self, op: RowAccess) -> bool:
+        """Whether what rows take there lies in shared memory."""
+        return any(part.op is op for part in self.staging.parts)
+
     def place(self, op: RowAccess) -> tuple[_Buffer, list[SSAValue], AffineExpr]:
         """Where the team's row begins in shared memory: the buffer, and an expression of numbers."""
         part = next(part for part in self.staging.parts if part.op is op)
@@ -102,7 +111,8 @@ class Stager(NestWriter):
 
     def end(self) -> None:
         """What teams have written, to where it belongs."""
-        self.b.insert(BarrierOp())
+        if self.returns:
+            self.b.insert(BarrierOp())
         for part in self.staging.parts:
             if part.written:
                 self._move(part)

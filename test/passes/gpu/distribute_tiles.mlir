@@ -58,9 +58,18 @@ func.func private @two(%x: memref<10x2048xf32>, %m: memref<10xf32>) attributes {
   func.return
 }
 
-// Rows that share a vector: blocks have eight of them, and there is still one for each multiprocessor.
+// Rows that share a vector: a block of sixteen brings it into shared memory; rows themselves stay in registers.
 // CHECK-LABEL: func.func private @scaled
-// CHECK-NEXT: gpu.launch_func @scaled_0(%x, %g, %y) {blocks = array<i64: 128, 1, 1>, threads = array<i64: 256, 1, 1>}
+// CHECK-NEXT: gpu.launch_func @scaled_0(%x, %g, %y) {blocks = array<i64: 64, 1, 1>, threads = array<i64: 512, 1, 1>}
+// CHECK-LABEL: func.func private @scaled_0
+// CHECK: %[[ROOM:.*]] = memref.view {{.*}} to memref<768xf32, 3 : i32>
+// CHECK: affine.vector_load %g[%{{.*}} * 4] {alignment = 16 : i64} : memref<768xf32>, vector<4xf32>
+// CHECK-NEXT: affine.vector_store %{{.*}}, %[[ROOM]][%{{.*}} * 4]
+// CHECK: gpu.barrier
+// CHECK-NOT: affine.if
+// CHECK: affine.vector_load %{{.*}}[%{{.*}} * 768 + %{{.*}} * 4] {alignment = 16 : i64} : memref<786432xf32>, vector<4xf32>
+// CHECK: affine.vector_load %[[ROOM]][%{{.*}} * 4] {alignment = 16 : i64} : memref<768xf32, 3 : i32>, vector<4xf32>
+// CHECK-NOT: gpu.barrier
 func.func private @scaled(%x: memref<1024x768xf32>, %g: memref<768xf32>, %y: memref<1024x768xf32>) attributes {lamina.kernel = "rows"} {
   affine.parallel (%i) = (0) to (1024) {
     %row = affine.vector_load %x[%i, 0] : memref<1024x768xf32>, vector<768xf32>
@@ -70,6 +79,26 @@ func.func private @scaled(%x: memref<1024x768xf32>, %g: memref<768xf32>, %y: mem
     %d = arith.divf %row, %all : vector<768xf32>
     %t = arith.mulf %d, %scale : vector<768xf32>
     affine.vector_store %t, %y[%i, 0] : memref<1024x768xf32>, vector<768xf32>
+  }
+  func.return
+}
+
+// A few rows: smaller blocks of them, so that there are more; warps behind the last row help to bring, and no more.
+// CHECK-LABEL: func.func private @few
+// CHECK-NEXT: gpu.launch_func @few_0(%x, %g, %y) {blocks = array<i64: 5, 1, 1>, threads = array<i64: 256, 1, 1>}
+// CHECK-LABEL: func.func private @few_0
+// CHECK: gpu.barrier
+// CHECK-NEXT: affine.if affine_set<(d0) : (((d0 * -1) + 36) >= 0)>
+// CHECK: affine.vector_load
+func.func private @few(%x: memref<37x768xf32>, %g: memref<768xf32>, %y: memref<37x768xf32>) attributes {lamina.kernel = "rows", gpu.times = 4 : i64} {
+  affine.parallel (%i) = (0) to (37) {
+    %row = affine.vector_load %x[%i, 0] : memref<37x768xf32>, vector<768xf32>
+    %scale = affine.vector_load %g[0] : memref<768xf32>, vector<768xf32>
+    %s = vector.reduction <add>, %row : vector<768xf32> into f32
+    %all = vector.broadcast %s : f32 to vector<768xf32>
+    %d = arith.divf %row, %all : vector<768xf32>
+    %t = arith.mulf %d, %scale : vector<768xf32>
+    affine.vector_store %t, %y[%i, 0] : memref<37x768xf32>, vector<768xf32>
   }
   func.return
 }
