@@ -48,6 +48,7 @@ from ...dialects.affine import ApplyOp, IfOp, ParallelOp, YieldOp
 from ...dialects.gpu import BlockIdOp, LaunchFuncOp, ThreadIdOp
 from ...dialects.memref.views import root
 from ..gpu.bands import band_of, sizes_of
+from ..gpu.held_points import held
 from ..gpu.kernels import LAMINA_KERNEL, launched, leave, outlined, placed
 from ..gpu.launch_together import Mapped, nest_in, number_of, stands_alone, together
 from ..gpu.shared_windows import windows_of
@@ -185,7 +186,7 @@ def _mapped(kernel: FuncOp, threads: int) -> tuple[int, int]:
     if team is not None:
         return emit_team(nest, team)
     windows = windows_of(nest) or boxes_of(nest)
-    return emit_windows(nest, windows) if windows is not None else _spread(nest, threads)
+    return emit_windows(nest, windows) if windows is not None else _spread(held(nest, threads), threads)
 
 
 def _spread(nest: ParallelOp, threads: int) -> tuple[int, int]:

@@ -190,7 +190,7 @@ def softmax(rows: int, columns: int) -> str:
 @pytest.mark.parametrize(
     ("text", "again"),
     [
-        (CHAIN, 23 * 128 * 4),
+        (CHAIN, 5 * 128 * 4),
         (HALVES, 0),
         (softmax(8, 256), 0),
         (softmax(5, 384), 0),
@@ -201,7 +201,7 @@ def softmax(rows: int, columns: int) -> str:
     ids=["chain", "halves", "softmax of warps", "part of a block", "softmax of blocks", "norm", "scaled norm"],
 )
 def test_bytes_are_those_of_the_roofline(text: str, again: int, tmp_path: Path, emulated: Emulated) -> None:
-    """Each input once, each output once; `again`: the bytes of what rows have in common that a second block asks for."""
+    """Each input once, each output once; `again`: the bytes of what rows have in common that a second block, or the next thread, asks for."""
     model, nbytes = emulated(text, tmp_path)
     assert len(model.counters) == 1
     [counted] = model.counters
@@ -410,3 +410,27 @@ def test_windows_along_the_innermost_dimension(tmp_path: Path, emulated: Emulate
     [counted] = model.counters
     assert counted.global_read_bytes + counted.global_written_bytes == nbytes and counted.bank_conflicts == 0
     assert 32 * counted.global_read_sectors <= 1.25 * counted.global_read_bytes
+
+
+@pytest.mark.parametrize(
+    ("wide", "dims", "whole"),
+    [
+        ("64", [3], 1.1),  # a bias of channels
+        ("2x64", [0, 3], 1.1),  # of an image
+        ("12x64", [2, 3], 1.15),
+    ],
+    ids=["channels", "image", "columns"],
+)
+def test_what_points_have_in_common(
+    wide: str, dims: Sequence[int], whole: float, tmp_path: Path, emulated: Emulated
+) -> None:
+    """A thread does several points, and reads what is the same for them once."""
+    text = f"""func.func public @main(%x: tensor<2x12x12x64xf32>, %g: tensor<{wide}xf32>) -> tensor<2x12x12x64xf32> {{
+      %w = stablehlo.broadcast_in_dim %g, dims = {list(dims)} : (tensor<{wide}xf32>) -> tensor<2x12x12x64xf32>
+      %y = stablehlo.multiply %x, %w : tensor<2x12x12x64xf32>
+      return %y : tensor<2x12x12x64xf32>
+    }}"""
+    model, nbytes = emulated(text, tmp_path, late=True)
+    [counted] = model.counters
+    moved = 32 * (counted.global_read_sectors + counted.global_written_sectors)
+    assert moved <= whole * nbytes and counted.full_sectors and not counted.bank_conflicts

@@ -39,7 +39,7 @@ func.func private @two(%x: memref<3x100xf32>, %y: memref<3x100xf32>, %s: memref<
 // What is no parallel nest, one thread does; a full grid needs no condition.
 // CHECK-LABEL: func.func private @scalar
 // CHECK-NEXT: gpu.launch_func @scalar_0(%x, %s) {blocks = array<i64: 1, 1, 1>, threads = array<i64: 1, 1, 1>}
-// CHECK-NEXT: gpu.launch_func @scalar_1(%s, %y) {blocks = array<i64: 2, 1, 1>, threads = array<i64: 128, 1, 1>}
+// CHECK-NEXT: gpu.launch_func @scalar_1(%s, %y) {blocks = array<i64: 1, 1, 1>, threads = array<i64: 128, 1, 1>}
 // CHECK-LABEL: func.func private @scalar_0
 // CHECK-NOT: gpu.thread_id
 // CHECK-LABEL: func.func private @scalar_1
