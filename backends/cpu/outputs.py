@@ -53,13 +53,13 @@ class OutputMemory:
         return array
 
     def _unused(self) -> _Memory | None:
-        """Memory taken off the list, so that no other thread takes it too."""
+        """Memory taken off the list, so that no other thread takes it too: what was used last, caches still have it."""
         for _ in range(KEPT):
             try:
-                memory = self._kept.popleft()
+                memory = self._kept.pop()
             except IndexError:
                 return None
             if memory.unused:
                 return memory
-            self._kept.append(memory)
+            self._kept.appendleft(memory)
         return None

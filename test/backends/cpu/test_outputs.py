@@ -53,6 +53,15 @@ def test_what_is_held_for_ever_does_not_stop_the_recycling() -> None:
     assert len(places) == 1 and not places & {array.ctypes.data for array in held}
 
 
+def test_what_was_used_last_is_used_first() -> None:
+    """Two free ones that took turns would have each call write memory that caches have lost."""
+    memory = OutputMemory(LARGE, F32)
+    first, second = memory.take(), memory.take()
+    place = second.ctypes.data
+    del first, second
+    assert {memory.take().ctypes.data for _ in range(4)} == {place}
+
+
 def test_small_and_empty_results() -> None:
     for shape in ((), (0, 4), (3,)):
         assert OutputMemory(shape, F32).take().shape == shape
