@@ -115,10 +115,11 @@ def sum_bytes(contraction: Contraction) -> int:
 
 
 def panel_lanes(contraction: Contraction, machine: Machine) -> int:
-    """The columns of a panel: as packed, or two registers of sums."""
+    """The columns of a panel: as packed, or a line of sums, of a small row two registers."""
     if contraction.panels is not None:
         return contraction.panels.lanes
-    return 2 * machine.lanes(sum_bytes(contraction))
+    registers = 1 if machine.vector_bytes == machine.cache_line else 2
+    return registers * machine.lanes(sum_bytes(contraction))
 
 
 def sums_can_wait(contraction: Contraction) -> bool:

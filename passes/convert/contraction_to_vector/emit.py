@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import TypeAlias
@@ -33,7 +33,6 @@ from .tile_copies import TileCopies, can_copy_tiles
 NARROW_ROWS = 8  # of a tile of one vector, beyond which LLVM spills
 
 
-Part: TypeAlias = "tuple[TileWriter, Share, Copies | None]"
 Task: TypeAlias = "Callable[[Sequence[SSAValue | None], SSAValue | None], None]"
 
 
@@ -77,6 +76,36 @@ class Share:
     def most_strips(self) -> int:
         """How many strips a task has, at most."""
         return sum(ceil_div(cover.tiles, self.tasks.row_blocks) for cover in self.strips)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A run of columns: what writes its tiles, how they are shared out, the copies of rows that they read.
+
+    The columns of `rest` are done strip by strip along with these.
+    """
+
+    writer: TileWriter
+    share: Share
+    copies: Copies | None
+    rest: Part | None = None
+
+    def begin(self) -> None:
+        """What the writers want once before the tiles of each thread."""
+        self.writer.begin(self.share.most_strips)
+        if self.rest is not None:
+            self.rest.begin()
+
+
+def together(parts: Sequence[Part]) -> Sequence[Part]:
+    """Columns that are left over go with the strips of the one group of panels: rows of A come from memory once."""
+    if len(parts) != 2:
+        return parts
+    whole, rest = parts
+    once = sum(cover.tiles for cover in whole.share.groups) == 1 and whole.copies is None
+    if not once or whole.writer.panels_first or whole.share.strips != rest.share.strips:
+        return parts
+    return [replace(whole, rest=rest)]
 
 
 def shares(kernel: Kernel, schedule: Schedule, lanes: int, machine: Machine) -> list[Share]:
@@ -131,7 +160,7 @@ def write_tiles(
     needed = copied_elements(kernel, schedule, lanes, machine) if room is not None else 0
     if tiles:
         kernel.function.attributes[ROLLED] = UnitAttr()  # a round has as many products as there are tiles of sums
-    parts: list[Part] = []
+    found: list[Part] = []
     for number, part in enumerate(shares(kernel, schedule, lanes, machine)):
         copies, own = None, writer
         if is_single(kernel, schedule, part.columns, machine):
@@ -141,35 +170,36 @@ def write_tiles(
                 raise LaminaError(f"schedule '{schedule}': the copies of rows have no room", where=contraction.op)
             size = needed // part.tasks.at_once
             copies = (TileCopies if tiles else Copies)(writer, room, part.strips, part.tasks, size, machine.lanes(4))
-        parts.append((own, part, copies))
-    first = parts[0][1].tasks
-    together = [part for part in parts if first.fork and part[1].tasks.extents == first.extents]
-    if together:
-        write_forked(code, together)
+        found.append(Part(own, part, copies))
+    parts = together(found)
+    first = parts[0].share.tasks
+    forked = [part for part in parts if first.fork and part.share.tasks.extents == first.extents]
+    if forked:
+        write_forked(code, forked)
     for part in parts:
-        if part not in together:
-            write_nest(*part)
+        if part not in forked:
+            write_nest(part)
 
 
 def write_forked(code: Loops, parts: Sequence[Part]) -> None:
     """Tasks that threads share out, of all columns at once: they start and meet once."""
-    tasks = parts[0][1].tasks
+    tasks = parts[0].share.tasks
 
     def forked(i: SSAValue) -> None:
-        for writer, part, copies in parts:
-            writer.begin(part.most_strips)
-            task_of(writer, part, copies)(tasks.operands(split(code, i, tasks.extents)), i)
+        for part in parts:
+            part.begin()
+            task_of(part)(tasks.operands(split(code, i, tasks.extents)), i)
 
     code.parallel(prod(tasks.extents), forked)
 
 
-def write_nest(writer: TileWriter, part: Share, copies: Copies | None) -> None:
+def write_nest(part: Part) -> None:
     """Batches, blocks of strips and blocks of groups as tasks, shared out or one after the other."""
-    code, tasks = writer.code, part.tasks
+    code, tasks = part.writer.code, part.share.tasks
     if tasks.fork:
-        write_forked(code, [(writer, part, copies)])
+        write_forked(code, [part])
         return
-    task = task_of(writer, part, copies)
+    task = task_of(part)
 
     def each(chosen: tuple[SSAValue | None, ...]) -> None:
         if len(chosen) == len(tasks.extents):
@@ -177,12 +207,13 @@ def write_nest(writer: TileWriter, part: Share, copies: Copies | None) -> None:
         else:
             code.count(tasks.extents[len(chosen)], lambda i: each((*chosen, i)))
 
-    writer.begin(part.most_strips)
+    part.begin()
     each(())
 
 
-def task_of(writer: TileWriter, part: Share, copies: Copies | None) -> Task:
+def task_of(whole: Part) -> Task:
     """What a task does: blocks of k, groups, then strips; or groups, blocks of k, then strips."""
+    writer, part, copies, rest = whole.writer, whole.share, whole.copies, whole.rest
     code, columns = writer.code, part.columns
     row_blocks, panel_blocks = part.tasks.row_blocks, part.tasks.panel_blocks
 
@@ -213,6 +244,8 @@ def task_of(writer: TileWriter, part: Share, copies: Copies | None) -> Task:
                 before = part.strips_before(strips)
                 left = copies and copies.left(strips, copies.place(strips, mine, number, copied))
                 writer.write(strips.size, panels, columns, (operands[0], row, panel), block, (before, mine), left)
+                if rest is not None:
+                    rest.writer.write(strips.size, 1, rest.share.columns, (operands[0], row, None), block, (0, None))
 
             for cover in part.strips:
                 share(code, cover.tiles, row_blocks, operands[2], partial(by_strip, cover))

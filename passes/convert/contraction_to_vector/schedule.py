@@ -12,6 +12,7 @@ FEW_STRIPS = 4  # strips of a panel below which its tiles wait for memory whatev
 MANY_STRIPS = 200  # strips of a panel beyond which fetching it is nothing
 MOST_ROWS = 14  # of a tile
 MOST_PLACES = 12  # rows of a tile whose places do not follow from one another: each has an address of its own
+UNPACKED = 4  # cycles of a step whose row of B is none of a panel; measured on Sapphire Rapids
 LATENCY = 4  # cycles of a multiply-add
 FEW_ROWS = 4  # of A that are too few to pay for packing B
 STREAMS = (8, 7, 6, 9, 10, 5, 4)  # places that a core fetches from at once, the best first; measured on Zen 3
@@ -164,17 +165,19 @@ def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
     """The rows and panels of the tile that covers all rows and whole panels in the least time."""
     per_panel = wide(problem, machine)
     full = max(1, problem.columns // problem.lanes)
+    apart = 0 if problem.packed or machine.vector_bytes < machine.cache_line else UNPACKED
 
-    def cycles(rows: int, vectors: int) -> float:
-        turn = turn_cycles(machine, rows * vectors)
-        return ceil_div(problem.rows, rows) * (problem.depth * tile_cycles(machine, rows, vectors) + turn)
+    def cycles(rows: int, panels: int) -> float:
+        step = tile_cycles(machine, rows, panels * per_panel) + apart
+        turn = turn_cycles(machine, rows * panels * per_panel)
+        return ceil_div(problem.rows, rows) * (problem.depth * step + turn)
 
     def cost(tile: tuple[int, int]) -> tuple[float, int]:
         rows, panels = tile
-        groups, small = ceil_div(full, panels), full // ceil_div(full, panels)
-        larger = full % groups
-        total = (groups - larger) * cycles(rows, small * per_panel)
-        return total + (larger * cycles(rows, (small + 1) * per_panel) if larger else 0), -rows
+        groups = ceil_div(full, panels)
+        small, larger = divmod(full, groups)
+        total = (groups - larger) * cycles(rows, small)
+        return total + (larger * cycles(rows, small + 1) if larger else 0), -rows
 
     most = min(full, max(1, max_rows(machine, per_panel)))
     rows = min(problem.rows, MOST_ROWS if len(problem.loops) <= 1 else MOST_PLACES)

@@ -41,3 +41,10 @@ def test_panels_that_come_from_memory_for_one_row_go_two_at_a_time():
     assert choose(replace(logits, lanes=32), avx512).panels == 1
     assert choose(replace(logits, columns=256), avx512).panels == 8  # L2 has them
     assert choose(replace(logits, rows=2), avx512).unroll == choose(logits, AVX2).unroll == 1
+
+
+def test_rows_of_b_that_lie_apart_are_passed_by_few_tiles():
+    stem = Problem(batch=1, rows=64, columns=112, depth=147, element_bytes=4, lanes=16, loops=(7, 21), packed=False)
+    avx512 = replace(Machine.preset("x86-64-avx512"), cores=1)
+    assert (choose(stem, avx512).rows, choose(stem, avx512).panels) == (6, 4)
+    assert choose(replace(stem, packed=True), avx512).rows == 8
