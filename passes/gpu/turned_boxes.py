@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, NoneAttr
@@ -23,7 +24,7 @@ from ...compiler.walking import all_ops
 from ...dialects.affine import IfOp, LoadOp, ParallelOp, StoreOp
 from ...dialects.gpu.ops import WARP
 from ..affine.accesses import Linear, map_subscripts
-from .banks import Numbers, asked_again, numbers_of, row_major, strides_of, swizzles_of, whole_banks
+from .banks import WORD, Numbers, asked_again, numbers_of, row_major, strides_of, swizzles_of, whole_banks
 from .kernels import LAUNCH
 from .shared_windows import (
     ROOM,
@@ -41,6 +42,7 @@ LEAST = 256  # points that tiles should have: as many threads
 COUNTED = 1024  # points of a tile, and elements of a box, whose sectors are counted
 CLOSEST = 4  # tiles of the least cost whose banks are looked at
 AGAIN = 0.25  # of all time, that asking banks once more takes: a warp waits for memory far longer
+IDLE = 0.5  # of lanes that may have nothing to bring, where rows of a box are brought each on its own
 GAIN = 1.1  # how many times fewer sectors are to be moved than by a thread a point
 
 
@@ -66,6 +68,27 @@ class _Source:
     strides: tuple[int, ...]
     lead: int  # elements from the begin of a sector to what the first point reads
     aligned: bool  # whether that is so all along the other coordinates
+
+
+class _Way(NamedTuple):
+    """How a box may lie in shared memory: how often more than needed banks are asked, and elements that it takes."""
+
+    again: float
+    room: int
+    strides: tuple[int, ...]
+    swizzle: Swizzle | None
+    box: tuple[int, ...]
+
+
+def _by_rows(box: Sequence[int], taken: Numbers, itemsize: int) -> Iterator[_Way]:
+    """Ways in which no warp brings parts of two rows, so that any gap may be behind them: some lanes do nothing."""
+    lanes = WARP * max(1, WORD // itemsize)
+    wide = (*box[:-1], box[-1] + -box[-1] % lanes)
+    row = int(taken[:, -1].max()) + 1
+    if wide == tuple(box) or wide[-1] > (1 + IDLE) * box[-1]:
+        return
+    for strides in strides_of((*box[:-1], row), itemsize):
+        yield _Way(asked_again(taken, strides, itemsize), box[0] * strides[0], strides, None, wide)
 
 
 def boxes_of(nest: ParallelOp, width: int = 1) -> Windows | None:
@@ -214,6 +237,12 @@ class _Choice:
         cut = [n * terms.get(v, 0) for v, n, size in loops if n < size]
         return source.lead if source.aligned and not any(n % whole for n in cut) else None
 
+    def _whole(self, source: _Source, tile: Sequence[int]) -> bool:
+        """Whether tiles have whole rows of a source, which begin at the same place of a sector."""
+        terms = source.reading.coordinates[-1].terms
+        loops = zip(self.points.variables, tile, self.points.sizes, strict=True)
+        return self._lead(source, tile) is not None and not any(n < size for v, n, size in loops if v in terms)
+
     def _box(self, source: _Source, tile: Sequence[int]) -> tuple[int, ...]:
         """What a tile reads, in whole sectors where all its rows begin at the same place of one."""
         sides = dict(zip(self.points.variables, tile, strict=True))
@@ -258,16 +287,20 @@ class _Choice:
             taken = points @ np.array(terms, dtype=np.int64).T
             taken[:, -1] += lead
             brought, often = numbers_of(box, COUNTED), prod(box) / prod(tile)
-            size, ways = reading.itemsize, list[tuple[float, int, tuple[int, ...], Swizzle | None]]()
+            size, ways = reading.itemsize, list[_Way]()
             exchanged = ((row_major(box), swizzle) for swizzle in swizzles_of(size))
             for strides, swizzle in chain(((s, None) for s in strides_of(box, size)), exchanged):
                 again = asked_again(taken, strides, size, swizzle)
                 again += often * asked_again(brought, strides, size, swizzle)
                 room = box[0] * strides[0]
-                ways.append((again, whole_banks(room, size) if swizzle is not None else room, strides, swizzle))
+                ways.append(
+                    _Way(again, whole_banks(room, size) if swizzle is not None else room, strides, swizzle, box)
+                )
                 if not again:
                     break
-            best = min(ways, key=lambda way: (way[0], way[3] is not None, *way[1:3]))
-            total += best[0]
-            found.append(Shared(reading, box, (best[1],), best[2], lead, best[3]))
+            if min(way.again for way in ways) and self._whole(source, tile):
+                ways += _by_rows(box, taken, size)
+            best = min(ways, key=lambda way: (way.again, way.swizzle is not None, way.room, way.strides))
+            total += best.again
+            found.append(Shared(reading, best.box, (best.room,), best.strides, lead, best.swizzle))
         return (total, tuple(found)) if sum(each.nbytes + 16 for each in found) <= ROOM else None

@@ -1,7 +1,7 @@
 // RUN: lamina-opt %s -p convert-affine-to-gpu | filecheck %s
 
 // An image of three channels is turned with its pad: a block writes rows of the result, whole. What it reads begins
-// seven numbers earlier, with a sector; channels lie so far apart that neither side meets a bank twice.
+// seven numbers earlier, with a sector; rows and channels lie so far apart that neither side meets a bank twice.
 func.func private @image(%x: memref<3x64x64xf32>, %y: memref<66x66x3xf32>) attributes {lamina.kernel = "copy"} {
   %zero = arith.constant 0.0 : f32
   affine.parallel (%i, %j, %c) = (0, 0, 0) to (66, 66, 3) {
@@ -18,15 +18,15 @@ func.func private @image(%x: memref<3x64x64xf32>, %y: memref<66x66x3xf32>) attri
 // CHECK-LABEL: func.func private @image(
 // CHECK: gpu.launch_func @image_0({{.*}}) {blocks = array<i64: 17, 1, 1>, threads = array<i64: 256, 1, 1>}
 // CHECK: func.func private @image_0(
-// CHECK: memref.view {{.*}} to memref<993xf32, 3 : i32>
-// CHECK: affine.apply affine_map<(d0) -> ((d0 mod 80))>
+// CHECK: memref.view {{.*}} to memref<1185xf32, 3 : i32>
+// CHECK: affine.apply affine_map<(d0) -> ((d0 mod 96))>
 // CHECK: [[X:%.*]] = affine.apply affine_map<(d0, d1) -> (((d0 + d1) + -7))>
-// CHECK: affine.if affine_set<(d0, d1, d2) : (((d0 * -1) + 959) >= 0, ((d1 * -1) + 65) >= 0, ((d2 * -1) + 65) >= 0)>(%{{.*}}, [[X]])
+// CHECK: affine.if affine_set<(d0, d1, d2) : (((d0 * -1) + 1151) >= 0, ((d1 * -1) + 65) >= 0, ((d2 * -1) + 65) >= 0)>(%{{.*}}, [[X]])
 // CHECK-NEXT: [[V:%.*]] = affine.if affine_set<(d0, d1) : ((d0 + -1) >= 0, ((d0 * -1) + 64) >= 0, (d1 + -1) >= 0, ((d1 * -1) + 64) >= 0)>
 // CHECK-NEXT: affine.load %x
-// CHECK: affine.store [[V]], %{{.*}}[%{{.*}} * 331 + %{{.*}} * 80 + %{{.*}}] : memref<993xf32, 3 : i32>
+// CHECK: affine.store [[V]], %{{.*}}[%{{.*}} * 395 + %{{.*}} * 98 + %{{.*}}] : memref<1185xf32, 3 : i32>
 // CHECK: gpu.barrier
-// CHECK: [[W:%.*]] = affine.load %{{.*}}[%{{.*}} * 331 + %{{.*}} * 80 + %{{.*}} + 7] : memref<993xf32, 3 : i32>
+// CHECK: [[W:%.*]] = affine.load %{{.*}}[%{{.*}} * 395 + %{{.*}} * 98 + %{{.*}} + 7] : memref<1185xf32, 3 : i32>
 // CHECK-NEXT: affine.store [[W]], %y
 
 // Channels shuffled by fours: a block takes whole ones, which are neighbours on both sides.
@@ -55,3 +55,23 @@ func.func private @straight(%x: memref<256x4x12xf32>, %y: memref<256x4x12xf32>) 
 }
 // CHECK-LABEL: func.func private @straight(
 // CHECK-NOT: gpu.dynamic_shared_memory
+
+// Points of two rows of 102 are a warp's at times: rows lie 102 and whole banks apart, which is more than the 107 that
+// they have, and are brought by four warps each, so that none brings parts of two.
+func.func private @wide(%x: memref<3x96x96xf32>, %y: memref<102x102x3xf32>) attributes {lamina.kernel = "copy"} {
+  %zero = arith.constant 0.0 : f32
+  affine.parallel (%i, %j, %c) = (0, 0, 0) to (102, 102, 3) {
+    %v = affine.if affine_set<(d0, d1) : (d0 - 3 >= 0, -d0 + 98 >= 0, d1 - 3 >= 0, -d1 + 98 >= 0)> (%i, %j) -> (f32) {
+      %l = affine.load %x[%c, %i - 3, %j - 3] : memref<3x96x96xf32>
+      affine.yield %l : f32
+    } else {
+      affine.yield %zero : f32
+    }
+    affine.store %v, %y[%i, %j, %c] : memref<102x102x3xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @wide_0(
+// CHECK: affine.apply affine_map<(d0) -> ((d0 mod 128))>
+// CHECK: affine.store {{.*}} * 134 + {{.*}}, 3 : i32>
+// CHECK: gpu.barrier
