@@ -14,6 +14,7 @@ from .row_boxes import ROOM, Box, Part, RowAccess, Staging, part_of
 from .tiles_read import slowed
 
 THREADS = 128  # of a block at least
+USUAL = 256  # of a block, by which enough of them are counted
 MOST = 512  # and at most, since rows are in registers
 
 
@@ -37,7 +38,7 @@ def sharing_of(
     def cost(rows: int) -> float:
         blocks = -(-total // rows)
         moved = own + blocks * shared
-        return moved * slowed(moved * times, 0, blocks * times)
+        return moved * slowed(moved * times, 0, blocks * times * rows * team / USUAL)
 
     rows = min(counts, key=cost)
     return Staging(Box((total,), (rows,), length, team, width), tuple(common)) if rows > 1 else None

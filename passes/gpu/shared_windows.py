@@ -133,6 +133,7 @@ class Windows:
     tile: tuple[int, ...]
     shared: tuple[Shared, ...]
     most: int = THREADS  # of a block
+    first: tuple[int, int] | None = None  # where the first point is written, counted in points, and points of a sector
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -142,7 +143,12 @@ class Windows:
     @property
     def threads(self) -> int:
         """Of a block."""
-        return min(self.most, -(-prod(self.tile) // WARP) * WARP)
+        return min(self.most, -(-self.numbers // WARP) * WARP)
+
+    @property
+    def numbers(self) -> int:
+        """Of points of a tile that threads count; some are before the first, so that they begin with a sector."""
+        return prod(self.tile) + (self.first[1] - 1 if self.first is not None else 0)
 
     def side(self, coordinate: Linear, span: int) -> int:
         """Of what a tile reads, along a coordinate."""

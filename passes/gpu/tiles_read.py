@@ -25,8 +25,10 @@ TAP = 0.25  # bytes that memory moves while all multiprocessors take a number fr
 LATENT = 8 << 20  # bytes that memory moves while a kernel is launched and its first bytes are on the way
 
 
-def slowed(moved: float, taps: float, blocks: int) -> float:
+def slowed(moved: float, taps: float, blocks: float) -> float:
     """How many times slower a kernel that moves so many bytes is than if its blocks were enough for a GPU.
+
+    They are blocks of 256 threads; larger ones are more of them, as what is on the way at once counts.
 
     >>> slowed(1 << 20, 0, 64), slowed(1 << 21, 0, 8), slowed(1 << 26, 0, 8) > 3.5
     (1.0, 1.6, True)

@@ -42,6 +42,7 @@ LEAST = 256  # points that tiles should have: as many threads
 COUNTED = 1024  # points of a tile, and elements of a box, whose sectors are counted
 CLOSEST = 4  # tiles of the least cost whose banks are looked at
 AGAIN = 0.25  # of all time, that asking banks once more takes: a warp waits for memory far longer
+PHASES = 4  # begins of warps inside of a sector that are looked at
 IDLE = 0.5  # of lanes that may have nothing to bring, where rows of a box are brought each on its own
 GAIN = 1.1  # how many times fewer sectors are to be moved than by a thread a point
 
@@ -203,11 +204,18 @@ class _Choice:
         for cost, tile in costs[:CLOSEST]:
             roomy = self._roomy(tile)
             if roomy is not None and (best is None or cost * (1 + AGAIN * roomy[0]) < best[0]):
-                best = (
-                    cost * (1 + AGAIN * roomy[0]),
-                    Windows(self.points.variables, sizes, tile, roomy[1]),
-                )
+                found = Windows(self.points.variables, sizes, tile, roomy[1], first=self._first(tile))
+                best = cost * (1 + AGAIN * roomy[0]), found
         return best[1] if best is not None else None
+
+    def _first(self, tile: Sequence[int]) -> tuple[int, int] | None:
+        """Where a result in the order of points begins, and points of a sector, where tiles begin inside of some."""
+        sizes, stores = self.points.sizes, self.plain[: len(self.points.stores)]
+        whole = SECTOR // stores[0].itemsize
+        if len(stores) > 1 or stores[0].steps != row_major(sizes) or whole < 2:
+            return None
+        begins = [step * side for step, side, n in zip(row_major(sizes), tile, sizes, strict=True) if side < n]
+        return (stores[0].start, whole) if any(n % whole for n in (*begins, stores[0].start)) else None
 
     def _tiles(self) -> Iterator[tuple[int, ...]]:
         """Tiles of neighbours that leave room: dimensions from the last one on, and parts of one more."""
@@ -260,7 +268,10 @@ class _Choice:
         origin = np.array([t if t < n else 0 for n, t in zip(points.sizes, tile, strict=True)], dtype=np.int64)
         shared = self._shared(tile)
         alone = [*self.plain, *(source.access for source in self.sources if source not in shared)]
-        moved = prod(points.sizes) * sum(each.sectors(numbers_of(tile, COUNTED) + origin) for each in alone)
+        moved = 0.0
+        if self._first(tile) is not None:  # each block writes parts of a sector at its ends
+            moved, alone = blocks * (1 + prod(tile) * alone[0].itemsize / SECTOR), alone[1:]
+        moved += prod(points.sizes) * sum(each.sectors(numbers_of(tile, COUNTED) + origin) for each in alone)
         for source in shared:
             box, access = self._box(source, tile), source.access
             begin = (
@@ -286,6 +297,9 @@ class _Choice:
             terms = [[each.terms.get(v, 0) for v in self.points.variables] for each in reading.coordinates]
             taken = points @ np.array(terms, dtype=np.int64).T
             taken[:, -1] += lead
+            if (first := self._first(tile)) is not None and len(taken) > WARP:  # warps begin before the first point
+                parts = [taken[WARP - n :] for n in range(0, first[1], max(1, first[1] // PHASES))]
+                taken = np.concatenate([part[: max(1, len(part) // WARP) * WARP] for part in parts])
             brought, often = numbers_of(box, COUNTED), prod(box) / prod(tile)
             size, ways = reading.itemsize, list[_Way]()
             exchanged = ((row_major(box), swizzle) for swizzle in swizzles_of(size))

@@ -42,6 +42,7 @@ from ...compiler.layouts import Swizzle
 from ...dialects.affine import ApplyOp, LoadOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu import BarrierOp, BlockIdOp, ThreadIdOp
 from .bands import band_of
+from .banks import row_major
 from .nest_writer import NestWriter
 from .shared_windows import Shared, Windows
 
@@ -114,8 +115,13 @@ class _Tile(NestWriter):
         w = self.w
 
         def point(number: SSAValue, local: list[SSAValue]) -> None:
+            inside: list[tuple[SSAValue, int]] = []
+            if w.first is not None:
+                number = self.apply(AffineExpr.dimension(0) - AffineExpr.dimension(1), number, before)
+                inside = [(self.apply(AffineExpr.dimension(0) * -1, number), 0)]
+                local = self.digits(number, w.tile)
             count = prod(w.tile)
-            inside = [(number, count - 1)] if count % w.threads else []
+            inside += [(number, count - 1)] if w.first is not None or count % w.threads else []
             d0, d1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
             place = [self.apply(d0 + d1, self.origin[v], at) for v, at in zip(w.variables, local, strict=True)]
             for at, size, side in zip(place, w.sizes, w.tile, strict=True):
@@ -126,7 +132,16 @@ class _Tile(NestWriter):
                 variable.replace_all_uses_with(at)
             self.where(inside, self.move)
 
-        self.spread(w.tile, self.thread, w.threads, point)
+        if w.first is None:
+            self.spread(w.tile, self.thread, w.threads, point)
+            return
+        start, whole = w.first
+        first: AffineExpr = AffineExpr.constant(start)
+        for d, step in enumerate(row_major(w.sizes)):
+            first = first + AffineExpr.dimension(d) * step
+        begin = self.apply(first, *(self.origin[v] for v in w.variables))
+        before = self.apply(AffineExpr.dimension(0) % whole, begin)
+        self.spread((w.numbers,), self.thread, w.threads, point)
 
     def take(self, shared: Shared, room: _Buffer, local: Mapping[SSAValue, SSAValue]) -> None:
         """Lets a reading take what lies in shared memory."""

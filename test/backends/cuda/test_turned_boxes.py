@@ -77,13 +77,13 @@ def test_each_byte_is_moved_once(text: str, conflicts: int, tmp_path: Path, emul
 
 @pytest.mark.parametrize(("low", "behind"), [(1, 1), (3, 3), (0, 1), (2, 0)])
 def test_images_are_turned_with_their_pads(low: int, behind: int, tmp_path: Path, emulated: Emulated) -> None:
-    """They are read in whole sectors wherever pads let rows begin; rows of the result begin inside of sectors."""
+    """They are read in whole sectors wherever pads let rows begin; blocks write parts of a sector at their ends only."""
     side = 64 + low + behind
     model, _ = emulated(image(low, behind), tmp_path, near=1e-4)
     counted = model.counters[0]
     assert counted.global_read_bytes == 3 * 64 * 64 * 4 == 32 * counted.global_read_sectors
     assert counted.global_written_bytes == 3 * side * side * 4
-    assert 32 * counted.global_written_sectors <= 1.25 * counted.global_written_bytes and counted.bank_conflicts == 0
+    assert 32 * counted.global_written_sectors <= 1.03 * counted.global_written_bytes and counted.bank_conflicts == 0
 
 
 def test_what_stands_still_comes_once(tmp_path: Path, emulated: Emulated) -> None:

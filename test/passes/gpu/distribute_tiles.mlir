@@ -83,9 +83,9 @@ func.func private @scaled(%x: memref<1024x768xf32>, %g: memref<768xf32>, %y: mem
   func.return
 }
 
-// A few rows: smaller blocks of them, so that there are more; warps behind the last row help to bring, and no more.
+// Rows that do not fill the last block: warps behind the last row help to bring, and do no more.
 // CHECK-LABEL: func.func private @few
-// CHECK-NEXT: gpu.launch_func @few_0(%x, %g, %y) {blocks = array<i64: 5, 1, 1>, threads = array<i64: 256, 1, 1>}
+// CHECK-NEXT: gpu.launch_func @few_0(%x, %g, %y) {blocks = array<i64: 3, 1, 1>, threads = array<i64: 512, 1, 1>}
 // CHECK-LABEL: func.func private @few_0
 // CHECK: gpu.barrier
 // CHECK-NEXT: affine.if affine_set<(d0) : (((d0 * -1) + 36) >= 0)>
