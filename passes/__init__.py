@@ -58,6 +58,7 @@ PASSES: dict[str, dict[str, str]] = {
         "linalg-hoist-constants": ".linalg.hoist_constants:HoistConstants",
         "linalg-fold-constants": ".linalg.fold_constants:FoldConstants",
         "linalg-outline-kernels": ".linalg.outline_kernels:OutlineKernels",
+        "linalg-narrow-values": ".linalg.narrow_values:NarrowValues",
         "linalg-deduplicate-kernels": ".linalg.deduplicate_kernels:DeduplicateKernels",
     },
     "buffers: where each value lives": {

@@ -29,6 +29,7 @@ MODULE_PHASES = (
             "linalg-deduplicate-kernels",
             "inline",
             "gpu-join-pads",
+            "linalg-narrow-values",
         ),
     ),
     Phase(

@@ -39,6 +39,7 @@ from ...compiler.dtypes import dtype_of
 from ...compiler.locations import locate
 from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, IfOp, LoadOp, ParallelOp, StoreOp, VectorLoadOp, VectorStoreOp, YieldOp
+from ...dialects.memref import LoadOp as MemRefLoadOp
 from ...dialects.memref.views import root
 from ..affine.accesses import map_subscripts
 from .bands import band_of, sizes_of
@@ -109,8 +110,14 @@ def _nest_of(nest: ParallelOp) -> _Nest | None:
     variables = [v for loop in band for v in loop.body.block.args]
     found: list[_Access] = []
     written: set[SSAValue] = set()
+    body = list(band[-1].body.block.ops)
     for op in all_ops(band[-1])[1:]:
-        if isinstance(op, _LOADS + _STORES):
+        if isinstance(op, MemRefLoadOp):  # from a place that values say, which is anywhere
+            if op.parent is not band[-1].body.block or root(op.memref) in written:
+                return None
+            steps = tuple(SECTOR if op in _depending(body, v) else 0 for v in variables)
+            found.append(_Access(steps, 0, dtype_of(op.res.type).itemsize, False))
+        elif isinstance(op, _LOADS + _STORES):
             access = _access_of(op, variables)
             if access is None or (isinstance(op, _LOADS) and root(op.memref) in written):
                 return None

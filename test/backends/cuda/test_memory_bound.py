@@ -434,3 +434,18 @@ def test_what_points_have_in_common(
     [counted] = model.counters
     moved = 32 * (counted.global_read_sectors + counted.global_written_sectors)
     assert moved <= whole * nbytes and counted.full_sectors and not counted.bank_conflicts
+
+
+def test_one_row_of_a_norm_is_all_that_is_read(tmp_path: Path, emulated: Emulated) -> None:
+    text = (
+        LAYER_NORM.replace("8x4x128", "1x37x128")
+        .replace("8x4x", "1x37x")
+        .replace("-> tensor<1x37x128xf32> {", "-> tensor<1x1x128xf32> {", 1)
+    )
+    text = text.replace(
+        "  return %y : tensor<1x37x128xf32>",
+        "  %f = stablehlo.slice %y [0:1, 3:4, 0:128] : (tensor<1x37x128xf32>) -> tensor<1x1x128xf32>\n  return %f : tensor<1x1x128xf32>",
+    )
+    model, _ = emulated(text, tmp_path, late=True)
+    [counted] = model.counters
+    assert counted.global_read_bytes == 3 * 128 * 4 == 3 * counted.global_written_bytes and counted.full_sectors

@@ -63,3 +63,19 @@ func.func private @alone(%x: memref<4096xf32>, %y: memref<4096xf32>) attributes 
   }
   func.return
 }
+
+// What a value says where to find is read once, too, for points of one row after the other.
+// CHECK-LABEL: func.func private @found_0(
+// CHECK-COUNT-1: memref.load
+// CHECK-NOT: memref.load
+func.func private @found(%n: memref<128xi64>, %t: memref<512xf32>, %g: memref<128xf32>, %y: memref<16384xf32>) attributes {lamina.kernel = "loops"} {
+  affine.parallel (%i, %j) = (0, 0) to (128, 128) {
+    %a = affine.load %n[%j] : memref<128xi64>
+    %b = arith.index_cast %a : i64 to index
+    %c = memref.load %t[%b] : memref<512xf32>
+    %d = affine.load %g[%i] : memref<128xf32>
+    %e = arith.mulf %c, %d : f32
+    affine.store %e, %y[%i * 128 + %j] : memref<16384xf32>
+  }
+  func.return
+}
