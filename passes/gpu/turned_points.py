@@ -20,6 +20,7 @@ from ...dialects.affine import LoadOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu import BarrierOp, BlockIdOp, ThreadIdOp
 from .bands import band_of
 from .nest_writer import NestWriter
+from .tiles_read import SECTOR
 from .widen_points import Linear, Walk, place_of, walk_of
 
 SIDE = 32  # points along both sides of a tile
@@ -52,6 +53,11 @@ def turn_of(nest: ParallelOp) -> Turn | None:
     turned = tuple(a for a in walk.accesses if a.steps[-1] not in (0, 1))
     if not turned or any(isinstance(a.op, StoreOp) and (a in turned or a.steps[-1] != 1) for a in walk.accesses):
         return None
+    if any(
+        isinstance(a.op, StoreOp) and walk.sizes[-1] * dtype_of(a.op.memref.type).itemsize < SECTOR
+        for a in walk.accesses
+    ):
+        return None  # rows of a tile would be parts of a sector
     for d, size in enumerate(walk.sizes[:-1]):
         if min(size, walk.sizes[-1]) >= LEAST and all(a.steps[d] == 1 for a in turned):
             return Turn(walk, d, turned)

@@ -65,8 +65,9 @@ def image(low: int, behind: int) -> str:
         (turned((2, 16, 4, 4, 4, 4), (0, 2, 4, 3, 5, 1)), 0),
         (turned((64, 3, 32), (0, 2, 1)), 0),
         (turned((64, 32, 4), (0, 2, 1), "f16"), 0),
+        (turned((2, 8, 16, 32), (0, 2, 3, 1), "f16"), 0),
     ],
-    ids=["shuffled channels", "six dimensions", "three channels", "to four channels"],
+    ids=["shuffled channels", "six dimensions", "three channels", "to four channels", "half a sector of channels"],
 )
 def test_each_byte_is_moved_once(text: str, conflicts: int, tmp_path: Path, emulated: Emulated) -> None:
     model, nbytes = emulated(text, tmp_path)
