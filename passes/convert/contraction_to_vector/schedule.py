@@ -16,7 +16,9 @@ UNPACKED = 4  # cycles of a step whose row of B is none of a panel; measured on 
 LATENCY = 4  # cycles of a multiply-add
 FEW_ROWS = 4  # of A that are too few to pay for packing B
 STREAMS = (8, 7, 6, 9, 10, 5, 4)  # places that a core fetches from at once, the best first; measured on Zen 3
-TWO, ROUNDS = 2, 4  # vectors of panels that are read once, and rounds at a time
+TWO = 2  # vectors of panels that are read once
+SPARE = 3  # registers that rounds at a time want for what comes next
+UNROLLS = (4, 3, 2)  # rounds of an innermost loop at a time
 COPY_COLUMNS = 512  # that pay for copying A; measured on Zen 3
 MIN_STRIPS = 16  # strips per block below which panels of B are fetched too often
 
@@ -90,7 +92,8 @@ def ceil_div(a: int, b: int) -> int:
 
 def max_rows(machine: Machine, vectors: int) -> int:
     """The rows of a tile `vectors` registers wide that leave room for a row of B and a broadcast of A."""
-    free = machine.vector_registers - vectors - machine.scratch_registers
+    unrolled = SPARE if machine.vector_bytes == machine.cache_line else 0
+    free = machine.vector_registers - vectors - max(machine.scratch_registers, unrolled)
     return max(1, min(MOST_ROWS, machine.vector_registers // 2, free // vectors))
 
 
@@ -124,15 +127,27 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
         _, panel_blocks = blocks(problem, machine, problem.rows, 1, problem.columns // problem.lanes)
         return Schedule(problem.rows, panel_blocks=panel_blocks, unroll=at_once, depth=at_once)
     rows, panels = tile_of(problem, machine)
-    unroll = 1
     if reads_once(problem, machine):
-        panels, unroll = max(1, min(panels, TWO // wide(problem, machine))), ROUNDS
+        panels = max(1, min(panels, TWO // wide(problem, machine)))
     strips, groups = ceil_div(problem.rows, rows), ceil_div(problem.columns // problem.lanes, panels)
     depth = depth_of(problem, machine, strips)
     copy = worth_copying(problem, machine)
     row_blocks, panel_blocks = blocks(problem, machine, rows, strips, groups, depth, copy)
     ahead = ahead_of(problem, machine, strips // row_blocks, depth)
+    unroll = rounds(problem, machine, depth, ahead)
     return Schedule(rows, panels, row_blocks, panel_blocks, unroll, depth=depth, ahead=ahead, copy=int(copy))
+
+
+def rounds(problem: Problem, machine: Machine, depth: int, ahead: int) -> int:
+    """Rounds of the innermost loop at a time: vectors of a line share their ports with the loop's own arithmetic.
+
+    1024³ takes 12.3 ms so instead of 12.9, and BERT-base 140 instead of 147; measured on Sapphire Rapids.
+    """
+    lines = machine.vector_bytes == machine.cache_line and wide(problem, machine) == 1
+    if not lines or problem.tile or not problem.loops:
+        return 1
+    run = ahead or (depth if len(problem.loops) == 1 else 0) or problem.loops[-1]
+    return next((n for n in UNROLLS if run % n == 0), 1)
 
 
 def streams(problem: Problem, machine: Machine) -> bool:

@@ -191,7 +191,8 @@ class TileWriter:
         if not ks and block is not None:
             first, count = D(0) * self.depth, self.depth
             end = [D(0) * self.depth + self.depth, *(end if size % self.depth else ())]
-        by = self.unroll if innermost and count % self.unroll == 0 and len(end) == 1 else 1
+        stretch = self.lookahead.ahead if innermost and fetch is not None and self.lookahead is not None else count
+        by = self.unroll if innermost and stretch % self.unroll == count % self.unroll == 0 and len(end) == 1 else 1
 
         def body(k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             if not innermost:
@@ -202,13 +203,12 @@ class TileWriter:
 
         if not innermost or fetch is None or self.lookahead is None:
             return self.code.serial(first, end, (block,), sums, body, by)
-        ahead = self.lookahead.ahead
 
-        def stretch(start: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        def asked(start: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             fetch((*ks, start))
-            return self.code.serial(D(0), D(0) + ahead, (start,), carried, body, by if ahead % by == 0 else 1)
+            return self.code.serial(D(0), D(0) + stretch, (start,), carried, body, by)
 
-        return self.code.serial(first, end, (block,), sums, stretch, ahead)
+        return self.code.serial(first, end, (block,), sums, asked, stretch)
 
     def _can_ask(self, ahead: int) -> bool:
         """Whether B has panels, and stretches of `ahead` rounds fill the innermost loop and each block of it."""

@@ -7,21 +7,21 @@
 #b = affine_map<(d0, d1, d2) -> (d1 floordiv 16, d2, d1 mod 16)>
 #c = affine_map<(d0, d1, d2) -> (d0, d1)>
 // CHECK-LABEL: func.func private @one_group
-// CHECK-SAME: rows=9 panels=3 row_blocks=1
+// CHECK-SAME: rows=8 panels=3 row_blocks=1
 // CHECK: affine.for %{{.*}} = 0 to 2 {
 // CHECK-NOT: = 0 to 2 {
-// CHECK: affine.for {{.*}} = 0 to 64 iter_args
+// CHECK: affine.for {{.*}} = 0 to 64 step 4 iter_args
 // CHECK: vector.fma {{.*}} : vector<16xf32>
 // CHECK-NOT: = 0 to 2 {
 // CHECK: affine.for {{.*}} = 0 to 64 step 16 iter_args
 // CHECK: vector.reduction <add>
 // CHECK-NOT: = 0 to 2 {
 // CHECK: func.return
-func.func private @one_group(%x: memref<18x64xf32>, %w: memref<4x64x16xf32>, %y: memref<18x49xf32>) attributes {lamina.kernel = "contraction"} {
+func.func private @one_group(%x: memref<16x64xf32>, %w: memref<4x64x16xf32>, %y: memref<16x49xf32>) attributes {lamina.kernel = "contraction"} {
   %zero = arith.constant 0.0 : f32
-  linalg.fill ins(%zero : f32) outs(%y : memref<18x49xf32>)
+  linalg.fill ins(%zero : f32) outs(%y : memref<16x49xf32>)
   linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%x, %w : memref<18x64xf32>, memref<4x64x16xf32>) outs(%y : memref<18x49xf32>) {
+      ins(%x, %w : memref<16x64xf32>, memref<4x64x16xf32>) outs(%y : memref<16x49xf32>) {
   ^bb0(%l: f32, %r: f32, %o: f32):
     %p = arith.mulf %l, %r : f32
     %s = arith.addf %o, %p : f32
@@ -30,19 +30,19 @@ func.func private @one_group(%x: memref<18x64xf32>, %w: memref<4x64x16xf32>, %y:
   func.return
 }
 // SEVERAL-LABEL: func.func private @two_groups
-// SEVERAL-SAME: rows=9 panels=3 row_blocks=1
+// SEVERAL-SAME: rows=8 panels=3 row_blocks=1
 // SEVERAL: affine.for %{{.*}} = 0 to 2 {
 // SEVERAL: affine.for %{{.*}} = 0 to 2 {
-// SEVERAL: affine.for {{.*}} = 0 to 64 iter_args
+// SEVERAL: affine.for {{.*}} = 0 to 64 step 4 iter_args
 // SEVERAL: affine.for %{{.*}} = 0 to 2 {
-// SEVERAL-NOT: affine.for {{.*}} = 0 to 64 iter_args
+// SEVERAL-NOT: affine.for {{.*}} = 0 to 64 step 4 iter_args
 // SEVERAL: affine.for {{.*}} = 0 to 64 step 16 iter_args
 // SEVERAL: func.return
-func.func private @two_groups(%x: memref<18x64xf32>, %w: memref<7x64x16xf32>, %y: memref<18x97xf32>) attributes {lamina.kernel = "contraction"} {
+func.func private @two_groups(%x: memref<16x64xf32>, %w: memref<7x64x16xf32>, %y: memref<16x97xf32>) attributes {lamina.kernel = "contraction"} {
   %zero = arith.constant 0.0 : f32
-  linalg.fill ins(%zero : f32) outs(%y : memref<18x97xf32>)
+  linalg.fill ins(%zero : f32) outs(%y : memref<16x97xf32>)
   linalg.generic {indexing_maps = [#a, #b, #c], iterator_types = ["parallel", "parallel", "reduction"]}
-      ins(%x, %w : memref<18x64xf32>, memref<7x64x16xf32>) outs(%y : memref<18x97xf32>) {
+      ins(%x, %w : memref<16x64xf32>, memref<7x64x16xf32>) outs(%y : memref<16x97xf32>) {
   ^bb0(%l: f32, %r: f32, %o: f32):
     %p = arith.mulf %l, %r : f32
     %s = arith.addf %o, %p : f32

@@ -164,6 +164,8 @@ def test_one_column_more_than_panels(m: int, n: int, k: int, options: str):
         "rows=4 panels=2 panel_blocks=2 depth=32 ahead=8 unroll=2",
         "rows=6 row_blocks=2 ahead=16 unroll=3",
         "rows=6 depth=24 ahead=16",
+        "rows=6 ahead=4 unroll=8",
+        "rows=6 depth=32 ahead=16 unroll=32",
     ],
 )
 def test_given_schedules(options: str):

@@ -30,7 +30,7 @@ def test_a_matrix_that_lies_row_by_row_and_is_read_once_is_read_so():
 def test_vectors_that_are_lines_go_three_wide():
     square = Problem(batch=1, rows=1024, columns=1024, depth=1024, element_bytes=4, lanes=16, loops=(1024,))
     avx512 = replace(Machine.preset("x86-64-avx512"), cores=1)
-    assert (choose(square, avx512).rows, choose(square, avx512).panels) == (9, 3)
+    assert (choose(square, avx512).rows, choose(square, avx512).panels) == (8, 3)
     assert (choose(square, AVX2).rows, choose(square, AVX2).panels) == (6, 1)
 
 
@@ -40,7 +40,20 @@ def test_panels_that_come_from_memory_for_one_row_go_two_at_a_time():
     assert choose(logits, avx512) == Schedule(rows=1, panels=2, unroll=4)
     assert choose(replace(logits, lanes=32), avx512).panels == 1
     assert choose(replace(logits, columns=256), avx512).panels == 8  # L2 has them
-    assert choose(replace(logits, rows=2), avx512).unroll == choose(logits, AVX2).unroll == 1
+    assert choose(replace(logits, rows=2), avx512).panels > 2 and choose(logits, AVX2).panels > 2
+
+
+def test_vectors_that_are_lines_go_several_rounds_at_a_time():
+    """As many as divide the stretches between two requests, the blocks of k, or the innermost loop."""
+    square = Problem(batch=1, rows=1024, columns=1024, depth=1024, element_bytes=4, lanes=16, loops=(1024,))
+    avx512 = replace(Machine.preset("x86-64-avx512"), cores=1)
+    assert choose(square, avx512).unroll == 4
+    assert choose(replace(square, depth=129, loops=(129,)), avx512).unroll == 3
+    assert choose(replace(square, depth=9 * 128, loops=(3, 3, 128)), avx512).unroll == 4
+    assert choose(replace(square, depth=127, loops=(127,)), avx512).unroll == 1
+    few = choose(replace(square, rows=49, columns=2048, depth=510, loops=(510,)), avx512)
+    assert few.ahead == 6 and few.unroll == 3
+    assert choose(square, AVX2).unroll == choose(replace(square, lanes=32), avx512).unroll == 1
 
 
 def test_rows_of_b_that_lie_apart_are_passed_by_few_tiles():
