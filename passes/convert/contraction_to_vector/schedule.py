@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, fields
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 
-FEW_STRIPS = 4  # strips of a panel below which its tiles wait for memory whatever is done
+FEW_STRIPS = 4  # strips of a panel below which its tiles wait for memory whatever is done; measured on Zen 3
+TWO_STRIPS = 2  # the same where vectors are lines; measured on Sapphire Rapids
 MANY_STRIPS = 200  # strips of a panel beyond which fetching it is nothing
 MOST_ROWS = 14  # of a tile
 MOST_PLACES = 12  # rows of a tile whose places do not follow from one another: each has an address of its own
@@ -130,7 +131,7 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
     if reads_once(problem, machine):
         panels = max(1, min(panels, TWO // wide(problem, machine)))
     strips, groups = ceil_div(problem.rows, rows), ceil_div(problem.columns // problem.lanes, panels)
-    depth = depth_of(problem, machine, strips)
+    depth = depth_of(problem, machine, strips, panels)
     copy = worth_copying(problem, machine)
     row_blocks, panel_blocks = blocks(problem, machine, rows, strips, groups, depth, copy)
     ahead = ahead_of(problem, machine, strips // row_blocks, depth)
@@ -138,13 +139,18 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
     return Schedule(rows, panels, row_blocks, panel_blocks, unroll, depth=depth, ahead=ahead, copy=int(copy))
 
 
+def lines(problem: Problem, machine: Machine) -> bool:
+    """Whether a row of a panel is one vector, and that a line of the cache."""
+    return machine.vector_bytes == machine.cache_line and wide(problem, machine) == 1 and not problem.tile
+
+
 def rounds(problem: Problem, machine: Machine, depth: int, ahead: int) -> int:
     """Rounds of the innermost loop at a time: vectors of a line share their ports with the loop's own arithmetic.
 
     1024³ takes 12.3 ms so instead of 12.9, and BERT-base 140 instead of 147; measured on Sapphire Rapids.
     """
-    lines = machine.vector_bytes == machine.cache_line and wide(problem, machine) == 1
-    if not lines or problem.tile or not problem.loops:
+    few = problem.rows < FEW_ROWS and not reads_once(problem, machine)  # memory is the limit
+    if not lines(problem, machine) or not problem.loops or few:
         return 1
     run = ahead or (depth if len(problem.loops) == 1 else 0) or problem.loops[-1]
     return next((n for n in UNROLLS if run % n == 0), 1)
@@ -167,8 +173,8 @@ def reads_once(problem: Problem, machine: Machine) -> bool:
     Sapphire Rapids.
     """
     bytes_ = problem.columns * problem.depth * problem.element_bytes
-    lines = machine.vector_bytes == machine.cache_line
-    return lines and problem.packed and problem.rows == problem.batch == 1 and bytes_ > machine.l2_bytes
+    own = machine.vector_bytes == machine.cache_line
+    return own and problem.packed and problem.rows == problem.batch == 1 and bytes_ > machine.l2_bytes
 
 
 def wide(problem: Problem, machine: Machine) -> int:
@@ -200,12 +206,16 @@ def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
     return min(tiles, key=cost)
 
 
-def depth_of(problem: Problem, machine: Machine, strips: int) -> int:
-    """Rounds of the only loop over k in a block, 0 for all: a panel of B takes about a tenth of L2."""
+def depth_of(problem: Problem, machine: Machine, strips: int, panels: int) -> int:
+    """Rounds of the only loop over k in a block, 0 for all: a panel of B takes about a tenth of L2.
+
+    So do all panels of a tile where vectors are lines; measured on Sapphire Rapids.
+    """
     if len(problem.loops) != 1 or strips < FEW_STRIPS or not problem.in_memory:
         return 0
     (size,) = problem.loops
-    wanted = machine.l2_bytes * 3 // 32 // (problem.lanes * problem.element_bytes)
+    columns = problem.lanes * (panels if lines(problem, machine) else 1)
+    wanted = machine.l2_bytes * 3 // 32 // (columns * problem.element_bytes)
     if size <= wanted * 4 // 3:
         return 0
     even = [d for d in range(wanted // 2, wanted * 3 // 2 + 1) if size % d == 0]
@@ -219,7 +229,8 @@ def ahead_of(problem: Problem, machine: Machine, strips: int, depth: int) -> int
     """
     bytes_ = problem.batch * problem.columns * problem.depth * problem.element_bytes
     near = machine.l2_bytes * (2 if problem.batch > 1 else 1)  # of a batch a part stays in L2; measured on Zen 3
-    if not problem.packed or not problem.loops or not FEW_STRIPS <= strips <= MANY_STRIPS or bytes_ < near:
+    few = TWO_STRIPS if lines(problem, machine) else FEW_STRIPS
+    if not problem.packed or not problem.loops or not few <= strips <= MANY_STRIPS or bytes_ < near:
         return 0
     run = depth if depth and len(problem.loops) == 1 else problem.loops[-1]
     return next((d for d in range(strips + strips // 8, strips // 2, -1) if run % d == 0), 0)

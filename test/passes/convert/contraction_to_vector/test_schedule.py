@@ -61,3 +61,16 @@ def test_rows_of_b_that_lie_apart_are_passed_by_few_tiles():
     avx512 = replace(Machine.preset("x86-64-avx512"), cores=1)
     assert (choose(stem, avx512).rows, choose(stem, avx512).panels) == (6, 4)
     assert choose(replace(stem, packed=True), avx512).rows == 8
+
+
+def test_blocks_of_k_hold_all_panels_of_a_tile_where_vectors_are_lines():
+    deep = Problem(batch=1, rows=128, columns=768, depth=3072, element_bytes=4, lanes=16, loops=(3072,))
+    avx512 = replace(Machine.preset("x86-64-avx512"), cores=1)
+    assert (choose(deep, avx512).depth, choose(deep, avx512).ahead) == (1024, 16)
+    assert choose(deep, replace(AVX2, l2_bytes=avx512.l2_bytes)).depth == 0
+
+
+def test_two_strips_ask_for_the_next_panels_where_vectors_are_lines():
+    flat = Problem(batch=1, rows=16, columns=1000, depth=2048, element_bytes=4, lanes=16, loops=(2048,))
+    assert choose(flat, replace(Machine.preset("x86-64-avx512"), cores=1)).ahead == 2
+    assert choose(replace(flat, rows=8), replace(Machine.preset("x86-64-avx512"), cores=1)).ahead == 0
