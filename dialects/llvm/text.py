@@ -37,6 +37,7 @@ from .instructions import (
 from .literals import constant_text, type_text
 from .target_instruction import TargetInstruction
 
+UNROLL = "lamina.unroll"  # on a loop, then on its branch back: code for so many rounds at once
 ROLLED = "llvm.rolled"  # on a function: its loops are as they should be, nobody is to unroll them
 _BARE_ARGUMENT_ATTRIBUTES = (
     "noalias",
@@ -72,9 +73,18 @@ def print_module(module: ModuleOp, *, triple: str = "", data_layout: str = "") -
                 raise LaminaError("not an operation of the llvm dialect", where=op)
     if any(isinstance(op, llvm.StoreOp) and op.nontemporal is not None for op in module.walk()):
         lines.append(f"{_NONTEMPORAL} = !{{i32 1}}")
+    for count in sorted({_unrolled(op) for op in module.walk() if UNROLL in op.attributes}):
+        lines += [f'!{_LOOPS + count} = distinct !{{!{_LOOPS + count}, !{{!"llvm.loop.unroll.count", i32 {count}}}}}']
     if any(ROLLED in op.attributes for op in module.body.block.ops):
         lines += [f"{_ROLLED} = distinct !{{{_ROLLED}, !2}}", '!2 = !{!"llvm.loop.unroll.disable"}']
     return "\n".join(lines) + "\n"
+
+
+def _unrolled(op: Operation) -> int:
+    """The rounds that code of a loop has at once, told on the branch back."""
+    count = op.attributes[UNROLL]
+    assert isinstance(count, IntegerAttr)
+    return count.value.data
 
 
 def _global(op: llvm.GlobalOp) -> str:
@@ -216,6 +226,8 @@ class _Function:
                     raise LaminaError("no LLVM IR text is known for this operation", where=op)
                 if self.rolled and any(self.blocks.index(to) <= self.blocks.index(block) for to in op.successors):
                     text += f", !llvm.loop {_ROLLED}"
+                elif UNROLL in op.attributes:
+                    text += f", !llvm.loop !{_LOOPS + _unrolled(op)}"
                 lines.append(f"  {self.names[op.results[0]]} = {text}" if op.results else "  " + text)
 
     def phis(self, block: Block, lines: list[str]) -> None:
@@ -290,6 +302,7 @@ def _ordering(op: Operation, name: str = "ordering") -> str:
 
 
 _NONTEMPORAL, _ROLLED = "!0", "!1"
+_LOOPS = 16  # and more: loops of so many rounds at a time
 
 
 def _load(f: _Function, op: llvm.LoadOp) -> str:

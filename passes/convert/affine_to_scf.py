@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 
 from ...compiler.conversion import RuleBuilder, Rules, convert
 from ...dialects.affine import NONTEMPORAL, MaxOp
+from ...dialects.llvm.text import UNROLL
 from ...dialects.scf import ParallelOp
 from .affine_expressions import apply_map, constant_index, expand
 
@@ -48,7 +49,10 @@ def lower_for(op: affine.ForOp, operands: Sequence[SSAValue], b: RuleBuilder) ->
     stop = _fold(b, apply_map(b, upper, operands[first:second], op.upperBoundOperands), arith.MinSIOp)
     step = constant_index(b, op.step.value.data)
     body = b.convert_region(op.body)
-    return b(scf.ForOp(start, stop, step, operands[second:], body)).results
+    loop = scf.ForOp(start, stop, step, operands[second:], body)
+    if UNROLL in op.attributes:
+        loop.attributes[UNROLL] = op.attributes[UNROLL]
+    return b(loop).results
 
 
 @RULES.lowers(affine.ParallelOp)

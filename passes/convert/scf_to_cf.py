@@ -28,6 +28,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ...compiler.diagnostics import LaminaError
+from ...dialects.llvm.text import UNROLL
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,8 @@ class _Flattening:
         self.inline(list(source.ops))
         return last
 
-    def branch(self, target: Block, values: Sequence[SSAValue], origin: Operation) -> None:
-        self.new(cf.BranchOp(target, *values), origin)
+    def branch(self, target: Block, values: Sequence[SSAValue], origin: Operation) -> Operation:
+        return self.new(cf.BranchOp(target, *values), origin)
 
     def finish(self, op: Operation, values: Sequence[SSAValue]) -> None:
         for result, value in zip(op.results, values, strict=True):
@@ -134,7 +135,9 @@ class _Flattening:
         no_wrap = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
         step = arith.AddiOp(head.args[0], op.step, overflow=no_wrap)
         following = self.new(step, op).results[0]
-        self.branch(head, [following, *last.operands], op)
+        back = self.branch(head, [following, *last.operands], op)
+        if UNROLL in op.attributes:
+            back.attributes[UNROLL] = op.attributes[UNROLL]
         last.erase()
         self.start(end)
         self.finish(op, head.args[1:])

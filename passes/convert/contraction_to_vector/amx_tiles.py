@@ -181,8 +181,9 @@ class AmxWriter(GroupWriter):
         start = self.lookahead.start(place, panels, number, block) if self.lookahead is not None else None
         run = self.run or Run(self.levels[0][0])
         strip = self.strip(number) if self.run is not None else None  # where its sums wait
+        depth = tile_depth(self.contraction)
 
-        def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue], depth: int) -> list[SSAValue]:
+        def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
             if start is not None:
                 self.ask(start, depth, ks)
             lefts: dict[int, SSAValue] = {}
@@ -214,7 +215,7 @@ class AmxWriter(GroupWriter):
         block: SSAValue | None,
         fetch: Fetch | None,
     ) -> Sequence[SSAValue]:
-        """As of vectors, but the innermost loop takes as much of k as a tile does; `step` is told how much."""
+        """As of vectors, but the innermost loop takes as much of k as a tile does."""
         if len(ks) < len(self.levels) - 1:
             return super(GroupWriter, self).nest(step, ks, sums, block, fetch)
         size, depth = self.levels[-1][0], tile_depth(self.contraction)
@@ -223,7 +224,7 @@ class AmxWriter(GroupWriter):
             first, size = D(0) * self.depth, self.run.depth
 
         def body(k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            return step((*ks, k), carried, depth)
+            return step((*ks, k), carried)
 
         return self.code.serial(first, first + size, (block,), sums, body, depth)
 
@@ -256,7 +257,7 @@ class AmxWriter(GroupWriter):
         """So much of k of some columns of B, as it is packed: panels are filled up."""
         b, panels = self.contraction.b, self.contraction.panels
         assert panels is not None
-        where = self.code.index(self.walk(2, 0) + first * panels.group, b_place, *ks)
+        where = self.code.index(self.walk(2) + first * panels.group, b_place, *ks)
         type_ = amx.TileType.of((depth // panels.group, COLUMNS * panels.group), b.element)
         stride = self.constant(panels.lanes * panels.group)
         return self.code(amx.TileLoadOp(self.flats[b.value], [where], type_, stride)).res

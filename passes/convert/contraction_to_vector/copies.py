@@ -69,7 +69,7 @@ class Copies:
     def left(self, strips: Cover, place: SSAValue) -> Left:
         """How a tile of these strips reads the copy."""
         size = strips.size
-        return Left(self.flat, [(place, row) for row in range(size)], D(1) * size, size)
+        return Left(self.flat, [(place, row) for row in range(size)], D(1) * size)
 
     def fill(
         self,
@@ -95,7 +95,7 @@ class Copies:
             if by == 1:
                 for number in range(size):
                     at, offset = target.places[number]
-                    code.store(rows.load(code, number, (k,), 0), self.flat, D(0) + target.steps + offset, at, k)
+                    code.store(rows.load(code, number, (k,)), self.flat, D(0) + target.steps + offset, at, k)
                 return ()
             square = [
                 code.load_vector(type_, rows.flat, D(0) + rows.steps + offset, at, k) for at, offset in rows.places

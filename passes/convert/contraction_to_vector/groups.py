@@ -77,19 +77,16 @@ class GroupWriter(TileWriter):
         size = self.levels[-1][0]
         tail = size % self.group
         whole = size - tail
-        by = self.unroll if whole % (self.unroll * self.group) == 0 else 1
-
-        def body(k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            for ahead in range(by):
-                carried = step((*ks, k), carried, ahead * self.group)
-            return carried
-
+        at_once = self.unroll if whole % (self.unroll * self.group) == 0 else 1
         if whole:
-            sums = self.code.serial(AffineExpr.constant(0), AffineExpr.constant(whole), (), sums, body, by * self.group)
+            end = AffineExpr.constant(whole)
+            sums = self.code.serial(
+                AffineExpr.constant(0), end, (), sums, lambda k, held: step((*ks, k), held), self.group, at_once
+            )
         if tail:
             last = self.code.index(AffineExpr.constant(whole))
             self.present = tail
-            sums = step((*ks, last), sums, 0)
+            sums = step((*ks, last), sums)
             self.present = self.group
         return sums
 
@@ -103,11 +100,10 @@ class GroupWriter(TileWriter):
         spots: Sequence[tuple[int, int]],
         ks: Sequence[SSAValue],
         sums: Sequence[SSAValue],
-        ahead: int,
     ) -> list[SSAValue]:
         """The sums after one more group along k."""
         assert self.contraction.panels is not None
-        b_flat, b_walk = self.flats[self.contraction.b.value], self.walk(2, ahead)
+        b_flat, b_walk = self.flats[self.contraction.b.value], self.walk(2)
         b_type = VectorType(self.contraction.b.element, [place.lanes * self.group])
         apart = self.contraction.panels.stride
         rights = {
@@ -115,7 +111,7 @@ class GroupWriter(TileWriter):
             for panel in dict.fromkeys(panel for _, panel in spots)
         }
         lefts = {
-            row: self.spread(place, left.places[row], ks, self.walk(1, ahead))
+            row: self.spread(place, left.places[row], ks, self.walk(1))
             for row in dict.fromkeys(row for row, _ in spots)
         }
         flags = {

@@ -32,6 +32,7 @@ from xdsl.rewriter import InsertPoint
 
 from ....dialects import affine, memref, vector
 from ....dialects.affine.linear_forms import memref_shape
+from ....dialects.llvm.text import UNROLL
 
 OpT = TypeVar("OpT", bound=Operation)
 D = AffineExpr.dimension
@@ -86,8 +87,9 @@ class Loops:
         inits: Sequence[SSAValue],
         body: Callable[[SSAValue, Sequence[SSAValue]], Sequence[SSAValue]],
         step: int = 1,
+        at_once: int = 1,
     ) -> Sequence[SSAValue]:
-        """`for i in range(lower, upper, step)` that carries values.
+        """`for i in range(lower, upper, step)` that carries values; code for so many rounds `at_once`.
 
         Bounds are over `operands`: the largest lower one, the least upper one.
         """
@@ -105,6 +107,8 @@ class Loops:
             Region(block),
             step,
         )
+        if at_once > 1:
+            loop.attributes[UNROLL] = IntegerAttr(at_once, 64)
         return self(loop).results
 
     def count(self, size: int, body: Callable[[SSAValue | None], None]) -> None:

@@ -78,7 +78,7 @@ class SingleWriter(TileWriter):
         if block is not None:
             first = D(0) * self.depth
             end = [first + self.depth, *(end if size % self.depth else ())]
-        return self.code.serial(first, end, (block,), sums, lambda k, carried: step((k,), carried, 0), self.along)
+        return self.code.serial(first, end, (block,), sums, lambda k, carried: step((k,), carried), self.along)
 
     def step(
         self,
@@ -88,7 +88,6 @@ class SingleWriter(TileWriter):
         spots: Sequence[tuple[int, int]],
         ks: Sequence[SSAValue],
         sums: Sequence[SSAValue],
-        ahead: int,
     ) -> list[SSAValue]:
         """The sums after so many more k."""
         code, column = self.code, self.column(b_place, ks)
@@ -104,10 +103,10 @@ class SingleWriter(TileWriter):
         """So many elements of B."""
         code, b_flat = self.code, self.flats[self.contraction.b.value]
         if self.levels[0][2] == 1:
-            return code.load_vector(self.type, b_flat, self.walk(2, 0), b_place, *ks)
+            return code.load_vector(self.type, b_flat, self.walk(2), b_place, *ks)
         column = code(vector.BroadcastOp(zero(code, f32), self.type)).vector
         for lane in range(self.along):
-            element = code.load(b_flat, self.walk(2, lane), b_place, *ks)
+            element = code.load(b_flat, self.walk(2) + lane * self.levels[0][2], b_place, *ks)
             column = code(vector.InsertOp(element, column, [lane])).result
         return column
 

@@ -24,7 +24,7 @@ from .spot import PANEL, Columns, TilePlace
 
 Level = tuple[int, int, int]  # a loop over k: trip count, step in A, step in B
 Fetch = Callable[[Sequence[SSAValue]], None]
-Step = Callable[[Sequence[SSAValue], Sequence[SSAValue], int], Sequence[SSAValue]]
+Step = Callable[[Sequence[SSAValue], Sequence[SSAValue]], Sequence[SSAValue]]
 
 
 def k_levels(contraction: Contraction) -> list[Level]:
@@ -43,18 +43,17 @@ def k_levels(contraction: Contraction) -> list[Level]:
 class Left:
     """How a tile reads A: element (row, k...) of `flat` lies at `places[row]`, a value and a constant, plus Σ k * step.
 
-    `steps` is that sum over (place, k...), `last` the step of the innermost loop.
+    `steps` is that sum over (place, k...).
     """
 
     flat: SSAValue
     places: Sequence[tuple[SSAValue, int]]
     steps: AffineExpr
-    last: int
 
-    def load(self, code: Loops, row: int, ks: Sequence[SSAValue], ahead: int) -> SSAValue:
-        """The element of a row, `ahead` rounds further in the innermost loop."""
+    def load(self, code: Loops, row: int, ks: Sequence[SSAValue]) -> SSAValue:
+        """The element of a row."""
         base, offset = self.places[row]
-        return code.load(self.flat, D(0) + self.steps + (ahead * self.last + offset), base, *ks)
+        return code.load(self.flat, D(0) + self.steps + offset, base, *ks)
 
 
 class TileWriter:
@@ -111,8 +110,8 @@ class TileWriter:
         if self.contraction.panels is None and place.mask() is not None:
             place.zeros(self.b_type(place))  # made here, used inside the loops over k
 
-        def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue], ahead: int) -> list[SSAValue]:
-            return self.step(place, a, b_place, spots, ks, sums, ahead)
+        def step(ks: Sequence[SSAValue], sums: Sequence[SSAValue]) -> list[SSAValue]:
+            return self.step(place, a, b_place, spots, ks, sums)
 
         fetch: Fetch | None = None
         if self.lookahead is not None:
@@ -183,7 +182,7 @@ class TileWriter:
     ) -> Sequence[SSAValue]:
         """The loops over k from level `len(ks)` inwards; the outermost goes over `block` alone."""
         if len(ks) == len(self.levels):
-            return step(ks, sums, 0)
+            return step(ks, sums)
         size = self.levels[len(ks)][0]
         innermost = len(ks) == len(self.levels) - 1
         first, end = AffineExpr.constant(0), [AffineExpr.constant(size)]
@@ -192,21 +191,20 @@ class TileWriter:
             first, count = D(0) * self.depth, self.depth
             end = [D(0) * self.depth + self.depth, *(end if size % self.depth else ())]
         stretch = self.lookahead.ahead if innermost and fetch is not None and self.lookahead is not None else count
-        by = self.unroll if innermost and stretch % self.unroll == count % self.unroll == 0 and len(end) == 1 else 1
+        even = innermost and stretch % self.unroll == 0 and len(end) == 1
+        at_once = self.unroll if even else 1
 
         def body(k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             if not innermost:
                 return self.nest(step, (*ks, k), carried, None, fetch)
-            for ahead in range(by):
-                carried = step((*ks, k), carried, ahead)
-            return carried
+            return step((*ks, k), carried)
 
         if not innermost or fetch is None or self.lookahead is None:
-            return self.code.serial(first, end, (block,), sums, body, by)
+            return self.code.serial(first, end, (block,), sums, body, at_once=at_once)
 
         def asked(start: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             fetch((*ks, start))
-            return self.code.serial(D(0), D(0) + stretch, (start,), carried, body, by)
+            return self.code.serial(D(0), D(0) + stretch, (start,), carried, body, at_once=at_once)
 
         return self.code.serial(first, end, (block,), sums, asked, stretch)
 
@@ -223,8 +221,7 @@ class TileWriter:
 
     def in_place(self, place: TilePlace, rows: int) -> Left:
         """A where it lies."""
-        last = self.levels[-1][1] if self.levels else 0
-        return Left(self.flats[self.contraction.a.value], self.a_places(place, rows), self.steps(1), last)
+        return Left(self.flats[self.contraction.a.value], self.a_places(place, rows), self.steps(1))
 
     def a_places(self, place: TilePlace, rows: int) -> list[tuple[SSAValue, int]]:
         """For each row the position in A where its k begins, as a value and a constant to add."""
@@ -279,10 +276,9 @@ class TileWriter:
         spots: Sequence[tuple[int, int]],
         ks: Sequence[SSAValue],
         sums: Sequence[SSAValue],
-        ahead: int,
     ) -> list[SSAValue]:
         """The sums after one more k: a row of B as vectors, an element of A per row, a multiply-add for each pair."""
-        b_flat, b_walk = self.flats[self.contraction.b.value], self.walk(2, ahead)
+        b_flat, b_walk = self.flats[self.contraction.b.value], self.walk(2)
         panels = self.contraction.panels
         apart = panels.stride if panels else place.panel_lanes
         b_type = self.b_type(place)
@@ -294,7 +290,7 @@ class TileWriter:
             )
             for panel in dict.fromkeys(panel for _, panel in spots)
         }
-        lefts = {row: left.load(self.code, row, ks, ahead) for row in dict.fromkeys(row for row, _ in spots)}
+        lefts = {row: left.load(self.code, row, ks) for row in dict.fromkeys(row for row, _ in spots)}
         return [
             self.multiply_add(place.lanes, lefts[row], rights[panel], total)
             for (row, panel), total in zip(spots, sums, strict=True)
@@ -312,9 +308,9 @@ class TileWriter:
                 expr = expr + D(position + 1) * level[operand]
         return expr
 
-    def walk(self, operand: int, ahead: int) -> AffineExpr:
-        """base + Σ k * step over (base, k...), `ahead` rounds further in the innermost loop."""
-        return D(0) + self.steps(operand) + (ahead * self.levels[-1][operand] if ahead else 0)
+    def walk(self, operand: int) -> AffineExpr:
+        """base + Σ k * step over (base, k...)."""
+        return D(0) + self.steps(operand)
 
     def multiply_add(self, lanes: int, left: SSAValue, right: SSAValue, total: SSAValue) -> SSAValue:
         """The contraction's body on one element of A and a vector of B."""

@@ -43,7 +43,7 @@ class TileCopies(Copies):
 
     def left(self, strips: Cover, place: SSAValue) -> Left:
         row = row_elements(self.writer.contraction)
-        return Left(self.flat, [(place, number * row) for number in range(strips.size)], D(1) * strips.size, row)
+        return Left(self.flat, [(place, number * row) for number in range(strips.size)], D(1) * strips.size)
 
     def fill(self, strips: Cover, source: TilePlace, place: SSAValue, block: SSAValue | None) -> None:
         code, size, contraction = self.writer.code, strips.size, self.writer.contraction

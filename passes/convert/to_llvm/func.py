@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from ....compiler.conversion import RuleBuilder
 from ....compiler.program import SIGNATURE, signature_of
 from ....dialects.llvm.addressing import INBOUNDS, GEPOp
-from ....dialects.llvm.text import ROLLED
+from ....dialects.llvm.text import ROLLED, UNROLL
 from ....dialects.nvgpu import TensorMapType
 from .memref import is_identity
 from .rules import POINTER, RULES, element_bytes, llvm_type
@@ -160,7 +160,9 @@ def lower_call(op: func.CallOp, operands: Sequence[SSAValue], b: RuleBuilder) ->
 
 @RULES.lowers(cf.BranchOp)
 def lower_br(op: cf.BranchOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
-    b(llvm.BrOp(op.successor, *operands))
+    branch = b(llvm.BrOp(op.successor, *operands))
+    if UNROLL in op.attributes:
+        branch.attributes[UNROLL] = op.attributes[UNROLL]
 
 
 @RULES.lowers(cf.ConditionalBranchOp)

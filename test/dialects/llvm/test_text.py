@@ -80,3 +80,23 @@ def test_constants_keep_every_bit(value: str, type_: str, literal: str):
 def test_other_dialects_are_refused_with_their_place():
     with pytest.raises(LaminaError, match="no LLVM IR text is known for this operation"):
         printed("llvm.func @f() { %c = arith.constant 1 : i32 llvm.return }")
+
+
+def test_a_branch_back_tells_how_many_rounds_code_has_at_once():
+    text = printed("""
+      llvm.func @count(%n: i64) -> i64 {
+        %zero = llvm.mlir.constant(0) : i64
+        %one = llvm.mlir.constant(1) : i64
+        llvm.br ^head(%zero : i64)
+      ^head(%i: i64):
+        %more = llvm.icmp "slt" %i, %n : i64
+        llvm.cond_br %more, ^body, ^exit
+      ^body:
+        %next = llvm.add %i, %one : i64
+        "llvm.br"(%next) [^head] {lamina.unroll = 4 : i64} : (i64) -> ()
+      ^exit:
+        llvm.return %i : i64
+      }""")
+    binding.parse_assembly(text).verify()
+    assert "br label %b1, !llvm.loop !20" in text
+    assert '!20 = distinct !{!20, !{!"llvm.loop.unroll.count", i32 4}}' in text

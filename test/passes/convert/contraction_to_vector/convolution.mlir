@@ -14,7 +14,8 @@
 // CHECK-NEXT: affine.vector_load %{{.*}}[%{{.*}} + %[[KH]] * 384 + %[[KWC]] * 16] : memref<2304xf32>, vector<16xf32>
 // CHECK-NEXT: affine.load %{{.*}}[%[[FIRST]] + %[[KH]] * 128 + %[[KWC]]] : memref<2048xf32>
 // GIVEN: lamina.schedule = "rows=7 panels=1 row_blocks=1 panel_blocks=1 unroll=2 depth=0 ahead=0 copy=0"
-// GIVEN: affine.for %{{.*}} = 0 to 24 step 2 iter_args
+// GIVEN: affine.for %{{.*}} = 0 to 24 iter_args
+// GIVEN: lamina.unroll = 2 : i64
 func.func private @conv(%x: memref<1x16x16x8xf32>, %w: memref<2x3x3x8x16xf32>, %y: memref<1x7x7x32xf32>) attributes {lamina.kernel = "contraction"} {
   %zero = arith.constant 0.0 : f32
   linalg.fill ins(%zero : f32) outs(%y : memref<1x7x7x32xf32>)

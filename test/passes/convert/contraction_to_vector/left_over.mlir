@@ -10,7 +10,7 @@
 // CHECK-SAME: rows=8 panels=3 row_blocks=1
 // CHECK: affine.for %{{.*}} = 0 to 2 {
 // CHECK-NOT: = 0 to 2 {
-// CHECK: affine.for {{.*}} = 0 to 64 step 4 iter_args
+// CHECK: affine.for {{.*}} = 0 to 64 iter_args
 // CHECK: vector.fma {{.*}} : vector<16xf32>
 // CHECK-NOT: = 0 to 2 {
 // CHECK: affine.for {{.*}} = 0 to 64 step 16 iter_args
@@ -33,9 +33,9 @@ func.func private @one_group(%x: memref<16x64xf32>, %w: memref<4x64x16xf32>, %y:
 // SEVERAL-SAME: rows=8 panels=3 row_blocks=1
 // SEVERAL: affine.for %{{.*}} = 0 to 2 {
 // SEVERAL: affine.for %{{.*}} = 0 to 2 {
-// SEVERAL: affine.for {{.*}} = 0 to 64 step 4 iter_args
+// SEVERAL: affine.for {{.*}} = 0 to 64 iter_args
 // SEVERAL: affine.for %{{.*}} = 0 to 2 {
-// SEVERAL-NOT: affine.for {{.*}} = 0 to 64 step 4 iter_args
+// SEVERAL-NOT: affine.for {{.*}} = 0 to 64 iter_args
 // SEVERAL: affine.for {{.*}} = 0 to 64 step 16 iter_args
 // SEVERAL: func.return
 func.func private @two_groups(%x: memref<16x64xf32>, %w: memref<7x64x16xf32>, %y: memref<16x97xf32>) attributes {lamina.kernel = "contraction"} {
