@@ -21,6 +21,8 @@ __all__ = ["add_arguments", "cases", "main"]
 
 Function = Callable[..., Any]
 
+LINE = 64  # bytes that memory moves at once
+
 
 def main(args: argparse.Namespace) -> int:
     """Measures the group."""
@@ -98,10 +100,13 @@ def _x(sizes: Sequence[int]) -> str:
 
 
 def _moved(build: Function, arguments: tuple[Any, ...]) -> int:
-    """Bytes, where not all of the inputs are touched; else 0."""
+    """Bytes, where not all of the inputs are touched; else 0. Of what is read, whole lines of the cache."""
     if build is gather:
         rows, columns, count, axis = arguments
-        return 8 * count * (columns if axis == 0 else rows)
+        if axis == 0:
+            return 8 * count * columns
+        lines = np.unique(_picked(columns, count) * 4 // LINE).size
+        return rows * (LINE * lines + 4 * count)
     if build is crop:
         return 8 * prod(arguments[0]) // 4
     return 0
@@ -243,9 +248,14 @@ def transpose(shape: tuple[int, ...], order: tuple[int, ...]) -> Workload:
     )
 
 
+def _picked(size: int, count: int) -> Array:
+    """So many indices at random."""
+    return np.random.default_rng(1).integers(0, size, count)
+
+
 def gather(rows: int, columns: int, count: int, axis: int) -> Workload:
     """Random rows or columns of a table."""
-    picked = np.random.default_rng(1).integers(0, (rows, columns)[axis], count)
+    picked = _picked((rows, columns)[axis], count)
     graph = Graph({"indices": picked})
     output = graph.node("Gather", graph.constant(normal(0, rows, columns)), "indices", axis=axis)
     functions = _everywhere(

@@ -58,6 +58,57 @@ func.func @short(%x: memref<8192xf32>, %y: memref<8192xf32>) {
   func.return
 }
 
+// Where in a row to load is told by data, in as many places as the row has lines: each iteration asks for its share of
+// the next row, as memory has it.
+// CHECK-LABEL: func.func @gathered
+// CHECK: affine.parallel (%[[R:.*]]) = (0) to (64) {
+// CHECK-NEXT: %[[ROW:.*]] = affine.apply affine_map<(d0) -> (d0)> (%[[R]])
+// CHECK-NEXT: %[[NEXT:.*]] = affine.min affine_map<(d0) -> ((d0 + 1), 63)> (%[[R]])
+// CHECK-NEXT: %[[LATER:.*]] = affine.apply affine_map<(d0) -> (d0)> (%[[NEXT]])
+// CHECK-NEXT: affine.for %[[I:.*]] = 0 to 96 {
+// CHECK: %[[PART:.*]] = affine.apply affine_map<(d0) -> (((d0 * 32) floordiv 3))> (%[[I]])
+// CHECK-NEXT: memref.prefetch %x[%[[LATER]], %[[PART]]], read, locality<2>, data : memref<64x1024xf32>
+// CHECK-NEXT: memref.load %x[%[[ROW]], %{{.*}}]
+// CHECK-NOT: memref.prefetch
+// CHECK: func.return
+func.func @gathered(%indices: memref<96xindex>, %x: memref<64x1024xf32>, %y: memref<64x96xf32>) {
+  affine.parallel (%r) = (0) to (64) {
+    %row = affine.apply affine_map<(d0) -> (d0)> (%r)
+    affine.for %i = 0 to 96 {
+      %place = affine.load %indices[%i] : memref<96xindex>
+      %a = memref.load %x[%row, %place] : memref<64x1024xf32>
+      %b = memref.load %x[%row, %place] : memref<64x1024xf32>
+      %c = arith.addf %a, %b : f32
+      affine.store %c, %y[%r, %i] : memref<64x96xf32>
+    }
+  }
+  func.return
+}
+
+// Refused: fewer places than the row has lines, rows that data tell, a place that all iterations share.
+// CHECK-LABEL: func.func @few_places
+// CHECK-NOT: memref.prefetch
+func.func @few_places(%indices: memref<96xindex>, %x: memref<64x2048xf32>, %y: memref<64x96xf32>) {
+  affine.parallel (%r) = (0) to (64) {
+    affine.for %i = 0 to 96 {
+      %place = affine.load %indices[%i] : memref<96xindex>
+      %a = memref.load %x[%r, %place] : memref<64x2048xf32>
+      affine.store %a, %y[%r, %i] : memref<64x96xf32>
+    }
+    %same = affine.load %indices[%r] : memref<96xindex>
+    affine.for %i = 0 to 96 {
+      %place = affine.load %indices[%i] : memref<96xindex>
+      %a = memref.load %x[%place, %i] : memref<64x2048xf32>
+      %b = memref.load %x[%r, %same] : memref<64x2048xf32>
+      %c = memref.load %x[%place, %place] : memref<64x2048xf32>
+      %d = arith.addf %a, %b : f32
+      %e = arith.addf %c, %d : f32
+      affine.store %e, %y[%r, %i] : memref<64x96xf32>
+    }
+  }
+  func.return
+}
+
 // Refused: rows that are read once, a row that all iterations read, another part of the row, columns.
 // CHECK-LABEL: func.func @refused
 // CHECK-NOT: memref.prefetch
