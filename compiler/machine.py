@@ -55,6 +55,11 @@ class Machine:
         return not self._x86 or not {"f16c", "avx512f"}.isdisjoint(self.features)
 
     @property
+    def vectors_are_lines(self) -> bool:
+        """Whether the widest register holds a line of the cache: each load of one then takes a line, and all of it."""
+        return self.vector_bytes == self.cache_line
+
+    @property
     def operands_from_memory(self) -> bool:
         """Whether arithmetic reads an operand from memory, so that constants need no registers."""
         return self._x86

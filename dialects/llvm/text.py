@@ -71,9 +71,14 @@ def print_module(module: ModuleOp, *, triple: str = "", data_layout: str = "") -
                 lines.append(_global(op))
             case _:
                 raise LaminaError("not an operation of the llvm dialect", where=op)
-    if any(isinstance(op, llvm.StoreOp) and op.nontemporal is not None for op in module.walk()):
+    nontemporal, unrolled = False, set[int]()
+    for op in module.walk():
+        nontemporal = nontemporal or (isinstance(op, llvm.StoreOp) and op.nontemporal is not None)
+        if UNROLL in op.attributes:
+            unrolled.add(_unrolled(op))
+    if nontemporal:
         lines.append(f"{_NONTEMPORAL} = !{{i32 1}}")
-    for count in sorted({_unrolled(op) for op in module.walk() if UNROLL in op.attributes}):
+    for count in sorted(unrolled):
         lines += [f'!{_LOOPS + count} = distinct !{{!{_LOOPS + count}, !{{!"llvm.loop.unroll.count", i32 {count}}}}}']
     if any(ROLLED in op.attributes for op in module.body.block.ops):
         lines += [f"{_ROLLED} = distinct !{{{_ROLLED}, !2}}", '!2 = !{!"llvm.loop.unroll.disable"}']
@@ -83,7 +88,8 @@ def print_module(module: ModuleOp, *, triple: str = "", data_layout: str = "") -
 def _unrolled(op: Operation) -> int:
     """The rounds that code of a loop has at once, told on the branch back."""
     count = op.attributes[UNROLL]
-    assert isinstance(count, IntegerAttr)
+    if not isinstance(count, IntegerAttr) or count.value.data < 1:
+        raise LaminaError(f"{UNROLL} = {count} is no number of rounds", where=op, hint="an integer above 0")
     return count.value.data
 
 

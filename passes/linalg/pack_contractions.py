@@ -146,7 +146,7 @@ def _lanes(machine: Machine, element_bytes: int, columns: int, group: int) -> in
     """Two vectors; one where it holds all columns, or is a line of the cache, or a few hold them with less waste."""
     vector = machine.lanes(element_bytes)
     vectors = -(-columns // vector)
-    one = vectors == 1 or (group == 1 and (vectors in (3, 5) or machine.vector_bytes == machine.cache_line))
+    one = vectors == 1 or (group == 1 and (vectors in (3, 5) or machine.vectors_are_lines))
     return vector if one else 2 * vector
 
 

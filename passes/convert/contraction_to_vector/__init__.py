@@ -115,10 +115,10 @@ def sum_bytes(contraction: Contraction) -> int:
 
 
 def panel_lanes(contraction: Contraction, machine: Machine) -> int:
-    """The columns of a panel: as packed, or a line of sums, of a small row two registers."""
+    """The columns of a panel: as packed, or one register of sums where that is a line of the cache, else two."""
     if contraction.panels is not None:
         return contraction.panels.lanes
-    registers = 1 if machine.vector_bytes == machine.cache_line else 2
+    registers = 1 if machine.vectors_are_lines else 2
     return registers * machine.lanes(sum_bytes(contraction))
 
 

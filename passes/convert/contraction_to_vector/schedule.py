@@ -93,7 +93,7 @@ def ceil_div(a: int, b: int) -> int:
 
 def max_rows(machine: Machine, vectors: int) -> int:
     """The rows of a tile `vectors` registers wide that leave room for a row of B and a broadcast of A."""
-    unrolled = SPARE if machine.vector_bytes == machine.cache_line else 0
+    unrolled = SPARE if machine.vectors_are_lines else 0
     free = machine.vector_registers - vectors - max(machine.scratch_registers, unrolled)
     return max(1, min(MOST_ROWS, machine.vector_registers // 2, free // vectors))
 
@@ -104,7 +104,7 @@ def tile_cycles(machine: Machine, rows: int, vectors: int) -> float:
     Loads are two a cycle; broadcasts of A from rows far apart are slower, measured on Zen 3. Vectors of a whole line
     leave the ports no room for broadcasts: those take a share too, measured on Sapphire Rapids.
     """
-    broadcasts = rows / 8 if machine.vector_bytes == machine.cache_line else 0
+    broadcasts = rows / 8 if machine.vectors_are_lines else 0
     return max(rows * vectors / machine.fma_ports, LATENCY, rows * 2 / 3 + vectors / 2) + vectors / 3 + broadcasts
 
 
@@ -141,7 +141,7 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
 
 def lines(problem: Problem, machine: Machine) -> bool:
     """Whether a row of a panel is one vector, and that a line of the cache."""
-    return machine.vector_bytes == machine.cache_line and wide(problem, machine) == 1 and not problem.tile
+    return machine.vectors_are_lines and wide(problem, machine) == 1 and not problem.tile
 
 
 def rounds(problem: Problem, machine: Machine, depth: int, ahead: int) -> int:
@@ -173,8 +173,8 @@ def reads_once(problem: Problem, machine: Machine) -> bool:
     Sapphire Rapids.
     """
     bytes_ = problem.columns * problem.depth * problem.element_bytes
-    own = machine.vector_bytes == machine.cache_line
-    return own and problem.packed and problem.rows == problem.batch == 1 and bytes_ > machine.l2_bytes
+    one = problem.rows == problem.batch == 1
+    return machine.vectors_are_lines and problem.packed and one and bytes_ > machine.l2_bytes
 
 
 def wide(problem: Problem, machine: Machine) -> int:
@@ -186,7 +186,7 @@ def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
     """The rows and panels of the tile that covers all rows and whole panels in the least time."""
     per_panel = wide(problem, machine)
     full = max(1, problem.columns // problem.lanes)
-    apart = 0 if problem.packed or machine.vector_bytes < machine.cache_line else UNPACKED
+    apart = 0 if problem.packed or not machine.vectors_are_lines else UNPACKED
 
     def cycles(rows: int, panels: int) -> float:
         step = tile_cycles(machine, rows, panels * per_panel) + apart

@@ -82,6 +82,17 @@ def test_other_dialects_are_refused_with_their_place():
         printed("llvm.func @f() { %c = arith.constant 1 : i32 llvm.return }")
 
 
+@pytest.mark.parametrize("count", ["0 : i64", '"four"'])
+def test_rounds_that_are_no_number_are_refused(count: str):
+    with pytest.raises(LaminaError, match="is no number of rounds"):
+        printed(f"""
+          llvm.func @count() {{
+            llvm.br ^body
+          ^body:
+            "llvm.br"() [^body] {{lamina.unroll = {count}}} : () -> ()
+          }}""")
+
+
 def test_a_branch_back_tells_how_many_rounds_code_has_at_once():
     text = printed("""
       llvm.func @count(%n: i64) -> i64 {

@@ -50,7 +50,7 @@ def test_the_sums_stay_in_registers(name: str, fma: str, register: str, stack: s
     ctx = LaminaContext(machine=machine)
     for dialect, factory in all_dialects().items():
         ctx.register_dialect(dialect, factory)
-    lanes = machine.lanes(4) * (1 if machine.vector_bytes == machine.cache_line else 2)  # as B is packed
+    lanes = machine.lanes(4) * (1 if machine.vectors_are_lines else 2)  # as B is packed
     module = Parser(ctx, TEXT.replace("LANES", str(lanes)).replace("PANELS", str(256 // lanes))).parse_module()
     for pass_ in parse_pipeline(PIPELINE, all_passes()):
         pass_.apply(ctx, module)
