@@ -51,7 +51,7 @@ def measure(machine: Machine, clock: Clock = time.perf_counter) -> Measured:
     if forks > BUSY:
         warnings.warn("the machine is busy: measure again when it is not", stacklevel=2)
     return Measured(
-        fma_gflops=rounded(Peaks(1, clock, machine).multiply_adds(60)),
+        fma_gflops=rounded(Peaks(1, clock, machine).measure("fma", seconds=0.5)),
         read_gbs=tuple(map(rounded, reads)),
         copy_gbs=tuple(map(rounded, copies)),
         fork_join_us=rounded(forks),

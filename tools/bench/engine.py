@@ -229,12 +229,12 @@ def fill(
     row.compile_s = {system: prepared[system].compile_s for system in times}
     row.memory_mb = {system: prepared[system].memory_mb for system in times}
     row.running_mb = {system: prepared[system].running_mb for system in times}
-    row.ceiling = max(tops)
+    row.ceiling = statistics.median(tops)
     if OURS not in times:
         return
     work: int = case.operations if case.bound in COMPUTE else prepared[OURS].moved
     row.rate = work / row.ms[OURS] / 1e6
-    row.share = row.rate / row.ceiling
+    row.share = statistics.median(work / ours / top / 1e9 for ours, top in zip(times[OURS], tops, strict=True))
     peers: list[Any] = [system for system in times if system != OURS]
     if peers:
         row.best = min(peers, key=lambda system: row.ms[system])

@@ -17,7 +17,7 @@ from ...compiler.machine import Machine
 from ...compiler.signature import Array
 from ...passes.convert.dot_to_llvm import INSTRUCTIONS, Instruction
 from .cases import COMPUTE
-from .timing import Clock
+from .timing import Clock, median_time
 
 ROUNDS = 4_000_000  # some milliseconds, beside which starting a thread is nothing
 CHAINS = 12  # independent sums: more than the latency of the multiply-add times its ports
@@ -29,6 +29,7 @@ TILE_PAIRS = {"int8": 16 * 16 * 64, "bf16": 16 * 16 * 32}  # that one of them mu
 GROUP = {"i8": 4, "i16": 2, "bf16": 2}  # neighbours that one sum takes in
 DOTS = {"int8": ("i8", "i16"), "bf16": ("bf16",)}  # ceiling -> elements of the operands of its instructions
 STREAMS = (1, 4, 8)  # places that are read at the same time; which way is faster depends on the prefetchers
+SECONDS = 0.05  # of each way, as a case's turn takes
 BATCH_S = 0.004  # how long a measured batch of copies takes at least: handing it to a thread is nothing beside
 
 
@@ -196,26 +197,22 @@ class Peaks:
         self._dots: dict[str, tuple[Any, Callable[[int], None]]] = {}  # libraries, and their only function
         self._memory: tuple[int, list[Array]] = (0, [])
 
-    def measure(self, bound: str, moved: int = 0) -> float:
+    def measure(self, bound: str, moved: int = 0, seconds: float = SECONDS) -> float:
         """The ceiling `bound`: GFLOP/s of "fma"; of "int8" and "bf16" by tiles, else by the instruction for sums of
         neighbours' products, else by multiply-adds; GB/s of "copy" and "read" over `moved` bytes.
+
+        Each way is run for `seconds`, of which the median run counts, as of the cases: clocks that a processor has
+        for its first milliseconds of multiply-adds are not those that it keeps.
         """
         if bound in TILE_PAIRS and self.machine.has_tiles(f"amx-{bound}"):
             run = self._compiled(f"tiles of {bound}", "lamina_tiles", lambda: with_target(tile_ir(bound), self.machine))
-            return self._operations(run, ROUNDS // TILE_TURNS * TILES * TILE_PAIRS[bound], 3)
+            return self._operations(run, ROUNDS // TILE_TURNS * TILES * TILE_PAIRS[bound], seconds)
         if bound in DOTS and (instruction := widest(self.machine, DOTS[bound])):
-            return self._dot_products(instruction)
+            run = self._compiled(instruction.name, "lamina_dot", lambda: dot_ir(self.machine, instruction))
+            return self._operations(run, ROUNDS * CHAINS * instruction.lanes * GROUP[instruction.element], seconds)
         if bound in COMPUTE:
-            return self.multiply_adds()
-        return self._traffic(bound, moved)
-
-    def multiply_adds(self, repeats: int = 3) -> float:
-        """GFLOP/s of all threads at once, the best of `repeats`."""
-        return self._operations(self._multiply, ROUNDS * CHAINS * self.machine.lanes(4), repeats)
-
-    def _dot_products(self, instruction: Instruction) -> float:
-        run = self._compiled(instruction.name, "lamina_dot", lambda: dot_ir(self.machine, instruction))
-        return self._operations(run, ROUNDS * CHAINS * instruction.lanes * GROUP[instruction.element], 3)
+            return self._operations(self._multiply, ROUNDS * CHAINS * self.machine.lanes(4), seconds)
+        return self._traffic(bound, moved, seconds)
 
     def _compiled(self, what: str, function: str, ir: Callable[[], str]) -> Callable[[int], None]:
         """The only function of `ir`, which is compiled once."""
@@ -224,13 +221,13 @@ class Peaks:
             self._dots[what] = library, ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library[function])
         return self._dots[what][1]
 
-    def _operations(self, run: Callable[[int], None], products: int, repeats: int) -> float:
-        """GFLOP/s where a run multiplies and adds so many pairs."""
+    def _operations(self, run: Callable[[int], None], products: int, seconds: float) -> float:
+        """GFLOP/s of all threads at once where a run multiplies and adds so many pairs."""
         data = [np.zeros(CHAINS * 64, np.float32) for _ in range(self._threads)]
         operations = 2 * products * self._threads
-        return operations / self._best(lambda t: run(data[t].ctypes.data), repeats) / 1e9
+        return operations / self._median(lambda t: run(data[t].ctypes.data), seconds) / 1e9
 
-    def _traffic(self, bound: str, moved: int) -> float:
+    def _traffic(self, bound: str, moved: int, seconds: float) -> float:
         """Each thread its own slice; a copy reads one half of the bytes and writes the other."""
         unit = 2 * LINE * max(STREAMS)
         share = max(moved // self._threads // unit, 1) * unit
@@ -250,24 +247,19 @@ class Peaks:
             if bound == "copy"
             else [partial(read, streams) for streams in STREAMS]
         )
-        return share * self._threads / min(self._seconds(way) for way in ways) / 1e9
+        return share * self._threads / min(self._of_one(way, seconds) for way in ways) / 1e9
 
-    def _seconds(self, once: Callable[[int], None]) -> float:
-        """Of one run on all threads, in the best of several batches."""
+    def _of_one(self, once: Callable[[int], None], seconds: float) -> float:
+        """Seconds of one run on all threads, in batches."""
         once(0)
         begin = self._clock()
         once(0)
         count = max(1, int(BATCH_S / (self._clock() - begin)))
-        return self._best(lambda thread: [once(thread) for _ in range(count)], 5) / count
+        return self._median(lambda thread: [once(thread) for _ in range(count)], seconds) / count
 
-    def _best(self, work: Callable[[int], object], repeats: int) -> float:
-        """Seconds of the fastest of several turns of all threads at once."""
-        best = float("inf")
-        for _ in range(repeats):
-            start = self._clock()
-            if self._threads == 1:
-                work(0)
-            else:
-                list(self._pool.map(work, range(self._threads)))
-            best = min(best, self._clock() - start)
-        return best
+    def _median(self, work: Callable[[int], object], seconds: float) -> float:
+        """Seconds of the median turn of all threads at once."""
+        if self._threads == 1:
+            return median_time(lambda: work(0), self._clock, seconds)
+        threads = range(self._threads)
+        return median_time(lambda: list(self._pool.map(work, threads)), self._clock, seconds)

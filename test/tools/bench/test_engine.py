@@ -119,10 +119,10 @@ def test_speed_is_the_median_of_the_rounds_against_the_best_peer():
     row = Row("gemm", "mm", "square", 1, "fma")
     prepared = dict.fromkeys((OURS, "slow", "fast"), Prepared(1.0, 0.1, 10.0, 8.0, 1000))
     times = {OURS: [0.2, 0.1, 0.1], "slow": [0.4] * 3, "fast": [0.2, 0.15, 0.1]}
-    fill(row, Case("mm", "square", lambda: None, operations=10**9), prepared, times, [20.0, 40.0])
+    fill(row, Case("mm", "square", lambda: None, operations=10**9), prepared, times, [20.0, 40.0, 80.0])
     assert (row.best, row.speed, row.ms["slow"]) == ("fast", 1.0, 400.0)
     assert row.spread == pytest.approx(0.5)
-    assert (row.rate, row.share) == (pytest.approx(10.0), pytest.approx(0.25))
+    assert (row.rate, row.ceiling, row.share) == (pytest.approx(10.0), 40.0, pytest.approx(0.25))
 
 
 def test_who_is_left_out_is_who_disagrees_with_the_others(capsys):
