@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from xdsl.ir.affine import AffineExpr
 
 from ...compiler.layouts import Swizzle
 from ...dialects.gpu.ops import WARP
@@ -17,6 +19,40 @@ BANKS = 32
 BITS = 5  # of their number
 WORD = 4  # bytes
 Numbers: TypeAlias = "npt.NDArray[np.int64]"
+NumberT = TypeVar("NumberT", int, "npt.NDArray[np.int64]", AffineExpr)
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """What lanes that are neighbours take, in an order: stretches of `run` neighbours each, so far `apart`.
+
+    Where stretches are whole sectors, warps move as many as without, and other banks.
+
+    >>> Lanes(2, 8, 4).taken(np.arange(16)).tolist()
+    [0, 1, 2, 3, 8, 9, 10, 11, 4, 5, 6, 7, 12, 13, 14, 15]
+    """
+
+    stretches: int
+    apart: int  # a multiple of `run`
+    run: int
+
+    @property
+    def whole(self) -> int:
+        """Numbers that change places among each other."""
+        return self.stretches * self.apart
+
+    def taken(self, number: NumberT) -> NumberT:
+        """What a number becomes."""
+        if self.stretches == 1:
+            return number
+        several = self.stretches * self.run
+        stretch = number % self.whole % several // self.run
+        return (
+            number // self.whole * self.whole
+            + stretch * self.apart
+            + number % self.whole // several * self.run
+            + number % self.run
+        )
 
 
 def whole_banks(count: int, itemsize: int) -> int:

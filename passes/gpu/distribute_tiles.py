@@ -326,10 +326,7 @@ class _Team:
         """The flat buffer of an access, and where in it the thread's part begins."""
         within = chunk * self.how.team * self.how.width
         if self.stager is not None and self.stager.holds(op):
-            room, numbers, start = self.stager.place(op)
-            start = start + AffineExpr.dimension(len(numbers)) * self.how.width + within
-            map = AffineMap(len(numbers) + 1, 0, (start.simplify(len(numbers) + 1, 0),))
-            return room, cast("list[_Index]", [*numbers, self.lane]), AffineMapAttr(map)
+            return self.stager.place(op, self.lane, within)
         if isinstance(op, GatherOp | ScatterOp):
             raise LaminaError("rows whose numbers lie apart find no room in shared memory", where=op)
         type_ = op.memref.type

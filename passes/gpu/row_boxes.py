@@ -10,25 +10,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, permutations
+from itertools import islice, permutations, product
 from math import gcd, inf, prod
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineExpr, AffineMap
 
 from ...compiler.dtypes import dtype_of
 from ...dialects.affine import ApplyOp, ParallelOp, VectorLoadOp, VectorStoreOp
 from ...dialects.gpu.ops import WARP
 from ...dialects.linalg.views import linear_form
 from ...dialects.vector import GatherOp, ScatterOp, StepOp
+from .banks import BANKS, WORD, Lanes
 from .widen_points import coalesced
 
 SECTOR = 32  # bytes: what global memory is read and written by
 ACCESS_BYTES = 16
-WORD, BANKS = 4, 32
 ROOM = 48 << 10  # bytes of shared memory: several blocks share a multiprocessor
 MORE_ROOM = 100 << 10  # where there is no other way
 MOST = 1024  # threads of a block
@@ -37,6 +37,7 @@ ENOUGH = 128  # threads that blocks should have
 GAIN = 1.1  # how many times fewer sectors are to be moved than by teams on their own
 ORDERS = 6  # of teams, that are looked at
 CLOSE = 50  # parts of what must be moved: boxes that differ by less cost the same
+PlaceT = TypeVar("PlaceT", int, AffineExpr)
 RowAccess: TypeAlias = VectorLoadOp | VectorStoreOp | GatherOp | ScatterOp
 
 
@@ -49,6 +50,8 @@ class Part:
     step: int
     start: int
     gap: int = 0  # elements behind each row in shared memory
+    each: int = 1  # elements there that others, which are not used, lie behind
+    behind: int = 0
 
     @property
     def itemsize(self) -> int:
@@ -65,6 +68,10 @@ class Part:
         """The type of an element."""
         assert isinstance(self.buffer.type, MemRefType)
         return self.buffer.type.element_type
+
+    def padded(self, place: PlaceT) -> PlaceT:
+        """Where in shared memory an element lies that is so many behind the first, but for what is not used."""
+        return place + place // self.each * self.behind if self.behind else place
 
     @property
     def written(self) -> bool:
@@ -96,6 +103,7 @@ class Box:
     team: int
     width: int  # elements that a thread takes of a row at a time
     order: tuple[int, ...] = ()  # the dimensions in which teams take its rows, the last of which neighbours differ in
+    apart: int = 1  # parts of its rows that neighbours take one each of, a row of the first, one of the second
 
     @property
     def rows(self) -> int:
@@ -112,6 +120,11 @@ class Box:
         """The dimensions in which teams take rows."""
         return self.order or tuple(range(len(self.box)))
 
+    @property
+    def lanes(self) -> Lanes:
+        """Which row a team takes, of those in order."""
+        return Lanes(self.apart, self.rows // self.apart, 1)
+
     def own(self, part: Part) -> list[int]:
         """The dimensions along which rows take other places, those first whose neighbours are far apart."""
         return sorted((d for d, step in enumerate(part.steps) if step), key=lambda d: -part.steps[d])
@@ -123,13 +136,21 @@ class Box:
 
     def room(self, part: Part) -> int:
         """Elements of shared memory."""
-        return max((self.box[d] * step for d, step in self.local(part).items()), default=self.length)
+        return part.padded(max((self.box[d] * step for d, step in self.local(part).items()), default=self.length))
 
     def with_gap(self, part: Part) -> Part:
         """The part with as many unused elements behind each row as keep the banks apart, where that costs no more."""
-        wide = self.at_a_time(part)
-        gaps = [replace(part, gap=n) for n in range(0, BANKS, self.width)]
-        return min((p for p in gaps if self.at_a_time(p) == wide), key=lambda each: (self.asked_again(each), each.gap))
+        wide, best = self.at_a_time(part), (inf, part)
+        for behind, gap in product([0, *self._behind()], range(0, BANKS, self.width)):
+            each = self.rows // self.apart * (self.length + gap) if behind else 1
+            this = replace(part, gap=gap, each=each, behind=behind)
+            if best[0] and self.at_a_time(this) == wide:
+                best = min(best, (self.asked_again(this), this), key=lambda found: found[0])
+        return best[1]
+
+    def _behind(self) -> list[int]:
+        """Elements that may lie unused behind a part of the rows, where neighbours take rows of several."""
+        return [n for n in (1 << i for i in range(BANKS.bit_length() - 1)) if n >= self.width and self.apart > 1]
 
     def asked_again(self, part: Part) -> int:
         """How often more than needed warps ask a bank, as they bring elements and as they take them."""
@@ -139,9 +160,10 @@ class Box:
         rows = [(self.box[d], local.get(d, 0)) for d in self.taken]
         for first in range(0, self.rows * self.team, WARP):
             threads = range(first, first + WARP)
-            brought = {t - first: _place(t, loops) for t in threads if t < prod(n for n, _ in loops)}
+            brought = {t - first: part.padded(_place(t, loops)) for t in threads if t < prod(n for n, _ in loops)}
             active = [t for t in threads if t % self.team * self.width < self.length]
-            taken = {t - first: _place(t // self.team, rows) + t % self.team * self.width for t in active}
+            starts = [_place(self.lanes.taken(t // self.team), rows) + t % self.team * self.width for t in active]
+            taken = {t - first: part.padded(start) for t, start in zip(active, starts, strict=True)}
             again += _asked_again(brought, part.itemsize, wide) + _asked_again(taken, part.itemsize, self.width)
         return again
 
@@ -168,6 +190,7 @@ class Box:
             return 1
         numbers = [sides[-1].count, *self.starts(part), *(side.local for side in sides[:-1])]
         numbers += [self.sizes[side.cut] * side.each for side in sides[-1:] if side.cut is not None]
+        numbers += [part.each, part.behind] if part.behind else []
         return max(1, gcd(ACCESS_BYTES // part.itemsize, *numbers))
 
     def starts(self, part: Part) -> list[int]:
@@ -273,8 +296,10 @@ def staging_of(loop: ParallelOp, sizes: Sequence[int], length: int, team: int, w
 def _apart(box: Box, parts: Sequence[Part]) -> Staging:
     """With gaps behind rows, and in the first order of teams, with which banks are asked no more than needed."""
     stagings: list[tuple[int, int, Staging]] = []
-    for number, order in enumerate(islice(permutations(range(len(box.box))), ORDERS)):
-        this = replace(box, order=order)
+    orders = list(islice(permutations(range(len(box.box))), ORDERS))
+    several = max(1, WARP // box.team)  # rows that a warp takes
+    for number, (apart, order) in enumerate(product([1, *([several] if box.rows % several == 0 else [])], orders)):
+        this = replace(box, order=order, apart=apart)
         placed = tuple(map(this.with_gap, parts))
         stagings.append((sum(map(this.asked_again, placed)), number, Staging(this, placed)))
         if not stagings[-1][0]:

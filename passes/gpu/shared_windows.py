@@ -28,7 +28,7 @@ from ...dialects.gpu.ops import WARP
 from ...dialects.memref.views import root
 from ..affine.accesses import Linear, defined_inside, linear_value, map_subscripts
 from .bands import band_of, sizes_of
-from .banks import WORD, Numbers, asked_again, numbers_of, row_major, strides_of, swizzles_of, whole_banks
+from .banks import WORD, Lanes, Numbers, asked_again, numbers_of, row_major, strides_of, swizzles_of, whole_banks
 from .kernels import times_of
 from .tiles_read import MANY, SECTOR, Source, limits_of, slowed
 
@@ -134,6 +134,7 @@ class Windows:
     shared: tuple[Shared, ...]
     most: int = THREADS  # of a block
     first: tuple[int, int] | None = None  # where the first point is written, counted in points, and points of a sector
+    lanes: Lanes | None = None  # the order in which they take points, where it is another than the tile's
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -148,7 +149,8 @@ class Windows:
     @property
     def numbers(self) -> int:
         """Of points of a tile that threads count; some are before the first, so that they begin with a sector."""
-        return prod(self.tile) + (self.first[1] - 1 if self.first is not None else 0)
+        count = prod(self.tile) + (self.first[1] - 1 if self.first is not None else 0)
+        return count + (-count % self.lanes.whole if self.lanes is not None else 0)
 
     def side(self, coordinate: Linear, span: int) -> int:
         """Of what a tile reads, along a coordinate."""

@@ -49,7 +49,7 @@ class Stager(NestWriter):
         self.box, self.staging, self.thread = staging.box, staging, thread
         box = self.box
         self.origin = self.digits(block, box.counts, box.box)
-        team = self.apply(AffineExpr.dimension(0) // box.team, thread)
+        team = self.apply(box.lanes.taken(AffineExpr.dimension(0) // box.team), thread)
         d0, d1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
         self.inside: list[tuple[SSAValue, int]] = []  # what says whether the team's row exists
         self.local: list[SSAValue] = []
@@ -78,8 +78,8 @@ class Stager(NestWriter):
         same: dict[RowAccess, int] = {}
         again: set[int] = set()
         for part in self.staging.parts:
-            forms = [(p.element, p.steps, p.step, p.gap, p.written) for p in wanted]
-            held = part.element, part.steps, part.step, part.gap, False
+            forms = [(p.element, p.steps, p.step, p.gap, p.each, p.behind, p.written) for p in wanted]
+            held = part.element, part.steps, part.step, part.gap, part.each, part.behind, False
             taken = next((i for i, form in enumerate(forms) if form == held and i not in again), len(wanted))
             if not part.written or not all(part.steps):
                 taken = len(wanted)
@@ -100,14 +100,14 @@ class Stager(NestWriter):
         """Whether what rows take there lies in shared memory."""
         return any(part.op is op for part in self.staging.parts)
 
-    def place(self, op: RowAccess) -> tuple[_Buffer, list[SSAValue], AffineExpr]:
-        """Where the team's row begins in shared memory: the buffer, and an expression of numbers."""
+    def place(self, op: RowAccess, lane: SSAValue, within: int) -> tuple[_Buffer, list[_Index], AffineMapAttr]:
+        """Where what a lane takes of the team's row lies in shared memory, and so many elements behind it."""
         part = next(part for part in self.staging.parts if part.op is op)
         local = self.box.local(part)
-        expr: AffineExpr = AffineExpr.constant(0)
-        for i, step in enumerate(local.values()):
-            expr = expr + AffineExpr.dimension(i) * step
-        return self.places[op], [self.local[d] for d in local], expr
+        steps = [*((1, step) for step in local.values()), (1, self.box.width)]
+        return self._at(
+            (self.places[op], [*(self.local[d] for d in local), lane], part.padded(self._sum(steps) + within))
+        )
 
     def end(self) -> None:
         """What teams have written, to where it belongs."""
@@ -139,7 +139,7 @@ class Stager(NestWriter):
                     end = self.apply(d0 * step + d1 * side.each, digit, self.origin[side.cut])
                     inside.append((end, box.sizes[side.cut] * side.each - step))
             own = box.own(part)
-            here = self._sum([*zip(steps, (s.local for s in sides), strict=True)])
+            here = part.padded(self._sum([*zip(steps, (s.local for s in sides), strict=True)]))
             there = self._sum([*zip(steps, (s.apart for s in sides), strict=True), *((1, part.steps[d]) for d in own)])
             outside = (flat, [*at, *(self.origin[d] for d in own)], there + part.start)
             ways = (room, at, here), outside
@@ -154,22 +154,23 @@ class Stager(NestWriter):
             expr = expr + AffineExpr.dimension(i) * (first * second)
         return expr
 
+    def _at(self, place: _Place) -> tuple[_Buffer, list[_Index], AffineMapAttr]:
+        """A place as an access takes it."""
+        buffer, operands, expr = place
+        map = AffineMap(len(operands), 0, (expr.simplify(len(operands), 0),))
+        return cast("_Buffer", buffer), cast("list[_Index]", [*operands]), AffineMapAttr(map)
+
     def _copy(self, source: _Place, target: _Place, width: int) -> None:
         """So many elements from one place to another."""
 
-        def where(place: _Place) -> tuple[_Buffer, list[_Index], AffineMapAttr]:
-            buffer, operands, expr = place
-            map = AffineMap(len(operands), 0, (expr.simplify(len(operands), 0),))
-            return cast("_Buffer", buffer), cast("list[_Index]", [*operands]), AffineMapAttr(map)
-
         if width == 1:
-            value = self.b.insert(LoadOp(*where(source))).result
-            self.b.insert(StoreOp(value, *where(target)))
+            value = self.b.insert(LoadOp(*self._at(source))).result
+            self.b.insert(StoreOp(value, *self._at(target)))
             return
         type_ = source[0].type
         assert isinstance(type_, MemRefType)
-        load = VectorLoadOp(*where(source), VectorType(type_.element_type, [width]))
-        store = VectorStoreOp(load.result, *where(target))
+        load = VectorLoadOp(*self._at(source), VectorType(type_.element_type, [width]))
+        store = VectorStoreOp(load.result, *self._at(target))
         for op in (load, store):
             op.attributes["alignment"] = IntegerAttr(width * dtype_of(type_).itemsize, i64)
         self.b.insert([load, store])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, product
 from math import prod
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from ...compiler.walking import all_ops
 from ...dialects.affine import IfOp, LoadOp, ParallelOp, StoreOp
 from ...dialects.gpu.ops import WARP
 from ..affine.accesses import Linear, map_subscripts
-from .banks import WORD, Numbers, asked_again, numbers_of, row_major, strides_of, swizzles_of, whole_banks
+from .banks import WORD, Lanes, Numbers, asked_again, numbers_of, row_major, strides_of, swizzles_of, whole_banks
 from .kernels import LAUNCH
 from .shared_windows import (
     ROOM,
@@ -42,6 +42,7 @@ LEAST = 256  # points that tiles should have: as many threads
 COUNTED = 1024  # points of a tile, and elements of a box, whose sectors are counted
 CLOSEST = 4  # tiles of the least cost whose banks are looked at
 AGAIN = 0.25  # of all time, that asking banks once more takes: a warp waits for memory far longer
+ROWS = 4  # of a tile, or parts of one, that stretches of a warp may be apart
 PHASES = 4  # begins of warps inside of a sector that are looked at
 IDLE = 0.5  # of lanes that may have nothing to bring, where rows of a box are brought each on its own
 GAIN = 1.1  # how many times fewer sectors are to be moved than by a thread a point
@@ -204,7 +205,7 @@ class _Choice:
         for cost, tile in costs[:CLOSEST]:
             roomy = self._roomy(tile)
             if roomy is not None and (best is None or cost * (1 + AGAIN * roomy[0]) < best[0]):
-                found = Windows(self.points.variables, sizes, tile, roomy[1], first=self._first(tile))
+                found = Windows(self.points.variables, sizes, tile, roomy[1], first=self._first(tile), lanes=roomy[2])
                 best = cost * (1 + AGAIN * roomy[0]), found
         return best[1] if best is not None else None
 
@@ -288,18 +289,53 @@ class _Choice:
         few = self.points.few(tile, sectors * SECTOR) * max(1, LEAST / prod(tile)) ** 0.25
         return (1 + 0.2 * (idle - 1)) * few
 
-    def _roomy(self, tile: Sequence[int]) -> tuple[float, tuple[Shared, ...]] | None:
-        """How often more than needed a point asks banks, with the gaps for which that is least; None without room."""
-        points, total, found = numbers_of(tile, COUNTED), 0.0, list[Shared]()
+    def _roomy(self, tile: Sequence[int]) -> tuple[float, tuple[Shared, ...], Lanes | None] | None:
+        """How often more than needed a point asks banks, with the gaps and lanes for which that is least.
+
+        None where there is no room.
+        """
+        best: tuple[float, tuple[Shared, ...], Lanes | None] | None = None
+        for lanes in (None, *self._orders(tile)):
+            again, shared = self._placed(tile, lanes)
+            fits = sum(each.nbytes + 16 for each in shared) <= ROOM
+            if fits and (best is None or again < best[0]):
+                best = again, shared, lanes
+            if best is not None and not best[0]:
+                break
+        return best
+
+    def _orders(self, tile: Sequence[int]) -> Iterator[Lanes]:
+        """Other orders of a tile's points in which warps still take whole sectors of what is not shared."""
+        count, shared = prod(tile), self._shared(tile)
+        alone = [*self.plain, *(source.access for source in self.sources if source not in shared)]
+        whole = SECTOR // min(access.itemsize for access in self.plain[: len(self.points.stores)])
+        rows = sorted({prod(tile[d:]) * n for d in range(1, len(tile)) for n in range(1, ROWS + 1)})
+        for run, apart in product((n for n in (whole, 2 * whole) if n < WARP), rows):
+            lanes = Lanes(WARP // run, apart, run)
+            if apart % run == 0 and (count % lanes.whole == 0 or self._first(tile) is not None):
+                first, other = (self._warps(tile, n, count) for n in (None, lanes))
+                if all(access.sectors(other) <= access.sectors(first) for access in alone):
+                    yield lanes
+
+    def _warps(self, tile: Sequence[int], lanes: Lanes | None, most: int) -> Numbers:
+        """Points as warps take them, of tiles that begin at several places of a sector where they begin inside."""
+        count, before = prod(tile), self._first(tile)
+        numbers = np.arange(min(most, count) if lanes is None else count + -count % lanes.whole)
+        numbers = (numbers if lanes is None else lanes.taken(numbers))[:most]
+        begins = range(0, before[1], max(1, before[1] // PHASES)) if before is not None else (0,)
+        every = np.concatenate([(numbers - begin)[: max(1, len(numbers) // WARP) * WARP] for begin in begins])
+        return np.stack(np.unravel_index(every.clip(0, count - 1), tuple(tile)), axis=1).astype(np.int64)
+
+    def _placed(self, tile: Sequence[int], lanes: Lanes | None) -> tuple[float, tuple[Shared, ...]]:
+        """The same of points that lanes take in this order."""
+        total, found = 0.0, list[Shared]()
+        points = self._warps(tile, lanes, COUNTED)
         for source in self._shared(tile):
             reading, lead = source.reading, self._lead(source, tile) or 0
             box = self._box(source, tile)
             terms = [[each.terms.get(v, 0) for v in self.points.variables] for each in reading.coordinates]
             taken = points @ np.array(terms, dtype=np.int64).T
             taken[:, -1] += lead
-            if (first := self._first(tile)) is not None and len(taken) > WARP:  # warps begin before the first point
-                parts = [taken[WARP - n :] for n in range(0, first[1], max(1, first[1] // PHASES))]
-                taken = np.concatenate([part[: max(1, len(part) // WARP) * WARP] for part in parts])
             brought, often = numbers_of(box, COUNTED), prod(box) / prod(tile)
             size, ways = reading.itemsize, list[_Way]()
             exchanged = ((row_major(box), swizzle) for swizzle in swizzles_of(size))
@@ -317,4 +353,4 @@ class _Choice:
             best = min(ways, key=lambda way: (way.again, way.swizzle is not None, way.room, way.strides))
             total += best.again
             found.append(Shared(reading, best.box, (best.room,), best.strides, lead, best.swizzle))
-        return (total, tuple(found)) if sum(each.nbytes + 16 for each in found) <= ROOM else None
+        return total, tuple(found)

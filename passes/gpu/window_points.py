@@ -114,14 +114,16 @@ class _Tile(NestWriter):
         """What the nest does for each point of the tile, with what it reads in shared memory."""
         w = self.w
 
-        def point(number: SSAValue, local: list[SSAValue]) -> None:
+        def point(number: SSAValue, _: list[SSAValue]) -> None:
+            if w.lanes is not None:
+                number = self.apply(w.lanes.taken(AffineExpr.dimension(0)), number)
             inside: list[tuple[SSAValue, int]] = []
-            if w.first is not None:
+            if before is not None:
                 number = self.apply(AffineExpr.dimension(0) - AffineExpr.dimension(1), number, before)
                 inside = [(self.apply(AffineExpr.dimension(0) * -1, number), 0)]
-                local = self.digits(number, w.tile)
+            local = self.digits(number, w.tile)
             count = prod(w.tile)
-            inside += [(number, count - 1)] if w.first is not None or count % w.threads else []
+            inside += [(number, count - 1)] if count < w.numbers or count % w.threads else []
             d0, d1 = AffineExpr.dimension(0), AffineExpr.dimension(1)
             place = [self.apply(d0 + d1, self.origin[v], at) for v, at in zip(w.variables, local, strict=True)]
             for at, size, side in zip(place, w.sizes, w.tile, strict=True):
@@ -132,16 +134,19 @@ class _Tile(NestWriter):
                 variable.replace_all_uses_with(at)
             self.where(inside, self.move)
 
-        if w.first is None:
-            self.spread(w.tile, self.thread, w.threads, point)
-            return
-        start, whole = w.first
-        first: AffineExpr = AffineExpr.constant(start)
-        for d, step in enumerate(row_major(w.sizes)):
-            first = first + AffineExpr.dimension(d) * step
-        begin = self.apply(first, *(self.origin[v] for v in w.variables))
-        before = self.apply(AffineExpr.dimension(0) % whole, begin)
+        before = self.before_first()
         self.spread((w.numbers,), self.thread, w.threads, point)
+
+    def before_first(self) -> SSAValue | None:
+        """Points between the begin of a sector and the first of the tile; None where tiles begin with sectors."""
+        if self.w.first is None:
+            return None
+        start, whole = self.w.first
+        first: AffineExpr = AffineExpr.constant(start)
+        for d, step in enumerate(row_major(self.w.sizes)):
+            first = first + AffineExpr.dimension(d) * step
+        begin = self.apply(first, *(self.origin[v] for v in self.w.variables))
+        return self.apply(AffineExpr.dimension(0) % whole, begin)
 
     def take(self, shared: Shared, room: _Buffer, local: Mapping[SSAValue, SSAValue]) -> None:
         """Lets a reading take what lies in shared memory."""

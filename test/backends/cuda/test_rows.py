@@ -18,6 +18,18 @@ from lamina.tools.sources import read_program
 
 Emulated = Callable[..., tuple[EmulatedProgram, int]]
 
+# A sum of rows and of columns: four sectors of the one and of the other in a request.
+TURNED_ROWS = """
+func.func public @main(%x: tensor<2x256x16xf32>, %y: tensor<2x16x256xf32>) -> tensor<2x256x16xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %t = stablehlo.transpose %y, dims = [0, 2, 1] : (tensor<2x16x256xf32>) -> tensor<2x256x16xf32>
+  %a = stablehlo.add %x, %t : tensor<2x256x16xf32>
+  %s = stablehlo.reduce(%a init: %zero) applies stablehlo.maximum across dimensions = [2] : (tensor<2x256x16xf32>, tensor<f32>) -> tensor<2x256xf32>
+  %w = stablehlo.broadcast_in_dim %s, dims = [0, 1] : (tensor<2x256xf32>) -> tensor<2x256x16xf32>
+  %r = stablehlo.subtract %a, %w : tensor<2x256x16xf32>
+  return %r : tensor<2x256x16xf32>
+}
+"""
 LEAST = {"f32": "0xFF800000", "bf16": "0xFF80", "f16": "0xFC00", "f64": "0xFFF0000000000000", "i8": "-128"}
 MASKED = """
 func.func public @main(%x: tensor<XxTYPE>, %m: tensor<MxMASK>) -> tensor<XxTYPE> {
@@ -98,8 +110,22 @@ def sectors(model: EmulatedProgram) -> int:
         (masked((2, 4, 9, 9), (2, 1, 9, 9)), 1.06),  # images begin in the midst of a sector
         (masked((2, 4, 9, 9), (2, 1, 9, 9), of="f32"), 1.06),
         (columns((2, 59, 16), [1]), 1.0),  # eight neighbours are a sector
+        (columns((2, 16, 256), [1]), 1.0),  # a warp takes two rows that lie apart
+        (TURNED_ROWS, 1.0),
     ],
-    ids=["nine", "fifty", "odd", "mask", "short mask", "odd mask", "odd images", "heads side by side", "columns"],
+    ids=[
+        "nine",
+        "fifty",
+        "odd",
+        "mask",
+        "short mask",
+        "odd mask",
+        "odd images",
+        "heads side by side",
+        "columns",
+        "short columns",
+        "rows and columns",
+    ],
 )
 def test_rows_that_share_sectors_or_masks(text: str, most: float, tmp_path: Path, emulated: Emulated) -> None:
     """What rows have in common, a sector or a mask, comes into shared memory once."""

@@ -159,6 +159,32 @@ func.func private @staged(%x: memref<72x9xf32>, %y: memref<72x9xf32>) attributes
   func.return
 }
 
+// Rows of one source and columns of another: sixteen neighbours of eight columns are whole sectors. The two rows of a warp
+// are four apart, with a gap behind half of the rows of the one and behind each row of the other: no bank is asked twice.
+// CHECK-LABEL: func.func private @turned_0
+// CHECK: affine.apply affine_map<(d0) -> ({{.*}}((((d0 floordiv 16) mod 8) mod 2) floordiv 1) * 4
+// CHECK: affine.vector_load %[[ROWS:.*]][%[[R:.*]] * 16 + %[[L:.*]] + (%[[R]] * 16 + %[[L]]) floordiv 64 * 16] {alignment = 4 : i64} : memref<160xf32, 3 : i32>, vector<1xf32>
+// CHECK: affine.vector_load %{{.*}}[%[[R]] * 20 + %[[L]]] {alignment = 4 : i64} : memref<160xf32, 3 : i32>, vector<1xf32>
+// CHECK: affine.vector_store %{{.*}}, %[[ROWS]][%[[R]] * 16 + %[[L]] + (%[[R]] * 16 + %[[L]]) floordiv 64 * 16]
+func.func private @turned(%x: memref<256x16xf32>, %y: memref<4096xf32>, %z: memref<256x16xf32>) attributes {lamina.kernel = "rows"} {
+  affine.parallel (%i) = (0) to (256) {
+    %row = affine.vector_load %x[%i, 0] : memref<256x16xf32>, vector<16xf32>
+    %none = arith.constant dense<0.0> : vector<16xf32>
+    %first = affine.apply affine_map<(d0) -> (d0)> (%i)
+    %numbers = vector.step : vector<16xindex>
+    %apart = arith.constant dense<256> : vector<16xindex>
+    %places = arith.muli %numbers, %apart : vector<16xindex>
+    %mask = vector.constant_mask [16] : vector<16xi1>
+    %column = vector.gather %y[%first] [%places], %mask, %none : memref<4096xf32>, vector<16xindex>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+    %a = arith.addf %row, %column : vector<16xf32>
+    %m = vector.reduction <maximumf>, %a : vector<16xf32> into f32
+    %all = vector.broadcast %m : f32 to vector<16xf32>
+    %d = arith.subf %a, %all : vector<16xf32>
+    affine.vector_store %d, %z[%i, 0] : memref<256x16xf32>, vector<16xf32>
+  }
+  func.return
+}
+
 // A mask of four heads: a block takes all heads of two of its rows.
 // CHECK-LABEL: func.func private @heads
 // CHECK-NEXT: gpu.launch_func @heads_0(%x, %m, %y) {blocks = array<i64: 8, 1, 1>

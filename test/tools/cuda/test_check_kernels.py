@@ -234,6 +234,28 @@ def test_of_what_is_gathered_as_much_counts_as_is_asked_for() -> None:
     assert needed_bytes(pad) == 4 * 200 * (60 + 3 * 62 + 4 * 62)
 
 
+def test_of_a_source_as_much_counts_as_loops_walk() -> None:
+    """Two of four rows of 40 numbers, each second number of the others, and a row that both ops read."""
+    text = """
+func.func private @kernel(%x: tensor<4x40xf32>, %a: tensor<2x40xf32>, %b: tensor<3x20xf32>) -> (tensor<2x40xf32>, tensor<3x20xf32>) attributes {lamina.kernel = "loops"} {
+  %p = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i + 2, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+    ins(%x : tensor<4x40xf32>) outs(%a : tensor<2x40xf32>) {
+  ^bb0(%l: f32, %r: f32):
+    linalg.yield %l : f32
+  } -> tensor<2x40xf32>
+  %q = linalg.generic {indexing_maps = [affine_map<(i, j) -> (2, j * 2)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+    ins(%x : tensor<4x40xf32>) outs(%b : tensor<3x20xf32>) {
+  ^bb0(%l: f32, %r: f32):
+    linalg.yield %l : f32
+  } -> tensor<3x20xf32>
+  func.return %p, %q : tensor<2x40xf32>, tensor<3x20xf32>
+}
+"""
+    both = parse_module(text, "kernel.mlir", new_context()).body.block.first_op
+    assert isinstance(both, FuncOp)
+    assert needed_bytes(both) == 2 * 160 + 2 * 160 + 256  # results are whole sectors
+
+
 def test_every_model_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "mine.onnx").write_bytes(b"")
     monkeypatch.setenv("LAMINA_MODELS", str(tmp_path))
