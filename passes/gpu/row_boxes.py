@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, permutations, product
 from math import gcd, inf, prod
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, MemRefType
 from xdsl.ir import Attribute, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.ir.affine import AffineMap
 
 from ...compiler.dtypes import dtype_of
 from ...dialects.affine import ApplyOp, ParallelOp, VectorLoadOp, VectorStoreOp
@@ -33,11 +33,11 @@ ROOM = 48 << 10  # bytes of shared memory: several blocks share a multiprocessor
 MORE_ROOM = 100 << 10  # where there is no other way
 MOST = 1024  # threads of a block
 HELD = 1 << 13  # elements of rows that a block's registers hold, several times over
+MORE_HELD = 1 << 14  # and where columns that it has more of share sectors
 ENOUGH = 128  # threads that blocks should have
 GAIN = 1.1  # how many times fewer sectors are to be moved than by teams on their own
 ORDERS = 6  # of teams, that are looked at
 CLOSE = 50  # parts of what must be moved: boxes that differ by less cost the same
-PlaceT = TypeVar("PlaceT", int, AffineExpr)
 RowAccess: TypeAlias = VectorLoadOp | VectorStoreOp | GatherOp | ScatterOp
 
 
@@ -50,8 +50,6 @@ class Part:
     step: int
     start: int
     gap: int = 0  # elements behind each row in shared memory
-    each: int = 1  # elements there that others, which are not used, lie behind
-    behind: int = 0
 
     @property
     def itemsize(self) -> int:
@@ -68,10 +66,6 @@ class Part:
         """The type of an element."""
         assert isinstance(self.buffer.type, MemRefType)
         return self.buffer.type.element_type
-
-    def padded(self, place: PlaceT) -> PlaceT:
-        """Where in shared memory an element lies that is so many behind the first, but for what is not used."""
-        return place + place // self.each * self.behind if self.behind else place
 
     @property
     def written(self) -> bool:
@@ -136,21 +130,16 @@ class Box:
 
     def room(self, part: Part) -> int:
         """Elements of shared memory."""
-        return part.padded(max((self.box[d] * step for d, step in self.local(part).items()), default=self.length))
+        return max((self.box[d] * step for d, step in self.local(part).items()), default=self.length)
 
     def with_gap(self, part: Part) -> Part:
         """The part with as many unused elements behind each row as keep the banks apart, where that costs no more."""
         wide, best = self.at_a_time(part), (inf, part)
-        for behind, gap in product([0, *self._behind()], range(0, BANKS, self.width)):
-            each = self.rows // self.apart * (self.length + gap) if behind else 1
-            this = replace(part, gap=gap, each=each, behind=behind)
+        for gap in range(0, BANKS, self.width):
+            this = replace(part, gap=gap)
             if best[0] and self.at_a_time(this) == wide:
                 best = min(best, (self.asked_again(this), this), key=lambda found: found[0])
         return best[1]
-
-    def _behind(self) -> list[int]:
-        """Elements that may lie unused behind a part of the rows, where neighbours take rows of several."""
-        return [n for n in (1 << i for i in range(BANKS.bit_length() - 1)) if n >= self.width and self.apart > 1]
 
     def asked_again(self, part: Part) -> int:
         """How often more than needed warps ask a bank, as they bring elements and as they take them."""
@@ -160,10 +149,10 @@ class Box:
         rows = [(self.box[d], local.get(d, 0)) for d in self.taken]
         for first in range(0, self.rows * self.team, WARP):
             threads = range(first, first + WARP)
-            brought = {t - first: part.padded(_place(t, loops)) for t in threads if t < prod(n for n, _ in loops)}
+            brought = {t - first: _place(t, loops) for t in threads if t < prod(n for n, _ in loops)}
             active = [t for t in threads if t % self.team * self.width < self.length]
             starts = [_place(self.lanes.taken(t // self.team), rows) + t % self.team * self.width for t in active]
-            taken = {t - first: part.padded(start) for t, start in zip(active, starts, strict=True)}
+            taken = {t - first: start for t, start in zip(active, starts, strict=True)}
             again += _asked_again(brought, part.itemsize, wide) + _asked_again(taken, part.itemsize, self.width)
         return again
 
@@ -190,7 +179,6 @@ class Box:
             return 1
         numbers = [sides[-1].count, *self.starts(part), *(side.local for side in sides[:-1])]
         numbers += [self.sizes[side.cut] * side.each for side in sides[-1:] if side.cut is not None]
-        numbers += [part.each, part.behind] if part.behind else []
         return max(1, gcd(ACCESS_BYTES // part.itemsize, *numbers))
 
     def starts(self, part: Part) -> list[int]:
@@ -275,14 +263,15 @@ def staging_of(loop: ParallelOp, sizes: Sequence[int], length: int, team: int, w
     found = [replace(part, steps=each) for part, each in zip(found, steps, strict=True)]
     counted = [part for part in found if any(part.steps)]  # what all rows share stays in a cache
     needed = sum(prod(n for n, s in zip(merged, p.steps, strict=True) if s) * length * p.itemsize for p in counted)
-    room = ROOM if not apart else MORE_ROOM
+    staged = [part for part in found if not apart or not _whole_alone(part, length, team, width)]
+    room, held = (MORE_ROOM, MORE_HELD) if apart else (ROOM, HELD)
     best: tuple[tuple[float, ...], float, Box] | None = None
     each = -(-length // (team * width)) * width  # elements of a thread
-    for box in _boxes(merged, min(MOST, max(WARP, HELD // each)) // team):
+    for box in _boxes(merged, min(MOST, max(WARP, held // each)) // team):
         this = Box(merged, box, length, team, width)
-        if this.rows * team % WARP or sum(this.room(p) * p.itemsize + 16 for p in found) > room:
+        if this.rows * team % WARP or sum(this.room(p) * p.itemsize + 16 for p in staged) > room:
             continue
-        cost = sum(this.sectors(part) for part in counted)
+        cost = sum(this.sectors(part) for part in counted if part in staged)
         few = max(0, ENOUGH - this.rows * team)
         key = (round(cost * SECTOR / needed * CLOSE), few, this.rows * prod(this.counts), this.rows)
         if best is None or key < best[0]:
@@ -290,7 +279,13 @@ def staging_of(loop: ParallelOp, sizes: Sequence[int], length: int, team: int, w
     alone = inf if apart else sum(_alone(part, merged, length, team, width) for part in counted)
     if best is None or alone <= GAIN * best[1]:
         return None
-    return _apart(best[2], found)
+    return _apart(best[2], staged)
+
+
+def _whole_alone(part: Part, length: int, team: int, width: int) -> bool:
+    """Whether teams take whole sectors of their rows, which no others take."""
+    numbers = (length, part.start, *part.steps, *([team * width] if team * width < length else []))
+    return part.step == 1 and all(part.steps) and not any(n * part.itemsize % SECTOR for n in numbers)
 
 
 def _apart(box: Box, parts: Sequence[Part]) -> Staging:

@@ -78,8 +78,8 @@ class Stager(NestWriter):
         same: dict[RowAccess, int] = {}
         again: set[int] = set()
         for part in self.staging.parts:
-            forms = [(p.element, p.steps, p.step, p.gap, p.each, p.behind, p.written) for p in wanted]
-            held = part.element, part.steps, part.step, part.gap, part.each, part.behind, False
+            forms = [(p.element, p.steps, p.step, p.gap, p.written) for p in wanted]
+            held = part.element, part.steps, part.step, part.gap, False
             taken = next((i for i, form in enumerate(forms) if form == held and i not in again), len(wanted))
             if not part.written or not all(part.steps):
                 taken = len(wanted)
@@ -105,9 +105,7 @@ class Stager(NestWriter):
         part = next(part for part in self.staging.parts if part.op is op)
         local = self.box.local(part)
         steps = [*((1, step) for step in local.values()), (1, self.box.width)]
-        return self._at(
-            (self.places[op], [*(self.local[d] for d in local), lane], part.padded(self._sum(steps) + within))
-        )
+        return self._at((self.places[op], [*(self.local[d] for d in local), lane], self._sum(steps) + within))
 
     def end(self) -> None:
         """What teams have written, to where it belongs."""
@@ -139,7 +137,7 @@ class Stager(NestWriter):
                     end = self.apply(d0 * step + d1 * side.each, digit, self.origin[side.cut])
                     inside.append((end, box.sizes[side.cut] * side.each - step))
             own = box.own(part)
-            here = part.padded(self._sum([*zip(steps, (s.local for s in sides), strict=True)]))
+            here = self._sum([*zip(steps, (s.local for s in sides), strict=True)])
             there = self._sum([*zip(steps, (s.apart for s in sides), strict=True), *((1, part.steps[d]) for d in own)])
             outside = (flat, [*at, *(self.origin[d] for d in own)], there + part.start)
             ways = (room, at, here), outside

@@ -112,6 +112,10 @@ def sectors(model: EmulatedProgram) -> int:
         (columns((2, 59, 16), [1]), 1.0),  # eight neighbours are a sector
         (columns((2, 16, 256), [1]), 1.0),  # a warp takes two rows that lie apart
         (TURNED_ROWS, 1.0),
+        (
+            TURNED_ROWS.replace("256", "37").replace("16", "768"),
+            1.19,
+        ),  # sixteen neighbours begin anywhere: three sectors
     ],
     ids=[
         "nine",
@@ -125,6 +129,7 @@ def sectors(model: EmulatedProgram) -> int:
         "columns",
         "short columns",
         "rows and columns",
+        "rows and odd columns",
     ],
 )
 def test_rows_that_share_sectors_or_masks(text: str, most: float, tmp_path: Path, emulated: Emulated) -> None:

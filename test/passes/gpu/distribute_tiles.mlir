@@ -159,13 +159,15 @@ func.func private @staged(%x: memref<72x9xf32>, %y: memref<72x9xf32>) attributes
   func.return
 }
 
-// Rows of one source and columns of another: sixteen neighbours of eight columns are whole sectors. The two rows of a warp
-// are four apart, with a gap behind half of the rows of the one and behind each row of the other: no bank is asked twice.
+// Rows of one source and columns of another: teams take the rows, and eight neighbouring columns are whole sectors of the
+// other, which come through shared memory. The two rows of a warp are four apart, with a gap behind each: no bank is
+// asked twice.
 // CHECK-LABEL: func.func private @turned_0
 // CHECK: affine.apply affine_map<(d0) -> ({{.*}}((((d0 floordiv 16) mod 8) mod 2) floordiv 1) * 4
-// CHECK: affine.vector_load %[[ROWS:.*]][%[[R:.*]] * 16 + %[[L:.*]] + (%[[R]] * 16 + %[[L]]) floordiv 64 * 16] {alignment = 4 : i64} : memref<160xf32, 3 : i32>, vector<1xf32>
-// CHECK: affine.vector_load %{{.*}}[%[[R]] * 20 + %[[L]]] {alignment = 4 : i64} : memref<160xf32, 3 : i32>, vector<1xf32>
-// CHECK: affine.vector_store %{{.*}}, %[[ROWS]][%[[R]] * 16 + %[[L]] + (%[[R]] * 16 + %[[L]]) floordiv 64 * 16]
+// CHECK: memref.view {{.*}} to memref<160xf32, 3 : i32>
+// CHECK: affine.vector_load %{{.*}}[%{{.*}}] {alignment = 4 : i64} : memref<4096xf32>, vector<1xf32>
+// CHECK: affine.vector_load %{{.*}}[%{{.*}} * 20 + %{{.*}}] {alignment = 4 : i64} : memref<160xf32, 3 : i32>, vector<1xf32>
+// CHECK: affine.vector_store %{{.*}} {alignment = 4 : i64} : memref<4096xf32>, vector<1xf32>
 func.func private @turned(%x: memref<256x16xf32>, %y: memref<4096xf32>, %z: memref<256x16xf32>) attributes {lamina.kernel = "rows"} {
   affine.parallel (%i) = (0) to (256) {
     %row = affine.vector_load %x[%i, 0] : memref<256x16xf32>, vector<16xf32>
