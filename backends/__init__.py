@@ -50,6 +50,7 @@ class Source:
 @dataclass(frozen=True)
 class Options:
     """How to compile. `threads` None means every core; `on_level(level, program, seconds)` watches the descent.
+    Raises LaminaError for no or fewer threads.
 
     `schedules` None means what the tuning database has, and where that has nothing, or with `cache` off, what the cost
     model says. `times` collects where compilation takes its time.
@@ -74,6 +75,15 @@ class Options:
     engine: str | None = None
     tell: Callable[[str], None] | None = None
     trace: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_threads(self.threads)
+
+
+def check_threads(threads: int | None) -> None:
+    """Raises LaminaError when nobody can run on so many threads."""
+    if threads is not None and threads < 1:
+        raise LaminaError(f"{threads} threads", hint="at least 1; all cores when none are given")
 
 
 class Target(Protocol):

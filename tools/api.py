@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..backends import Executable, Options, recall
+from ..backends import Executable, Options, check_threads, recall
 from ..backends import Source as File
 from ..backends import target as find_target
 from ..compiler.artefact import Artefact
@@ -220,8 +220,9 @@ def load(
 ) -> Model:
     """Loads a saved artefact; `shapes` fixes symbolic dimensions that it has, `emulate` runs code of another machine.
 
-    Raises LaminaError for a damaged file or one made for another machine.
+    Raises LaminaError for a damaged file, one made for another machine, or no threads.
     """
+    check_threads(threads)
     artefact = Artefact.load(path)
     if artefact.arrays is not None:
         from .open_artefact import options_of, program_of

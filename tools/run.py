@@ -81,13 +81,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     """Runs the command; 0 good, 1 when a comparison failed."""
     kept = api.is_artefact(args.model)
-    if args.emulate and not kept and args.target.partition(":")[0] != "cuda":
-        raise LaminaError(f"target '{args.target}' has no emulator", hint="--target cuda has")
-    if kept or args.target.partition(":")[0] in ("cpu", "cuda", "interpret"):
-        target = "an artefact" if kept else f"target '{args.target}'"
-        for given, what in ((args.engine, "engines to choose from"), (args.trace, "timeline")):
+    base = "" if kept else args.target.partition(":")[0]
+    what = "an artefact" if kept else f"target '{args.target}'"
+    if args.emulate and base not in ("", "cuda"):
+        raise LaminaError(f"{what} has no emulator", hint="--target cuda has")
+    if base in ("", "cpu", "cuda", "interpret"):
+        for given, wanted in ((args.engine, "engines to choose from"), (args.trace, "timeline")):
             if given is not None:
-                raise LaminaError(f"{target} has no {what}", hint="--target systolic has")
+                raise LaminaError(f"{what} has no {wanted}", hint="--target systolic has")
+    if args.verify_numerics and base != "cpu":
+        raise LaminaError(f"{what} has no passes that --verify-numerics runs", hint="a model and --target cpu have")
     log = DescentLog()
     checks: Checks | None = None
     program: Any = None  # Program, Template, or None for an artefact

@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import lamina
 from lamina.compiler.artefact import MAGIC
 from lamina.tools.main import main
 
@@ -151,6 +152,28 @@ def test_only_arrays_have_timelines(tmp_path, capsys):
     onnx.save(model(), tmp_path / "m.onnx")
     assert main(["run", str(tmp_path / "m.onnx"), "--trace", str(tmp_path / "t.json")]) == 2
     assert "target 'cpu' has no timeline (--target systolic has)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["run", "compile", "tune"])
+@pytest.mark.parametrize("threads", [0, -1])
+def test_fewer_than_one_thread(fails, tmp_path, command, threads):
+    output = () if command == "run" else ("-o", tmp_path / "written")
+    assert f"{threads} threads (at least 1" in fails(model(), "--threads", threads, *output, command=command)
+    assert not (tmp_path / "written").exists()
+
+
+def test_fewer_than_one_thread_for_an_artefact(fails, tmp_path):
+    path = tmp_path / "m.lamx"
+    lamina.compile(model()).save(path)
+    assert "0 threads (at least 1" in fails(path, "--threads", 0)
+
+
+def test_numerics_are_verified_where_there_are_passes(fails, tmp_path):
+    path = tmp_path / "m.lamx"
+    lamina.compile(model()).save(path)
+    assert "an artefact has no passes that --verify-numerics runs" in fails(path, "--verify-numerics")
+    for target in ("systolic", "interpret"):
+        assert f"target '{target}' has no passes" in fails(model(), "--verify-numerics", "--target", target)
 
 
 def test_usage():

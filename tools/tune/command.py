@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from ...backends import Options
+from ...backends import Options, check_threads
 from ...backends.cpu.target import CpuTarget
 from ...backends.cpu.tuning_database import TuningDatabase
 from ...compiler.artefact import written_whole
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Runs the command."""
+    check_threads(args.threads)
     start = time.perf_counter()
     until = start + parse_budget(args.budget)
     output: Path = args.output or Path(Path(args.model.replace(":", "-")).stem + ".schedules")
