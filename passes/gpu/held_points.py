@@ -41,7 +41,7 @@ from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, IfOp, LoadOp, ParallelOp, StoreOp, VectorLoadOp, VectorStoreOp, YieldOp
 from ...dialects.memref import LoadOp as MemRefLoadOp
 from ...dialects.memref.views import root
-from ..affine.accesses import map_subscripts
+from ..affine.accesses import linear_value, map_subscripts
 from .bands import band_of, sizes_of
 from .banks import Numbers, numbers_of, row_major
 from .kernels import times_of
@@ -115,8 +115,7 @@ def _nest_of(nest: ParallelOp) -> _Nest | None:
         if isinstance(op, MemRefLoadOp):  # from a place that values say, which is anywhere
             if op.parent is not band[-1].body.block or root(op.memref) in written:
                 return None
-            steps = tuple(SECTOR if op in _depending(body, v) else 0 for v in variables)
-            found.append(_Access(steps, 0, dtype_of(op.res.type).itemsize, False))
+            found.append(_gathered(op, body, variables))
         elif isinstance(op, _LOADS + _STORES):
             access = _access_of(op, variables)
             if access is None or (isinstance(op, _LOADS) and root(op.memref) in written):
@@ -129,6 +128,20 @@ def _nest_of(nest: ParallelOp) -> _Nest | None:
         elif not isinstance(op, IfOp | YieldOp) and not is_side_effect_free(op):
             return None
     return _Nest(tuple(sizes), tuple(found), times_of(nest)) if written else None
+
+
+def _gathered(op: MemRefLoadOp, body: Sequence[Operation], variables: Sequence[SSAValue]) -> _Access:
+    """What is read at a place that values say, as if each said the next one: neighbours along other loops stay such."""
+    assert isinstance(op.memref.type, MemRefType)
+    itemsize, steps = dtype_of(op.res.type).itemsize, dict.fromkeys(variables, 0)
+    for index, stride in zip(op.indices, row_major(op.memref.type.get_shape()), strict=True):
+        linear = linear_value(index)
+        for v in variables:
+            if linear is not None and linear.terms.keys() <= steps.keys():
+                steps[v] += linear.terms.get(v, 0) * stride * itemsize
+            elif index.owner in _depending(body, v):
+                steps[v] += max(stride * itemsize, SECTOR)
+    return _Access(tuple(steps.values()), 0, itemsize, False)
 
 
 def _access_of(op: Operation, variables: Sequence[SSAValue]) -> _Access | None:

@@ -451,3 +451,19 @@ def test_one_row_of_a_norm_is_all_that_is_read(tmp_path: Path, emulated: Emulate
     model, _ = emulated(text, tmp_path, late=True)
     [counted] = model.counters
     assert counted.global_read_bytes == 3 * 128 * 4 == 3 * counted.global_written_bytes and counted.full_sectors
+
+
+def test_rows_that_values_choose_are_read_in_whole_sectors(tmp_path: Path, emulated: Emulated) -> None:
+    """Of the rows of a table, as of experts; and each index by one warp of many."""
+    text = """
+func.func public @main(%which: tensor<80xi64>, %table: tensor<4x26x32xf32>) -> tensor<80x26x32xbf16> {
+  %rows = "stablehlo.gather"(%table, %which) {dimension_numbers = #stablehlo.gather<offset_dims = [1, 2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 26, 32>} : (tensor<4x26x32xf32>, tensor<80xi64>) -> tensor<80x26x32xf32>
+  %r = stablehlo.convert %rows : (tensor<80x26x32xf32>) -> tensor<80x26x32xbf16>
+  return %r : tensor<80x26x32xbf16>
+}
+"""
+    model, _ = emulated(text, tmp_path)
+    [counted] = model.counters
+    moved = 32 * (counted.global_read_sectors + counted.global_written_sectors)
+    assert moved <= 1.02 * 80 * 26 * 32 * (4 + 2)  # an index is a quarter of a sector
+    assert 32 * counted.global_written_sectors == counted.global_written_bytes

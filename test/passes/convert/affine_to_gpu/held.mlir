@@ -79,3 +79,21 @@ func.func private @found(%n: memref<128xi64>, %t: memref<512xf32>, %g: memref<12
   }
   func.return
 }
+
+// Rows of a table that values choose: their numbers lie side by side, so that warps take whole rows, and threads hold the
+// index for those that lie apart.
+// CHECK-LABEL: func.func private @rows_0(
+// CHECK: %[[J:.*]] = affine.apply affine_map<(d0) -> (((d0 floordiv 32) mod 2))>
+// CHECK-NEXT: %[[K:.*]] = affine.apply affine_map<(d0) -> ((d0 mod 32))>
+// CHECK: memref.load %t[%[[B:.*]], %[[J]], %[[K]]]
+// CHECK: %[[N:.*]] = affine.apply affine_map<(d0) -> ((d0 + 2))> (%[[J]])
+// CHECK-NEXT: memref.load %t[%[[B]], %[[N]], %[[K]]]
+func.func private @rows(%n: memref<20xi64>, %t: memref<4x26x32xf32>, %y: memref<20x26x32xf32>) attributes {lamina.kernel = "loops", gpu.times = 4 : i64} {
+  affine.parallel (%i, %j, %k) = (0, 0, 0) to (20, 26, 32) {
+    %a = affine.load %n[%i] : memref<20xi64>
+    %b = arith.index_cast %a : i64 to index
+    %c = memref.load %t[%b, %j, %k] : memref<4x26x32xf32>
+    affine.store %c, %y[%i, %j, %k] : memref<20x26x32xf32>
+  }
+  func.return
+}
