@@ -392,9 +392,9 @@ def test_gathers_read_the_rows_that_are_asked_for(tmp_path: Path, emulated: Emul
     [counted] = model.counters
     row = 128 * 4
     assert counted.global_written_bytes == 24 * row and counted.global_written_sectors == 24 * row // 32
-    # a warp has parts of four rows, and reads what two of them have in common once; each thread reads its row's number
-    assert counted.global_read_bytes <= 24 * (row + 4 * 32)
-    assert counted.instructions["ld.global.nc.b64"] == 1 and counted.instructions["st.global.b32"] == 16
+    # a warp has a row, whose number it reads once; a thread four of its elements
+    assert counted.global_read_bytes <= 24 * (row + 8)
+    assert counted.instructions["ld.global.nc.b64"] == 1 and counted.instructions["st.global.b32"] == 4
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(9, 8), (33, 40), (64, 32)])
