@@ -84,7 +84,7 @@ def branch(
         assert block is not None and values is not None
         with e.inside(block):
             parts = [part for value, kind in zip(values, kinds, strict=True) for part in _take(e, value, kind, node)]
-            if any(part.ssa is None for part in parts):
+            if not e.emits or any(part.ssa is None for part in parts):
                 return [unknown(node) for _ in kinds]
             e.insert(hlo.ReturnOp([part.ssa for part in parts if part.ssa is not None]), node)
     assert chosen.ssa is not None and blocks[0] is not None and blocks[1] is not None
@@ -431,7 +431,7 @@ def loop(
                 ends += [inner for entry in carried for inner in flatten(entry.value)]
             else:
                 ends = [e.settle(ends[0])]
-            if any(end.ssa is None for end in ends):
+            if not e.emits or any(end.ssa is None for end in ends):
                 return
             e.insert(hlo.ReturnOp([end.ssa for end in ends if end.ssa is not None]), node)
     op = hlo.WhileOp([part.ssa for part in start if part.ssa is not None], *regions)
