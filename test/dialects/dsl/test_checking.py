@@ -164,7 +164,10 @@ def test_binding_says_what_does_not_fit() -> None:
         ("fn main[N](x: f32[N]) -> f32[N] = main(x)", "E508"),
         ("fn f(n: const int) -> i64 = f(n + 1)\nfn main() = f(0)", "E508"),
         ("fn main[N](x: f32[N]) -> f32[N] {\nvar y = x\nfor i in 0..3 { let z = main(x)\ny = x }\nreturn y }", "E508"),
-        ("fn main[N](x: f32[N]) -> f32[N] {\nvar y = x\nwhile main(x)[0] > 0.0 { y = x }\nreturn y }", "E508"),
+        (
+            "fn main[N](x: f32[N]) -> f32[N] {\nvar y = x\nwhile y[0] > 0.0 { let z = main(x)\ny = x }\nreturn y }",
+            "E508",
+        ),
         ("fn main[N](x: f32[N]) -> f32[N] {\nvar y = x\nif x[0] > 0.0 { let z = main(x)\ny = x }\nreturn y }", "E508"),
         ("fn main[N](x: f32[N]) -> f32[N] {\nlet y[i] = x[i] + main(x)[i]\nreturn y }", "E508"),
         ("fn main[N](x: f32[N]) = x[:5]", "E309"),
