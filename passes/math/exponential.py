@@ -75,14 +75,12 @@ def exp(e: Numbers, x: SSAValue) -> SSAValue:
 
 
 def exp_below_one(e: Numbers, x: SSAValue) -> SSAValue:
-    """e^x for x <= 0: half the steps of scaling, since no result overflows."""
-    up = 512 if e.double else 64  # 2^(k + up) is a normal number for every k that counts
-    x = e.at_least(x, -(e.bias + up) * LN2)  # there 2^(k + up) is 0, as in `exp`
-    whole, biased = e.round_to_biased(x, e.bias + up, LOG2E)
-    hi, lo = _LN2[e.double]
-    r = e.fma(whole, e.c(-lo), e.fma(whole, e.c(-hi), x))
-    lowered = e.poly(r, [c * 2.0**-up for c in (1.0, 1.0, *_EXP[e.double])])
-    return e.mul(lowered, e.in_exponent(biased))  # rounds once, be the result normal or not
+    """e^x for x <= 0, and 0 instead of what is no normal number: half the steps of scaling.
+
+    What is not normal would make the products of a softmax a hundred times as slow, and counts for nothing beside the
+    1 of the highest score: masks of -100 put it there.
+    """
+    return e.mul(*_normal(e, x))
 
 
 def exp_beside_one(e: Numbers, x: SSAValue) -> SSAValue:
@@ -90,12 +88,17 @@ def exp_beside_one(e: Numbers, x: SSAValue) -> SSAValue:
 
     The last step is one of those that may be fused with the sum.
     """
-    x = e.at_most(e.at_least(x, (1 - e.bias) * LN2), 710.0 if e.double else 89.0)  # below, 2^(k - 1) is 0
+    return e.loose_mul(*_normal(e, e.at_most(x, 710.0 if e.double else 89.0)))
+
+
+def _normal(e: Numbers, x: SSAValue) -> tuple[SSAValue, SSAValue]:
+    """Two factors of e^x, the second of them 0 where the product might not be a normal number."""
+    x = e.at_least(x, (1 - e.bias) * LN2)  # there, 2^(k - 1) is 0
     whole, biased = e.round_to_biased(x, e.bias - 1, LOG2E)
     hi, lo = _LN2[e.double]
     r = e.fma(whole, e.c(-lo), e.fma(whole, e.c(-hi), x))
     doubled = e.poly(r, [2.0 * c for c in (1.0, 1.0, *_EXP[e.double])])
-    return e.loose_mul(doubled, e.in_exponent(biased))
+    return doubled, e.in_exponent(biased)
 
 
 def exp_of_rest(e: Numbers, r: SSAValue) -> SSAValue:
