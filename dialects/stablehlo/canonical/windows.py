@@ -110,6 +110,42 @@ def padding_into_convolution(op: ConvolutionOp, b: Builder) -> Replacement:
     return b.value(convolution_like(op, pad.operand, op.rhs, padding=padding))
 
 
+@simplifies(ConvolutionOp)
+def taps_on_padding(op: ConvolutionOp, b: Builder) -> Replacement:
+    """Taps at the ends of a window that meet zeros alone, wherever it stands: windows with far taps have most of theirs
+    there, as those of DeepLab on small images, or those over time of what has only one moment left.
+
+    Constant filters only: 0 times a number is 0, times an infinity it is not.
+    """
+    window, d = op.window(), op.dims
+    if any(n != 1 for n in window.base_dilation) or any(window.reversal):
+        return None
+    image, places = shape_of(op.lhs), shape_of(op.result)
+    kept: list[slice] = [slice(None)] * len(shape_of(op.rhs))
+    padding = list(window.padding)
+    for i, (size, stride, step) in enumerate(zip(window.size, window.strides, window.dilation, strict=True)):
+        (low, high), extent = padding[i], image[d.input_spatial_dimensions[i]]
+        last = places[d.output_spatial_dimensions[i]] - 1
+        met = [t for t in range(size) if _meets(t * step - low, stride, last, extent)]
+        if met and len(met) < size:
+            padding[i] = (low - met[0] * step, high - (size - 1 - met[-1]) * step)
+            kept[d.kernel_spatial_dimensions[i]] = slice(met[0], met[-1] + 1)
+    if padding == list(window.padding) or any(side < 0 for pair in padding for side in pair):
+        return None
+    filters = b.constant_of(op.rhs)
+    if filters is None or not np.isfinite(filters).all():
+        return None
+    return b.value(
+        convolution_like(op, op.lhs, b.constant(np.ascontiguousarray(filters[tuple(kept)])), padding=padding)
+    )
+
+
+def _meets(first: int, stride: int, last: int, extent: int) -> bool:
+    """Whether one of the places first + j stride, 0 <= j <= last, lies in [0, extent)."""
+    j = max(0, -(first // stride))  # the first place from 0 on
+    return j <= last and first + j * stride < extent
+
+
 def convolution_like(op: ConvolutionOp, lhs: Any, rhs: Any, **changes: Any) -> ConvolutionOp:
     """A convolution as `op`, with other operands and the attributes given."""
     arguments: dict[str, Any] = {

@@ -85,6 +85,25 @@ func.func @padding_into_convolution(%x: tensor<1x2x4xf32>, %w: tensor<3x2x3xf32>
   return %1 : tensor<1x3x5xf32>
 }
 
+// Three numbers, every fourth of which a window of three takes: the first and the last tap meet padding alone.
+// CHECK-LABEL: @taps_on_padding
+// CHECK-NEXT:    %[[W:.*]] = stablehlo.constant dense<2.000000e+00> : tensor<1x1x1xf32>
+// CHECK-NEXT:    %{{.*}} = stablehlo.convolution(%x, %[[W]]) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = {{\[\[}}0, 0{{\]\]}}
+func.func @taps_on_padding(%x: tensor<1x1x3xf32>) -> tensor<1x1x3xf32> {
+  %w = stablehlo.constant dense<[[[1.0, 2.0, 3.0]]]> : tensor<1x1x3xf32>
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = [[4, 4]], rhs_dilate = [4]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x1x3xf32>, tensor<1x1x3xf32>) -> tensor<1x1x3xf32>
+  return %0 : tensor<1x1x3xf32>
+}
+
+// Zero times infinity is no zero.
+// CHECK-LABEL: @infinite_taps_on_padding
+// CHECK:         stablehlo.convolution{{.*}}pad = {{\[\[}}4, 4{{\]\]}}
+func.func @infinite_taps_on_padding(%x: tensor<1x1x3xf32>) -> tensor<1x1x3xf32> {
+  %w = stablehlo.constant dense<[[[0x7F800000, 2.0, 3.0]]]> : tensor<1x1x3xf32>
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = [[4, 4]], rhs_dilate = [4]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x1x3xf32>, tensor<1x1x3xf32>) -> tensor<1x1x3xf32>
+  return %0 : tensor<1x1x3xf32>
+}
+
 // CHECK-LABEL: @transpose_into_dot
 // CHECK-NEXT:    %0 = stablehlo.dot_general %q, %k, batching_dims = [1] x [1], contracting_dims = [2] x [2]
 // CHECK-NEXT:    func.return %0
