@@ -172,10 +172,11 @@ def shared_memory(*, result: Spec) -> Array:
 
 @semantics("gpu.shuffle")
 def shuffle(value: Array, *, call: Call) -> Array:
-    """Another thread's value."""
+    """The value of another thread of the warp."""
     here = _HERE.get()
     offset = cast(ShuffleOp, call.op).offset.value.data
-    return here.exchange(value)[here.number ^ offset]
+    among = WARP if here.block.threads % WARP == 0 else here.block.threads
+    return here.exchange(value, among)[here.number % among ^ offset]
 
 
 @semantics("gpu.subgroup_reduce")

@@ -34,7 +34,7 @@ from xdsl.printer import Printer
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ..gpu.ops import in_shared_space
+from ..gpu.ops import WARP, in_shared_space
 
 SWIZZLES = (0, 32, 64, 128)
 COPY_BYTES = (4, 8, 16)
@@ -236,6 +236,37 @@ class TryWaitOp(_OnBarrier):
 
     def __init__(self, barriers: SSAValue, at: SSAValue, parity: SSAValue):
         super().__init__(operands=[barriers, at, parity], result_types=[i1])
+
+
+class _Named(IRDLOperation, ABC):
+    """An op on one of the block's 16 barriers, by its number; `threads` of them meet there."""
+
+    number = operand_def(IndexType)
+    threads = prop_def(IntegerAttr.constr(i64))
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$number attr-dict"
+
+    def __init__(self, number: SSAValue, threads: int):
+        super().__init__(operands=[number], properties={"threads": IntegerAttr(threads, i64)})
+
+    def verify_(self) -> None:
+        if self.threads.value.data < 1 or self.threads.value.data % WARP:
+            raise VerifyException(f"{self.threads.value.data} threads are no whole warps")
+
+
+@irdl_op_definition
+class NamedSyncOp(_Named):
+    """Warps meet: each waits until so many threads have come: `nvgpu.barrier.sync %n {threads = 256 : i64}`."""
+
+    name = "nvgpu.barrier.sync"
+
+
+@irdl_op_definition
+class NamedArriveOp(_Named):
+    """A warp comes to a barrier where others wait, and goes on: `nvgpu.barrier.arrive %n {threads = 256 : i64}`."""
+
+    name = "nvgpu.barrier.arrive"
 
 
 @irdl_op_definition

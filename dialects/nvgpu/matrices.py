@@ -26,6 +26,7 @@ from xdsl.irdl import (
     ParsePropInAttrDict,
     VarConstraint,
     base,
+    eq,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -42,6 +43,7 @@ from .asynchronous import verify_shared
 
 KINDS = ("bf16", "f16", "tf32")
 LEFT, RIGHT, SUM = VectorType(i32, [4]), VectorType(i32, [2]), VectorType(f32, [4])
+_REGISTERS = eq(SUM) | eq(LEFT)
 COLUMNS = 8  # of the result for each sum that a thread of a warpgroup has four of
 MOST_COLUMNS = 256
 
@@ -49,6 +51,21 @@ MOST_COLUMNS = 256
 def _verify_kind(kind: StringAttr) -> None:
     if kind.data not in KINDS:
         raise VerifyException(f"'{kind.data}' is none of {', '.join(KINDS)}")
+
+
+def _verify_product(kind: StringAttr, sums: Sequence[SSAValue], results: Sequence[SSAValue]) -> None:
+    if kind.data not in KINDS[:2]:
+        raise VerifyException(f"'{kind.data}' is none of {', '.join(KINDS[:2])}")
+    columns = COLUMNS * len(results)
+    if not COLUMNS <= columns <= MOST_COLUMNS:
+        raise VerifyException(f"{columns} columns, expected {COLUMNS} to {MOST_COLUMNS}")
+    if sums and len(sums) != len(results):
+        raise VerifyException(f"{len(sums)} sums become {len(results)}")
+
+
+def _verify_same(registers: Sequence[SSAValue], results: Sequence[SSAValue]) -> None:
+    if [value.type for value in registers] != [value.type for value in results]:
+        raise VerifyException("gives the registers that it takes")
 
 
 @irdl_op_definition
@@ -173,19 +190,22 @@ class MaxRegistersOp(IRDLOperation):
 
 @irdl_op_definition
 class WarpgroupFenceOp(IRDLOperation):
-    """The sums, which products that follow may now change: nothing else may be written to their registers between.
+    """Sums, which products that follow may now change, and left operands: nothing else may be written to them between.
 
     %d = nvgpu.warpgroup.fence %c : (vector<4xf32>) -> vector<4xf32>
     """
 
     name = "nvgpu.warpgroup.fence"
-    sums = var_operand_def(SUM)
-    results_ = var_result_def(SUM)
+    registers = var_operand_def(_REGISTERS)
+    results_ = var_result_def(_REGISTERS)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
-    assembly_format = "$sums attr-dict `:` functional-type($sums, $results_)"
+    assembly_format = "$registers attr-dict `:` functional-type($registers, $results_)"
 
-    def __init__(self, sums: Sequence[SSAValue]):
-        super().__init__(operands=[sums], result_types=[[SUM] * len(sums)])
+    def __init__(self, registers: Sequence[SSAValue]):
+        super().__init__(operands=[registers], result_types=[[value.type for value in registers]])
+
+    def verify_(self) -> None:
+        _verify_same(self.registers, self.results_)
 
 
 @irdl_op_definition
@@ -194,7 +214,7 @@ class WarpgroupMmaOp(IRDLOperation):
 
     Rows of both in memory have 128 bytes, swizzled, and are rows of A and columns of B, or, where `turned` says so (A,
     B), steps of the sum; then parts of 64 rows of A or columns of B are `leading` bytes apart. `offsets` are the bytes
-    behind the two places.
+    behind the two places. Without C it is D = A B.
 
     %d = nvgpu.warpgroup.mma %shared[%a, %b], %c {kind = "bf16", offsets = array<i64: 32, 32>,
         leading = array<i64: 16, 16>, turned = array<i1: false, false>} : memref<65536xi8, 3>, (vector<4xf32>) -> ...
@@ -213,7 +233,7 @@ class WarpgroupMmaOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     irdl_options = (ParsePropInAttrDict(),)
     assembly_format = (
-        "$shared `[` $lhs `,` $rhs `]` `,` $sums attr-dict `:` type($shared) `,` functional-type($sums, $results_)"
+        "$shared `[` $lhs `,` $rhs `]` (`,` $sums^)? attr-dict `:` type($shared) `,` functional-type($sums, $results_)"
     )
 
     def __init__(
@@ -222,6 +242,7 @@ class WarpgroupMmaOp(IRDLOperation):
         places: tuple[SSAValue, SSAValue],
         sums: Sequence[SSAValue],
         *,
+        count: int,
         kind: str,
         offsets: Sequence[int],
         leading: Sequence[int],
@@ -229,7 +250,7 @@ class WarpgroupMmaOp(IRDLOperation):
     ):
         super().__init__(
             operands=[shared, *places, sums],
-            result_types=[[SUM] * len(sums)],
+            result_types=[[SUM] * count],
             properties={
                 "kind": StringAttr(kind),
                 "offsets": DenseArrayBase.from_list(i64, offsets),
@@ -238,19 +259,60 @@ class WarpgroupMmaOp(IRDLOperation):
             },
         )
 
-    @property
-    def columns(self) -> int:
-        """Of the result."""
-        return COLUMNS * len(self.sums)
+    def verify_(self) -> None:
+        verify_shared(self.shared)
+        _verify_product(self.kind, self.sums, self.results_)
+        if {len(self.offsets), len(self.leading), len(self.turned)} != {2}:
+            raise VerifyException("offsets, leading and turned are of A and of B")
+
+
+@irdl_op_definition
+class WarpgroupMmaRegistersOp(IRDLOperation):
+    """The same of an A whose rows the threads hold, 16 a warp, as left operands of `nvgpu.mma.sync`.
+
+    %d = nvgpu.warpgroup.mma.registers %a, %shared[%b], %c {kind = "bf16", offset = 2048 : i64, leading = 8192 : i64,
+        turned} : memref<65536xi8, 3>, (vector<4xf32>) -> vector<4xf32>
+    """
+
+    name = "nvgpu.warpgroup.mma.registers"
+    lhs = operand_def(LEFT)
+    shared = operand_def(MemRefType)
+    rhs = operand_def(IndexType)
+    sums = var_operand_def(SUM)
+    kind = prop_def(StringAttr)
+    offset = prop_def(IntegerAttr.constr(i64))
+    leading = prop_def(IntegerAttr.constr(i64))
+    turned = opt_prop_def(UnitAttr)
+    results_ = var_result_def(SUM)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = (
+        "$lhs `,` $shared `[` $rhs `]` (`,` $sums^)? attr-dict `:` type($shared) `,` functional-type($sums, $results_)"
+    )
+
+    def __init__(
+        self,
+        lhs: SSAValue,
+        place: tuple[SSAValue, SSAValue],
+        sums: Sequence[SSAValue],
+        *,
+        count: int,
+        kind: str,
+        offset: int,
+        leading: int,
+        turned: bool,
+    ):
+        properties = {
+            "kind": StringAttr(kind),
+            "offset": IntegerAttr(offset, i64),
+            "leading": IntegerAttr(leading, i64),
+            **({"turned": UnitAttr()} if turned else {}),
+        }
+        super().__init__(operands=[lhs, *place, sums], result_types=[[SUM] * count], properties=properties)
 
     def verify_(self) -> None:
         verify_shared(self.shared)
-        if self.kind.data not in KINDS[:2]:
-            raise VerifyException(f"'{self.kind.data}' is none of {', '.join(KINDS[:2])}")
-        if not COLUMNS <= self.columns <= MOST_COLUMNS:
-            raise VerifyException(f"{self.columns} columns, expected {COLUMNS} to {MOST_COLUMNS}")
-        if {len(self.offsets), len(self.leading), len(self.turned)} != {2}:
-            raise VerifyException("offsets, leading and turned are of A and of B")
+        _verify_product(self.kind, self.sums, self.results_)
 
 
 @irdl_op_definition
@@ -264,20 +326,22 @@ class WarpgroupCommitOp(IRDLOperation):
 
 @irdl_op_definition
 class WarpgroupWaitOp(IRDLOperation):
-    """The sums of products once at most `groups` are under way: nothing may use them before.
+    """Sums of products, and left operands, once at most `groups` are under way: nothing may change them before.
 
     %d = nvgpu.warpgroup.wait %c {groups = 0 : i64} : (vector<4xf32>) -> vector<4xf32>
     """
 
     name = "nvgpu.warpgroup.wait"
-    sums = var_operand_def(SUM)
+    registers = var_operand_def(_REGISTERS)
     groups = prop_def(IntegerAttr.constr(i64))
-    results_ = var_result_def(SUM)
+    results_ = var_result_def(_REGISTERS)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$sums attr-dict `:` functional-type($sums, $results_)"
+    assembly_format = "$registers attr-dict `:` functional-type($registers, $results_)"
 
-    def __init__(self, sums: Sequence[SSAValue], groups: int = 0):
-        super().__init__(
-            operands=[sums], result_types=[[SUM] * len(sums)], properties={"groups": IntegerAttr(groups, i64)}
-        )
+    def __init__(self, registers: Sequence[SSAValue], groups: int = 0):
+        types = [value.type for value in registers]
+        super().__init__(operands=[registers], result_types=[types], properties={"groups": IntegerAttr(groups, i64)})
+
+    def verify_(self) -> None:
+        _verify_same(self.registers, self.results_)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from threading import BrokenBarrierError
+from time import sleep
 from typing import Any, cast
 
 import ml_dtypes
@@ -12,7 +15,7 @@ from ...compiler.semantics import Call, Spec, semantics
 from ...compiler.weights import Array
 from ..gpu.ops import WARP, WARPGROUP
 from ..gpu.semantics import here
-from .asynchronous import CreateDescriptorOp, TensorMapType
+from .asynchronous import CreateDescriptorOp, NamedSyncOp, TensorMapType
 
 SWIZZLES = {32: Swizzle(1, 4, 3), 64: Swizzle(2, 4, 3), 128: Swizzle(3, 4, 3)}
 ELEMENTS: dict[str, Any] = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "tf32": np.float32}
@@ -88,6 +91,22 @@ def try_wait(barriers: Array, at: Array, parity: Array) -> Array:
         return np.asarray(block.kept[_key(barriers, at)].phase != int(parity) & 1)
 
 
+@semantics("nvgpu.barrier.arrive", "nvgpu.barrier.sync")
+def meet(number: Array, *, threads: int, call: Call) -> tuple[()]:
+    """One more has come; who meets waits for the others, unless one of them has failed."""
+    block = here().block
+    with block.lock:
+        barrier = block.kept.setdefault(("barrier", int(number)), _Barrier(threads))
+        phase = barrier.phase
+        barrier.pending -= 1
+        barrier.settle()
+    while isinstance(call.op, NamedSyncOp) and barrier.phase == phase:
+        if any(meeting.broken for meeting in block.meetings.values()):
+            raise BrokenBarrierError
+        sleep(0)
+    return ()
+
+
 @semantics("nvgpu.tma.create.descriptor")
 def describe(buffer: Array, *, call: Call) -> Array:
     """The tensor, as strides over the buffer; a box may reach outside."""
@@ -158,12 +177,21 @@ def mma(lhs: Array, rhs: Array, acc: Array, *, kind: str) -> Array:
     """The rows and columns of the product that this thread holds."""
     thread = here()
     registers = np.stack(thread.exchange(np.concatenate([lhs, rhs]), WARP))  # thread, register
-    words = np.ascontiguousarray(registers).view(ELEMENTS[kind]).reshape(8, 4, 6, -1)  # row, column, register, part
-    left = words[:, :, :4].reshape(8, 4, 2, 2, -1).transpose(3, 0, 2, 1, 4).reshape(16, -1)
+    words = _elements(registers, kind)
     right = words[:, :, 4:].transpose(2, 1, 3, 0).reshape(-1, 8)
-    product = left.astype(np.float64) @ right.astype(np.float64)
+    product = _left(words[:, :, :4]).astype(np.float64) @ right.astype(np.float64)
     row, column = thread.number % WARP // 4, thread.number % 4 * 2
     return (product[[row, row, row + 8, row + 8], [column, column + 1] * 2] + acc).astype(np.float32)
+
+
+def _elements(registers: Array, kind: str) -> Array:
+    """What a warp's registers hold: row, column, register, part."""
+    return np.ascontiguousarray(registers).view(ELEMENTS[kind]).reshape(8, 4, registers.shape[1], -1)
+
+
+def _left(words: Array) -> Array:
+    """16 rows of a left operand."""
+    return words.reshape(8, 4, 2, 2, -1).transpose(3, 0, 2, 1, 4).reshape(16, -1)
 
 
 @semantics("nvgpu.warpgroup.mma")
@@ -176,21 +204,46 @@ def warpgroup(
     offsets: list[int],
     leading: list[int],
     turned: list[bool],
+    call: Call,
 ) -> list[Array]:
     """The rows of the product that this thread holds, out of shared memory."""
     thread = here().number % WARPGROUP
     own = thread // WARP * 16 + thread % WARP // 4 + np.array([0, 8])
-    lines = (own, np.arange(8 * len(sums)))
+    columns = np.arange(8 * len(call.op.results))
     left, right = (
         _lines(shared, int(place) + offset, wanted, apart, across).view(ELEMENTS[kind]).astype(np.float64)
-        for place, offset, wanted, apart, across in zip((lhs, rhs), offsets, lines, leading, turned, strict=True)
+        for place, offset, wanted, apart, across in zip(
+            (lhs, rhs), offsets, (own, columns), leading, turned, strict=True
+        )
     )
-    product = left @ right.T
-    found: list[Array] = []
-    for i, value in enumerate(sums):
-        column = 8 * i + thread % 4 * 2
-        found.append((product[:, column : column + 2].reshape(-1) + value).astype(np.float32))
-    return found
+    return _held(left @ right.T, sums)
+
+
+@semantics("nvgpu.warpgroup.mma.registers")
+def warpgroup_registers(
+    lhs: Array,
+    shared: Array,
+    rhs: Array,
+    *sums: Array,
+    kind: str,
+    offset: int,
+    leading: int,
+    turned: bool = False,
+    call: Call,
+) -> list[Array]:
+    """The same, rows of A out of the warp's registers."""
+    thread = here()
+    left = _left(_elements(np.stack(thread.exchange(lhs, WARP)), kind)).astype(np.float64)
+    columns = np.arange(8 * len(call.op.results))
+    right = _lines(shared, int(rhs) + offset, columns, leading, turned).view(ELEMENTS[kind]).astype(np.float64)
+    return _held(left[thread.number % WARP // 4 + np.array([0, 8])] @ right.T, sums)
+
+
+def _held(product: Array, sums: Sequence[Array]) -> list[Array]:
+    """Two neighbours of every eight columns of this thread's two rows, added to the sums, if any."""
+    column = here().number % 4 * 2
+    parts = [product[:, i + column : i + column + 2].reshape(-1) for i in range(0, product.shape[1], 8)]
+    return [(part + (sums[i] if sums else 0)).astype(np.float32) for i, part in enumerate(parts)]
 
 
 def _lines(shared: Array, start: int, lines: Array, leading: int, turned: bool) -> Array:
@@ -205,6 +258,6 @@ def _lines(shared: Array, start: int, lines: Array, leading: int, turned: bool) 
 
 
 @semantics("nvgpu.warpgroup.wait", "nvgpu.warpgroup.fence")
-def ordered(*sums: Array, groups: int = 0) -> list[Array]:
+def ordered(*registers: Array, groups: int = 0) -> list[Array]:
     """The sums are there."""
-    return list(sums)
+    return list(registers)

@@ -49,6 +49,10 @@ _SPECIAL = (
 _TOGETHER = (
     Row("barrier0", (), None, "barrier.cta.sync.aligned.all", "All threads of the block meet.", together=True,
         immediates=("i32 0",)),
+    *(Row(f"barrier.cta.{what}.aligned.count", (i32, i32), None, f"barrier.cta.{what}.aligned.count", meaning,
+          together=True, ptx=60, sm=50)
+      for what, meaning in (("sync", "So many threads meet at the barrier of a number."),
+                            ("arrive", "Comes to such a barrier, and goes on."))),
     Row("shfl.sync.bfly.i32", (i32, i32, i32, i32), i32, "shfl.sync.bfly.i32",
         "What the thread has whose number differs in bits: of threads (a mask), a value, the bits, clamp and segment.",
         together=True, sm=30),
@@ -90,6 +94,8 @@ _BARRIERS = (
       for n in range(1, 6)),
 )  # fmt: skip
 _WARPGROUPS = (
+    Row("wgmma.fence.sync.aligned", (), None, "wgmma.fence.sync.aligned",
+        "Products may read and change registers from now on.", together=True, ptx=80, sm=90),
     Row("wgmma.commit_group", (), None, "wgmma.commit_group.sync.aligned",
         "The products begun since the last time are one group.", together=True, ptx=80, sm=90),
     *(Row(f"setmaxnreg.{way}.{n}", (), None, f"setmaxnreg.{way}.sync.aligned.u32",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, f32, i1, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, StringAttr, f32, i1, i32, i64
 from xdsl.dialects.llvm import LLVMStructType
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     ParsePropInAttrDict,
     irdl_op_definition,
@@ -21,9 +21,14 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..llvm.target_instruction import TargetInstruction
 
+HELD = 4  # registers of a thread: 16 steps of its rows of A
 
-class _OnSums(TargetInstruction, ABC):
-    """Inline assembly that changes the registers of the sums, however many; other operands stand behind them."""
+
+class _OnRegisters(TargetInstruction, ABC):
+    """Inline assembly that changes registers, however many, f32 or i32; other operands stand behind them.
+
+    What the registers held is an operand of each, but for instructions that begin with nothing.
+    """
 
     arguments = var_operand_def()
     res = result_def(LLVMStructType)
@@ -32,20 +37,27 @@ class _OnSums(TargetInstruction, ABC):
     assembly_format = "`(` $arguments `)` attr-dict `:` functional-type($arguments, $res)"
 
     @property
-    def count(self) -> int:
-        """How many sums there are."""
+    def changed(self) -> tuple[Attribute, ...]:
+        """The types of the registers."""
         assert isinstance(self.res.type, LLVMStructType)
-        return len(self.res.type.types)
+        return tuple(self.res.type.types)
+
+    @property
+    def others(self) -> int:
+        """How many operands stand behind the registers."""
+        return 0
 
     @property
     @abstractmethod
     def template(self) -> str:
-        """The instruction: `$0` and on are the sums, `$n` of twice their number and on the other operands."""
+        """The instruction: `$0` and on are the registers, then come as many operands, then the others."""
 
     @property
     def callee(self) -> str:
-        others = ["l"] * (len(self.arguments) - self.count)
-        constraints = [*["=f"] * self.count, *map(str, range(self.count)), *others, "~{memory}"]
+        count, kept = len(self.changed), len(self.arguments) - self.others
+        given = [_LETTERS[value.type] for value in self.arguments[kept:]]
+        outputs = [f"={_LETTERS[type_]}" for type_ in self.changed]
+        constraints = [*outputs, *map(str, range(count if kept else 0)), *given, "~{memory}"]
         return f'asm sideeffect "{self.template}", "{",".join(constraints)}"'
 
     @property
@@ -53,48 +65,62 @@ class _OnSums(TargetInstruction, ABC):
         return ("convergent",)
 
     def verify_(self) -> None:
-        types = [value.type for value in self.arguments]
-        if types != [f32] * self.count + [i64] * (len(types) - self.count):
-            raise VerifyException(f"takes {self.count} sums of f32, then descriptors")
+        types = tuple(value.type for value in self.arguments)
+        kept = types[: len(types) - self.others]
+        if (kept and kept != self.changed) or any(type_ not in _LETTERS for type_ in (*types, *self.changed)):
+            raise VerifyException(f"takes registers of f32 or i32 as it gives them, and {self.others} operands more")
 
 
-def _sums(values: Sequence[SSAValue]) -> LLVMStructType:
-    return LLVMStructType.from_type_list([f32] * len(values))
+_LETTERS: dict[Attribute, str] = {f32: "f", i32: "r", i64: "l"}
+
+
+def _struct(values: Sequence[SSAValue]) -> LLVMStructType:
+    return LLVMStructType.from_type_list([value.type for value in values])
 
 
 @irdl_op_definition
-class WgmmaOp(_OnSums):
-    """Begins D = D + A B of 64 rows, two columns a sum and 16 steps. PTX 8.0, sm_90a.
+class WgmmaOp(_OnRegisters):
+    """Begins D = D + A B, or A B where no sums are given, of 64 rows, two columns a sum and 16 steps. PTX 8.0, sm_90a.
 
-    The operands behind the sums are the matrix descriptors of A and B; `turned` tells of both whether their rows in
-    memory are steps of the sum.
+    Behind the sums come A, as a matrix descriptor or as four registers, and the descriptor of B; `turned` tells of
+    those that have descriptors whether their rows in memory are steps of the sum.
     """
 
     name = "nvvm.wgmma.mma_async"
     kind = prop_def(StringAttr)
     turned = prop_def(DenseArrayBase.constr(i1))
 
-    def __init__(self, sums: Sequence[SSAValue], descriptors: Sequence[SSAValue], kind: str, turned: Sequence[bool]):
+    def __init__(
+        self, sums: Sequence[SSAValue], factors: Sequence[SSAValue], count: int, kind: str, turned: Sequence[bool]
+    ):
         properties = {"kind": StringAttr(kind), "turned": DenseArrayBase.from_list(i1, turned)}
-        super().__init__(operands=[[*sums, *descriptors]], result_types=[_sums(sums)], properties=properties)
+        type_ = LLVMStructType.from_type_list([f32] * count)
+        super().__init__(operands=[[*sums, *factors]], result_types=[type_], properties=properties)
+
+    @property
+    def others(self) -> int:
+        return 2 if len(self.turned) == 2 else 1 + HELD
 
     @property
     def template(self) -> str:
-        n, kind = self.count, self.kind.data
+        n, kind, adds = len(self.changed), self.kind.data, len(self.arguments) > self.others
         registers = ", ".join(f"${i}" for i in range(n))
+        first = n + n * adds
+        held = ", ".join(f"${first + i}" for i in range(HELD))
+        left = f"${first}" if self.others == 2 else f"{{{held}}}"
         turned = ", ".join(str(int(bool(flag))) for flag in self.turned.get_values())
         name = f"wgmma.mma_async.sync.aligned.m64n{2 * n}k16.f32.{kind}.{kind}"
-        return f"{name} {{{registers}}}, ${2 * n}, ${2 * n + 1}, 1, 1, 1, {turned};"
+        return f"{name} {{{registers}}}, {left}, ${first + self.others - 1}, {int(adds)}, 1, 1, {turned};"
 
 
 @irdl_op_definition
-class WgmmaFenceOp(_OnSums):
-    """The sums, which products may change from now on. PTX 8.0, sm_90a."""
+class WgmmaFenceOp(_OnRegisters):
+    """The registers, which products may read and change from now on. PTX 8.0, sm_90a."""
 
     name = "nvvm.wgmma.fence"
 
-    def __init__(self, sums: Sequence[SSAValue]):
-        super().__init__(operands=[sums], result_types=[_sums(sums)])
+    def __init__(self, registers: Sequence[SSAValue]):
+        super().__init__(operands=[registers], result_types=[_struct(registers)])
 
     @property
     def template(self) -> str:
@@ -102,14 +128,15 @@ class WgmmaFenceOp(_OnSums):
 
 
 @irdl_op_definition
-class WgmmaWaitOp(_OnSums):
-    """The sums, once at most `groups` groups of products are under way. PTX 8.0, sm_90a."""
+class WgmmaWaitOp(_OnRegisters):
+    """The registers, once at most `groups` groups of products are under way. PTX 8.0, sm_90a."""
 
     name = "nvvm.wgmma.wait_group"
     groups = prop_def(IntegerAttr.constr(i64))
 
-    def __init__(self, sums: Sequence[SSAValue], groups: int):
-        super().__init__(operands=[sums], result_types=[_sums(sums)], properties={"groups": IntegerAttr(groups, i64)})
+    def __init__(self, registers: Sequence[SSAValue], groups: int):
+        properties = {"groups": IntegerAttr(groups, i64)}
+        super().__init__(operands=[registers], result_types=[_struct(registers)], properties=properties)
 
     @property
     def template(self) -> str:

@@ -9,7 +9,7 @@ After:
       %end = affine.min (%m + 64, 1024)
       %sum, %high, %total = affine.for %s = 0 to %end step 64 iter_args(%acc = 0.0, %top = -inf, %weights = 0.0) {
         %scores = cta.dot %queries, (cta.load %k[%b, 0, %s]), 0.0
-        %seen = cta.map %scores, (cta.numbers %m), (cta.numbers %s) { mulf 0.125; -inf behind the query }
+        %seen = cta.map %scores, (cta.numbers %s), (cta.numbers %m) { mulf 0.125; -inf behind the query }
         %now = cta.map %top, (cta.reduce %seen {kind = "maximumf"}) { maximumf }
         %p = cta.map %seen, %now { exp2 of the difference }
         %factor = cta.map %top, %now { exp2 of the difference }      // what remains of former sums
@@ -21,7 +21,8 @@ After:
     }
 
 That is FlashAttention's schedule (Dao 2023): scores never leave the block, the softmax goes along with the keys. With
-16-bit operands warps multiply, and weights stay in registers between the two products; f32 is multiplied by threads.
+16-bit operands warps multiply, or warpgroups where the machine has them, and weights stay in registers between the two
+products; f32 is multiplied by threads.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ from xdsl.context import Context
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import (
     AffineMapAttr,
+    BFloat16Type,
     DenseIntOrFPElementsAttr,
     DictionaryAttr,
     FixedBitwidthType,
+    Float16Type,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -54,9 +57,11 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
+from ...compiler.context import lamina_context
 from ...compiler.diagnostics import LaminaError
 from ...compiler.layouts import Layout, coalesced, concatenated
 from ...compiler.locations import locate
+from ...compiler.machine import Machine
 from ...dialects.affine import ForOp, MinOp
 from ...dialects.affine import YieldOp as LoopYieldOp
 from ...dialects.affine.linear_forms import access
@@ -76,7 +81,7 @@ from ...dialects.cta import (
 from ...dialects.cta.ops import tile_type
 from ...dialects.linalg_ext import AttentionOp
 from ..gpu.kernels import leave
-from .contraction_to_cta.schedule import ENOUGH, FMA, MMA, SCHEDULE, Schedule
+from .contraction_to_cta.schedule import ENOUGH, FMA, MMA, SCHEDULE, WGMMA, Schedule, copied_in_boxes
 
 OpT = TypeVar("OpT", bound=Operation)
 Body = Callable[..., SSAValue]  # appends to a map's body: a function of its arguments
@@ -84,6 +89,7 @@ NARROWEST = 16  # columns of a tile: a step of the sum of one instruction
 PANEL = 64  # more columns than these come in such panels
 DEEPEST = 128  # columns whose sums fit into the registers of a warp's threads
 LARGE, SMALL = 64, 32  # queries of a block, 16 a warp, and keys of a step
+GROUP, SHORT, LONG = 64, 64, 128  # queries of a warpgroup, and keys of a step
 ACROSS = 16  # threads that share a query, where threads multiply: half a warp
 
 
@@ -94,6 +100,7 @@ class ConvertAttentionToCta(ModulePass):
     name = "convert-attention-to-cta"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = lamina_context(ctx).machine
         for function in list(op.ops):
             if isinstance(function, FuncOp) and function.body.blocks:
                 block = function.body.block
@@ -102,7 +109,7 @@ class ConvertAttentionToCta(ModulePass):
                     if any(not isinstance(o, AttentionOp | arith.ConstantOp | ReturnOp) for o in block.ops):
                         raise LaminaError("attention beside other computations in one kernel", where=attention)
                     given = function.attributes.get(SCHEDULE)
-                    own = Schedule.of(given) if isinstance(given, DictionaryAttr) else schedule_of(attention)
+                    own = Schedule.of(given) if isinstance(given, DictionaryAttr) else schedule_of(attention, machine)
                     leave(block, [convert(attention, own)])
 
 
@@ -117,14 +124,49 @@ def padded(columns: int) -> int:
     return max(NARROWEST, 1 << (columns - 1).bit_length())
 
 
-def schedule_of(op: AttentionOp) -> Schedule:
-    """How it is cut: warps multiply 16 bits, threads f32. `depth` is how many keys a step takes."""
-    *batch, queries, depth, _, columns = op.ranges()
+def schedule_of(op: AttentionOp, machine: Machine) -> Schedule:
+    """How it is cut: warpgroups or warps multiply 16 bits, threads f32. `depth` is how many keys a step takes."""
+    *batch, queries, depth, keys, columns = op.ranges()
     if max(depth, columns) > DEEPEST:
         raise LaminaError(f"attention is at most {DEEPEST} columns deep", where=op)
     element = tile_element(op.inputs[0])
     assert isinstance(element, FixedBitwidthType)
+    if WGMMA in machine.features and fits_groups(op):
+        masked = any(_is_matrix(op, 3 + i) for i in range(len(op.inputs) - 3))
+        return choose_groups(prod(batch), queries, columns, SHORT if masked else keys)
     return choose(prod(batch), queries, columns, element.bitwidth)
+
+
+def fits_groups(op: AttentionOp) -> bool:
+    """Whether warpgroups can multiply, and more than half of what they multiply counts.
+
+    Queries, keys and values are 16 bits that the copy engine brings.
+    """
+    loops = op.loops
+    m, k1, k2, n = range(loops - 4, loops)
+    *_, queries, depth, _, columns = op.ranges()
+    if any(not isinstance(tile_element(value), BFloat16Type | Float16Type) for value in op.inputs[:3]):
+        return False
+    layouts = [layout_of(op, number, *dims) for number, dims in enumerate(((m, k1), (k1, k2), (k2, n)))]
+    return 2 * min(queries, depth, columns) > PANEL and all(map(copied_in_boxes, layouts))
+
+
+def _is_matrix(op: AttentionOp, number: int) -> bool:
+    """Whether an operand differs from query to query and from key to key."""
+    m, _, k2, _ = range(op.loops - 4, op.loops)
+    return all(any(stride for _, stride in mode.pairs) for mode in layout_of(op, number, m, k2).modes[1:])
+
+
+def choose_groups(batch: int, queries: int, columns: int, keys: int) -> Schedule:
+    """Two warpgroups where there are blocks enough of them, or one; many keys a step where that leaves some steps.
+
+    >>> choose_groups(12, 1024, 64, 1024)
+    Schedule(unit='wgmma', rows=128, columns=64, depth=128, down=2, across=1, stages=2)
+    >>> choose_groups(12, 128, 80, 64)
+    Schedule(unit='wgmma', rows=64, columns=128, depth=64, down=1, across=1, stages=2)
+    """
+    down = 2 if batch * -(-queries // (2 * GROUP)) >= ENOUGH else 1
+    return Schedule(WGMMA, down * GROUP, -(-columns // PANEL) * PANEL, LONG if keys > 2 * LONG else SHORT, down, 1, 2)
 
 
 def choose(batch: int, queries: int, columns: int, bits: int) -> Schedule:
@@ -140,6 +182,24 @@ def choose(batch: int, queries: int, columns: int, bits: int) -> Schedule:
         return Schedule(MMA, rows, padded(columns), keys, rows // 16, 1, 2)
     wide = max(padded(columns), 2 * ACROSS)
     return Schedule(FMA, rows, wide, keys, 4, wide // ACROSS)
+
+
+def layout_of(op: AttentionOp, number: int, rows: int, columns: int) -> Layout:
+    """An operand as matrices over two of the loops. Raises LaminaError for a buffer that is not row-major."""
+    ranges, outer = op.ranges(), op.loops - 4
+    form = access(op.operands[number], op.maps[number])
+    if form is None:
+        raise LaminaError("attention on a buffer that is not row-major", where=op)
+    modes = [
+        coalesced(Layout(tuple(ranges[d] for d in dims), tuple(form.coefficients[d] for d in dims)))
+        if dims
+        else Layout(1, 0)
+        for dims in (
+            [d for d in reversed(range(outer)) if ranges[d] != 1],
+            *([d] if ranges[d] != 1 else [] for d in (rows, columns)),
+        )
+    ]
+    return concatenated(*modes)
 
 
 def tile_element(buffer: SSAValue) -> Attribute:
@@ -176,19 +236,7 @@ class _Program:
     def view(self, number: int, rows: int, columns: int) -> ViewOp:
         """An operand as matrices over two of the loops."""
         value = self.op.operands[number]
-        form = access(value, self.op.maps[number])
-        if form is None:
-            raise LaminaError("attention on a buffer that is not row-major", where=self.op)
-        modes = [
-            coalesced(Layout(tuple(self.ranges[d] for d in dims), tuple(form.coefficients[d] for d in dims)))
-            if dims
-            else Layout(1, 0)
-            for dims in (
-                [d for d in reversed(range(self.m)) if self.ranges[d] != 1],
-                *([d] if self.ranges[d] != 1 else [] for d in (rows, columns)),
-            )
-        ]
-        return self.put(ViewOp(value, ViewType.of(tile_element(value), concatenated(*modes))))
+        return self.put(ViewOp(value, ViewType.of(tile_element(value), layout_of(self.op, number, rows, columns))))
 
     def filled(self, number: float, rows: int, columns: int) -> SSAValue:
         """A tile that is the same everywhere."""
@@ -225,6 +273,8 @@ class _Program:
         zero = self.put(arith.ConstantOp(IntegerAttr(0, IndexType()))).result
         row = self.body.args[1]
         depth = padded(self.ranges[self.k1])
+        if s.unit == WGMMA:
+            depth = -(-depth // PANEL) * PANEL
         queries = self.load(query, [row, zero], s.rows, depth)
         inits = [self.filled(0.0, s.rows, s.columns), self.filled(-inf, s.rows, 1), self.filled(0.0, s.rows, 1)]
         none = self.filled(0.0, s.rows, s.depth)
@@ -270,22 +320,23 @@ class _Program:
         if not partial and seen is None:
             return scores
         key = self.put(NumbersOp(first, 1, self.s.depth)).result
-        query = self.put(NumbersOp(row, self.s.rows, 1)).result if seen is not None else None
 
-        def visible(score: SSAValue, key: SSAValue, query: SSAValue | None = None) -> SSAValue:
-            conditions: list[SSAValue] = []
-            if partial:
-                end = self.put(arith.ConstantOp(IntegerAttr(keys, i32))).result
-                conditions.append(self.put(arith.CmpiOp(key, end, "slt")).result)
-            if query is not None and seen is not None:
-                more = self.put(arith.ConstantOp(IntegerAttr(seen, i32))).result
-                conditions.append(self.put(arith.CmpiOp(key, self.put(arith.AddiOp(query, more)).result, "sle")).result)
-            condition = conditions[0]
-            if len(conditions) == 2:
-                condition = self.put(arith.AndIOp(conditions[0], conditions[1])).result
-            return self.put(arith.SelectOp(condition, score, self.number(-inf))).result
+        def number(value: int) -> SSAValue:
+            return self.put(arith.ConstantOp(IntegerAttr(value, i32))).result
 
-        return self.map([scores, key] if query is None else [scores, key, query], visible)
+        def end(query: SSAValue) -> SSAValue:
+            assert seen is not None
+            behind = self.put(arith.AddiOp(query, number(seen + 1))).result
+            return self.put(arith.MinSIOp(behind, number(keys))).result if partial else behind
+
+        def visible(score: SSAValue, key: SSAValue, end: SSAValue | None = None) -> SSAValue:
+            before = arith.CmpiOp(key, number(keys) if end is None else end, "slt")
+            return self.put(arith.SelectOp(self.put(before).result, score, self.number(-inf))).result
+
+        if seen is None:
+            return self.map([scores, key], visible)
+        ends = self.map([self.put(NumbersOp(row, self.s.rows, 1)).result], end, i32)
+        return self.map([scores, key, ends], visible)
 
     def copied(self, *arguments: SSAValue) -> SSAValue:
         """The op's body on other arguments."""

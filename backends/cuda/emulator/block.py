@@ -49,6 +49,7 @@ class Launch:
     parameters: Memory
     shared_bytes: int
     late: bool
+    copies_last: bool  # late: whether copies come after products have read what was there before, not products late
     random: random.Random
     constants: dict[str, int]
     counters: Counters = field(default_factory=Counters)

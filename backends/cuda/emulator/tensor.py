@@ -170,7 +170,7 @@ def _wait(agent: Agent, left: int) -> None:
 def _product(instruction: Instruction) -> Step:
     """`wgmma.mma_async.sync.aligned.m64nNkK.f32.A.B`: D (+)= A B, operands in shared memory or A in registers.
 
-    Late, shared memory is read when the group is waited for.
+    Late, shared memory, and A in registers, is read when the group is waited for; where copies are later still, now.
     """
     opcode = instruction.opcode
     shape = re.fullmatch(r"m64n(\d+)k(\d+)", opcode[4])
@@ -196,14 +196,14 @@ def _product(instruction: Instruction) -> Step:
     def step(agent: Agent) -> None:
         _whole_group(agent)
         b_descriptor = int(right(agent)[0])
-        held = [r(agent).copy() for r in left]
+        a_descriptor = 0 if in_registers else int(left[0](agent)[0])
         keeps = bool(adds(agent)[0])
 
         def execute() -> None:
             x = (
-                _registers_of_group(held, depth, a_type)
+                _registers_of_group([r(agent) for r in left], depth, a_type)
                 if in_registers
-                else _matrix(agent, int(held[0][0]), 64, depth, a_type, bool(turned[0]))
+                else _matrix(agent, a_descriptor, 64, depth, a_type, bool(turned[0]))
             )
             y = _matrix(agent, b_descriptor, columns, depth, b_type, bool(turned[1]))
             wide: Any = np.float64 if result_type is np.float32 else np.int64
@@ -214,7 +214,7 @@ def _product(instruction: Instruction) -> Step:
                 register = agent.registers[name].view(result_type)
                 register[:] = (part + register.astype(wide) if keeps else part).astype(result_type)
 
-        if agent.block.launch.late:
+        if agent.block.launch.late and not agent.block.launch.copies_last:
             agent.products.append(execute)
         else:
             execute()

@@ -92,7 +92,7 @@ def unit_for(left: Matrix, right: Matrix, machine: Machine, precision: str) -> s
     """What multiplies these matrices."""
     element = left.element if left.element == right.element else None
     if isinstance(element, BFloat16Type | Float16Type):
-        if WGMMA in machine.features and all(_copied_in_boxes(matrix.layout) for matrix in (left, right)):
+        if WGMMA in machine.features and all(copied_in_boxes(matrix.layout) for matrix in (left, right)):
             return WGMMA
         return MMA if MMA in machine.features else FMA
     return MMA if isinstance(element, Float32Type) and precision == TF32 and MMA in machine.features else FMA
@@ -104,7 +104,7 @@ def by_elements(matrix: Matrix) -> bool:
     return dtype_of(matrix.element).itemsize == 2 and max(view.width(mode, 2) for mode in (1, 2)) < 2
 
 
-def _copied_in_boxes(layout: Layout) -> bool:
+def copied_in_boxes(layout: Layout) -> bool:
     """Whether the copy engine can bring tiles of matrices of 16-bit elements.
 
     Their rows and columns are one dimension each, neighbours follow each other in one of them, and lines begin at

@@ -17,7 +17,8 @@ After, in a kernel of one block for each tile:
 
 What multiplies is the schedule's `unit`: threads (`fma`), warps (`mma`, with cp.async), or warpgroups (`wgmma`, with
 tensor maps and barriers). The pipeline's stages, phases and byte counts are known in `ring` for the first two, and in
-`warpgroups`. Where a loop maps and reduces tiles between its products, threads hold these in registers: `online`.
+`boxes` for warpgroups. Where a loop maps and reduces tiles between its products, threads hold these in registers:
+`online`, and `online_groups` for warpgroups.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ from ....dialects.gpu import KERNEL, ROLLED
 from ....dialects.gpu.ops import WARP, WARPGROUP
 from ...gpu.kernels import launched, leave
 from ..contraction_to_cta.schedule import FMA, WGMMA, Schedule
-from . import fma, online, warpgroups, warps
+from . import fma, online, online_groups, warpgroups, warps
 from .epilogue import Epilogue
 from .grid import Grid
-from .kernel import Kernel
+from .kernel import D0, Kernel
 
 SUMS = 16  # of a thread, beside which it has registers for more than one step
 
@@ -99,10 +100,14 @@ def convert(function: FuncOp, program: ProgramOp, processors: int) -> None:
 
 def _write(kernel: Kernel, program: ProgramOp, schedule: Schedule, processors: int) -> tuple[int, Sequence[Operation]]:
     """The body of the kernel; how many blocks there are, and what the host makes for them."""
-    grid = Grid(kernel, program, processors if schedule.unit == WGMMA else 0)
     if online.reduces(program):
-        online.write(kernel, program, schedule, grid.enter(kernel, grid.number))
+        grid = Grid(kernel, program)
+        corner = grid.enter(kernel, kernel.apply(D0 * -1 + (grid.blocks - 1), grid.number))  # the longest loops first
+        if schedule.unit == WGMMA:
+            return grid.blocks, online_groups.write(kernel, program, schedule, corner)
+        online.write(kernel, program, schedule, corner)
         return grid.blocks, []
+    grid = Grid(kernel, program, processors if schedule.unit == WGMMA else 0)
     ops = list(program.body.block.ops)
     [pipeline] = [op for op in ops if isinstance(op, PipelineOp)]
     epilogue = Epilogue(kernel, ops[ops.index(pipeline) + 1 :], pipeline.sums[0], grid.tile[1:])

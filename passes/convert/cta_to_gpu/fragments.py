@@ -1,4 +1,4 @@
-"""Parts of tiles in the registers of a warp, as mma.sync wants its operands: out of shared memory."""
+"""Parts of tiles in the registers of a warp, as mma.sync and wgmma want them: out of shared memory, or of a thread."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import BFloat16Type, DenseIntOrFPElementsAttr, Float16Type, i32
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    Float16Type,
+    VectorType,
+    i32,
+    i64,
+)
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -15,9 +23,11 @@ from ....dialects.arith import BitcastOp
 from ....dialects.cta.ops import TF32
 from ....dialects.gpu.ops import WARP
 from ....dialects.nvgpu import LdMatrixOp, RoundTf32Op
-from ....dialects.nvgpu.matrices import LEFT
+from ....dialects.nvgpu.matrices import LEFT, SUM
+from ....dialects.vector import ShuffleOp
 from .copies import WIDEST
 from .kernel import D0, Buffer, Coordinate, Kernel, SharedTile, Slot
+from .registers import Held
 
 ROWS, COLUMNS = 16, 8  # of the result of an instruction
 LANE = D0 % WARP
@@ -96,3 +106,33 @@ class Fragments:
 
 def _runs_along_columns(tile: SharedTile) -> bool:
     return tile.layout.modes[1].pairs[0][1] == 1
+
+
+def joined(kernel: Kernel, held: Held) -> list[list[SSAValue]]:
+    """A tile that a thread holds as sums of products, for each 16 rows: of two rows, eight apart, two neighbours."""
+    mask = DenseArrayBase.from_list(i64, list(range(4)))
+    return [
+        [kernel.put(ShuffleOp(up, low, mask, result_type=SUM)).results[0] for up, low in zip(upper, lower, strict=True)]
+        for upper, lower in zip(held[::2], held[1::2], strict=True)
+    ]
+
+
+def split(kernel: Kernel, sums: Sequence[Sequence[SSAValue]]) -> Held:
+    """Sums of products as a tile that a thread holds."""
+    halves = [0, 1], [2, 3]
+    return [[kernel.part(value, places) for value in own] for own in sums for places in halves]
+
+
+def packed(kernel: Kernel, held: Held) -> list[list[SSAValue]]:
+    """A tile of 16-bit numbers as left operands: what a thread has are the places that it must have."""
+    found: list[list[SSAValue]] = []
+    for upper, lower in zip(held[::2], held[1::2], strict=True):
+        found.append([])
+        for j in range(0, len(upper), 2):
+            fragment: SSAValue = kernel.early(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(LEFT, [0]))).result
+            for place, pair in enumerate((upper[j], lower[j], upper[j + 1], lower[j + 1])):
+                bits = vector.BitcastOp.create(operands=[pair], result_types=[VectorType(i32, [1])])
+                word = kernel.put(vector.ExtractOp(kernel.put(bits).results[0], [0], i32)).result
+                fragment = kernel.put(vector.InsertOp(word, fragment, [place])).results[0]
+            found[-1].append(fragment)
+    return found

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, IntegerAttr, VectorType, f32, i32, i64
+from xdsl.dialects.builtin import IntegerAttr, VectorType, f32, i64
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....compiler.diagnostics import LaminaError
@@ -32,9 +32,8 @@ from ....dialects.cta import YieldOp as TileYieldOp
 from ....dialects.gpu import BarrierOp
 from ....dialects.gpu.ops import WARP
 from ....dialects.nvgpu import MmaSyncOp
-from ....dialects.nvgpu.matrices import LEFT, SUM
 from ..contraction_to_cta.schedule import FMA, Schedule
-from .fragments import COLUMNS, IN_QUAD, QUAD, ROWS, Fragments, kind_of
+from .fragments import COLUMNS, IN_QUAD, QUAD, ROWS, Fragments, joined, kind_of, packed, split
 from .kernel import D0, Coordinate, Kernel, SharedTile, Slot
 from .registers import Held, Registers, Spread
 from .ring import Ring, Single, Stages
@@ -49,16 +48,13 @@ def reduces(program: ProgramOp) -> bool:
 
 
 def write(kernel: Kernel, program: ProgramOp, schedule: Schedule, corner: Sequence[SSAValue]) -> None:
-    """The whole kernel."""
+    """The whole kernel, by threads or warps."""
     writer = _Threads if schedule.unit == FMA else _Warps
     writer(kernel, program, schedule, corner).write()
 
 
-class _Writer(ABC):
-    """What threads and warps have in common. `slot` is that of the step under way."""
-
-    stages: Stages
-    slot: Slot
+class Writer(ABC):
+    """What threads, warps and warpgroups have in common."""
 
     def __init__(self, kernel: Kernel, program: ProgramOp, schedule: Schedule, corner: Sequence[SSAValue]):
         self.k, self.program, self.s = kernel, program, schedule
@@ -69,7 +65,6 @@ class _Writer(ABC):
             load = dot.lhs.owner
             if isinstance(load, LoadOp):
                 self.kept.append(load)
-        self.right: dict[SSAValue, SharedTile] = {}
 
     def dots(self) -> list[DotOp]:
         """The products of a step."""
@@ -80,16 +75,16 @@ class _Writer(ABC):
         """Who holds what."""
 
     @abstractmethod
-    def first(self) -> None:
-        """What is done once, when the tiles that are kept are there."""
-
-    @abstractmethod
     def dot(self, op: DotOp) -> None:
         """A product of what lies in shared memory or is held."""
 
     @abstractmethod
+    def loop(self, op: PipelineOp) -> None:
+        """The loop over the keys."""
+
     def share(self, op: ShareOp) -> None:
         """A tile that is held goes to shared memory."""
+        raise LaminaError("warps take tiles from registers", where=op)
 
     def write(self) -> None:
         """All ops of the program in order."""
@@ -130,6 +125,21 @@ class _Writer(ABC):
             case _:
                 raise LaminaError("threads that hold tiles cannot do this", where=op)
 
+
+class _Step(Writer):
+    """What threads and warps have in common: all that a step needs is there when it begins. `slot` is its stage."""
+
+    stages: Stages
+    slot: Slot
+
+    def __init__(self, kernel: Kernel, program: ProgramOp, schedule: Schedule, corner: Sequence[SSAValue]):
+        super().__init__(kernel, program, schedule, corner)
+        self.right: dict[SSAValue, SharedTile] = {}
+
+    @abstractmethod
+    def first(self) -> None:
+        """What is done once, when the tiles that are kept are there."""
+
     def loop(self, op: PipelineOp) -> None:
         """The pipeline: what is carried is held by threads from step to step."""
         consume = op.consume.block
@@ -150,13 +160,13 @@ class _Writer(ABC):
                 self.one(inner)
             last = consume.last_op
             assert last is not None
-            return _flat([self.tiles.held[value] for value in last.operands])
+            return flat([self.tiles.held[value] for value in last.operands])
 
-        inits = _flat([self.tiles.held[value] for value in op.inits])
+        inits = flat([self.tiles.held[value] for value in op.inits])
         unpacked(self.stages.run(inits, body, self.first), op.sums)
 
 
-class _Warps(_Writer):
+class _Warps(_Step):
     def __init__(self, kernel: Kernel, program: ProgramOp, schedule: Schedule, corner: Sequence[SSAValue]):
         super().__init__(kernel, program, schedule, corner)
         self.stages = Ring(kernel, self.pipeline, schedule.stages, self.kept)
@@ -183,17 +193,10 @@ class _Warps(_Writer):
                 for down in range(0, own, ROWS)
             ]
 
-    def share(self, op: ShareOp) -> None:
-        raise LaminaError("warps take tiles from registers", where=op)
-
     def dot(self, op: DotOp) -> None:
         kernel, tile = self.k, self.right[op.rhs]
-        left = self.left[op.lhs] if op.lhs in self.left else self.packed(self.tiles.held[op.lhs])
-        before = self.tiles.held[op.acc]
-        pairs = range(0, len(before), 2)
-        sums = [
-            [self.joined(upper, lower) for upper, lower in zip(before[i], before[i + 1], strict=True)] for i in pairs
-        ]
+        left = self.left[op.lhs] if op.lhs in self.left else packed(kernel, self.tiles.held[op.lhs])
+        sums = joined(kernel, self.tiles.held[op.acc])
         for number in range(len(left[0])):
             depth = number * 2 * self.fragments.chunk
             for column in range(0, tile.columns, ROWS):
@@ -201,34 +204,10 @@ class _Warps(_Writer):
                 for row, own in zip(left, sums, strict=True):
                     for j, part in enumerate(parts, column // COLUMNS):
                         own[j] = kernel.put(MmaSyncOp(row[number], part, own[j], self.fragments.kind)).result
-        found: Held = []
-        for own in sums:
-            found += [[kernel.part(value, places) for value in own] for places in ([0, 1], [2, 3])]
-        self.tiles.held[op.result] = found
-
-    def joined(self, upper: SSAValue, lower: SSAValue) -> SSAValue:
-        """What a thread has of two rows, eight apart, as one sum."""
-        mask = DenseArrayBase.from_list(i64, list(range(4)))
-        return self.k.put(vector.ShuffleOp(upper, lower, mask, result_type=SUM)).results[0]
-
-    def packed(self, held: Held) -> list[list[SSAValue]]:
-        """A tile of 16-bit numbers as left operands: what a thread has are the places that it must have."""
-        found: list[list[SSAValue]] = []
-        for upper, lower in zip(held[::2], held[1::2], strict=True):
-            found.append([])
-            for j in range(0, len(upper), 2):
-                fragment: SSAValue = self.k.early(
-                    arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(LEFT, [0]))
-                ).result
-                for place, pair in enumerate((upper[j], lower[j], upper[j + 1], lower[j + 1])):
-                    bits = vector.BitcastOp.create(operands=[pair], result_types=[VectorType(i32, [1])])
-                    word = self.k.put(vector.ExtractOp(self.k.put(bits).results[0], [0], i32)).result
-                    fragment = self.k.put(vector.InsertOp(word, fragment, [place])).results[0]
-                found[-1].append(fragment)
-        return found
+        self.tiles.held[op.result] = split(kernel, sums)
 
 
-class _Threads(_Writer):
+class _Threads(_Step):
     def __init__(self, kernel: Kernel, program: ProgramOp, schedule: Schedule, corner: Sequence[SSAValue]):
         super().__init__(kernel, program, schedule, corner)
         shared = [op.result for op in self.pipeline.consume.block.ops if isinstance(op, ShareOp)]
@@ -260,7 +239,7 @@ class _Threads(_Writer):
         rows = self.tiles.spread.rows
         pieces = self.tiles.spread.pieces(right.columns)
         before = self.tiles.held[op.acc]
-        inits = _flat([before])
+        inits = flat([before])
         block = Block(arg_types=[kernel.thread.type, *(value.type for value in inits)])
         sums: list[SSAValue] = list(block.args[1:])
         with kernel.inside(block):
@@ -297,5 +276,6 @@ class _Threads(_Writer):
         return self.k.put(load).result
 
 
-def _flat(tiles: Sequence[Held]) -> list[SSAValue]:
+def flat(tiles: Sequence[Held]) -> list[SSAValue]:
+    """All parts of tiles."""
     return [value for held in tiles for row in held for value in row]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import math, vector
+from xdsl.dialects.arith import ConstantOp, SubiOp
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseIntOrFPElementsAttr,
@@ -19,6 +20,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     VectorType,
+    i1,
     i32,
     i64,
 )
@@ -68,6 +70,7 @@ class Registers:
     def __init__(self, kernel: Kernel, spread: Spread, corner: Sequence[SSAValue]):
         self.k, self.spread, self.corner = kernel, spread, corner
         self.held: dict[SSAValue, Held] = {}
+        self.ahead: dict[SSAValue, tuple[SSAValue, SSAValue]] = {}  # of numbers of columns: the thread's, and constants
 
     def put(self, op: type[Operation], *operands: SSAValue) -> SSAValue:
         """The result of an op of floats."""
@@ -96,7 +99,7 @@ class Registers:
         self.held[op.result] = [[value] * len(row) for row in types]
 
     def numbers(self, op: NumbersOp) -> None:
-        """The numbers of rows or columns."""
+        """The numbers of rows or columns. Those of columns are one number of the thread and constants."""
         kernel = self.k
         first = kernel.arguments[op.first]
         rows, columns = tile_type(op.result).get_shape()
@@ -110,12 +113,15 @@ class Registers:
             return
         assert rows == 1
         wide = VectorType(i32, [self.spread.lanes(columns)])
-        steps = arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(wide, list(range(wide.get_shape()[0]))))
-        ahead = kernel.early(steps).result
+        pieces = self.spread.pieces(columns)
+        base = number(Coordinate(pieces[0].thread))
+        same = kernel.put(vector.BroadcastOp(base, wide)).results[0]
         found: list[SSAValue] = []
-        for piece in self.spread.pieces(columns):
-            base = kernel.put(vector.BroadcastOp(number(piece), wide)).results[0]
-            found.append(kernel.put(arith.AddiOp.create(operands=[base, ahead], result_types=[wide])).results[0])
+        for piece in pieces:
+            numbers = list(range(piece.more, piece.more + wide.get_shape()[0]))
+            ahead = kernel.early(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(wide, numbers))).result
+            found.append(kernel.put(arith.AddiOp.create(operands=[same, ahead], result_types=[wide])).results[0])
+            self.ahead[found[-1]] = base, ahead
         self.held[op.result] = [found]
 
     def map(self, op: MapOp) -> None:
@@ -145,9 +151,25 @@ class Registers:
                 case arith.TruncFOp() if self._is_pair(op, widener):
                     pair = RoundPairOp(widener.value(op.input), op.result.type)
                     widener.values[op.result] = self.k.put(pair).result
+                case _ if op.name == arith.CmpiOp.name and self._is_ahead(op, widener):
+                    widener.values[op.results[0]] = self._compared(op, widener)
                 case _:
                     widener.widen(op)
         raise AssertionError("a map without a result")
+
+    def _is_ahead(self, op: Operation, widener: Widener) -> bool:
+        """Whether numbers of columns are compared with one that a thread knows when it runs."""
+        left, right = (widener.value(value) for value in op.operands)
+        return left in self.ahead and not isinstance(right.owner, ConstantOp) and right.type == i32
+
+    def _compared(self, op: Operation, widener: Widener) -> SSAValue:
+        """Numbers of columns against one number: constants against the difference, so that they need no registers."""
+        base, ahead = self.ahead[widener.value(op.operands[0])]
+        apart = self.k.put(SubiOp(widener.value(op.operands[1]), base)).result
+        properties = op.properties.copy()
+        type_ = VectorType(i1, [widener.lanes])
+        made = arith.CmpiOp.create(operands=[ahead, widener.vector(apart)], result_types=[type_], properties=properties)
+        return self.k.put(made).result
 
     def _is_pair(self, op: arith.TruncFOp, widener: Widener) -> bool:
         value, type_ = widener.value(op.input), op.result.type

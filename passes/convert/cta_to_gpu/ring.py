@@ -63,13 +63,6 @@ class Stages(ABC):
         """Where tiles lie that are in no stage."""
         return Slot(self.kernel.number(0), 0)
 
-    def steps(self) -> int | SSAValue:
-        """How many steps there are."""
-        end, step = self.pipeline.end, self.pipeline.step.value.data
-        if end is None:
-            return self.pipeline.steps
-        return self.kernel.apply((D0 + (step - 1)) // step, self.kernel.arguments[end])
-
     @abstractmethod
     def run(self, inits: Sequence[SSAValue], body: Body, first: Callable[[], None] | None = None) -> list[SSAValue]:
         """The whole loop; `first` is done once, when what is kept is there."""
@@ -102,7 +95,7 @@ class Ring(Stages):
         self.kernel.put(BarrierOp())
 
     def run(self, inits: Sequence[SSAValue], body: Body, first: Callable[[], None] | None = None) -> list[SSAValue]:
-        kernel, stages, steps = self.kernel, self.stages, self.steps()
+        kernel, stages, steps = self.kernel, self.stages, steps_of(self.kernel, self.pipeline)
         for copy in self.kept:
             self.bring(copy, self.always, kernel.number(0))
         for number in range(stages - 1):
@@ -150,6 +143,12 @@ class Single(Stages):
             kernel.put(YieldOp.get(*body(self.always, index, block.args[1:])))
         size, step, end = self.pipeline.size.value.data, self.pipeline.step.value.data, self.pipeline.end
         return loop(kernel, size if end is None else kernel.arguments[end], block, inits, step)
+
+
+def steps_of(kernel: Kernel, pipeline: PipelineOp) -> int | SSAValue:
+    """How many steps there are."""
+    end, step = pipeline.end, pipeline.step.value.data
+    return pipeline.steps if end is None else kernel.apply((D0 + (step - 1)) // step, kernel.arguments[end])
 
 
 def loop(kernel: Kernel, end: int | SSAValue, block: Block, inits: Sequence[SSAValue], step: int = 1) -> list[SSAValue]:

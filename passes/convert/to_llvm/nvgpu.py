@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import DenseArrayBase, VectorType, bf16, f16, f32, i8, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ....compiler.conversion import RuleBuilder
 from ....dialects import nvgpu
@@ -77,6 +77,21 @@ def lower_try_wait(op: nvgpu.TryWaitOp, operands: Sequence[SSAValue], b: RuleBui
     barriers, at, parity = operands
     place = _shared(b, op.barriers, barriers, at)
     return b(instruction("mbarrier.try_wait.parity", place, cast(b, llvm.TruncOp, parity, i32))).results[0]
+
+
+@RULES.lowers(nvgpu.NamedSyncOp)
+def lower_named_sync(op: nvgpu.NamedSyncOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
+    _meet(b, "sync", operands[0], op.threads.value.data)
+
+
+@RULES.lowers(nvgpu.NamedArriveOp)
+def lower_named_arrive(op: nvgpu.NamedArriveOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
+    _meet(b, "arrive", operands[0], op.threads.value.data)
+
+
+def _meet(b: RuleBuilder, what: str, number: SSAValue, threads: int) -> None:
+    count = constant(b, threads, i32)
+    b(instruction(f"barrier.cta.{what}.aligned.count", cast(b, llvm.TruncOp, number, i32), count))
 
 
 @RULES.lowers(nvgpu.TmaLoadOp)
@@ -158,27 +173,49 @@ def lower_warpgroup(op: nvgpu.WarpgroupMmaOp, operands: Sequence[SSAValue], b: R
     offsets, leading = ([int(n) for n in numbers.get_values()] for numbers in (op.offsets, op.leading))
     descriptors = [_descriptor(b, shared, *each) for each in zip((lhs, rhs), offsets, leading, strict=True)]
     turned = [bool(flag) for flag in op.turned.get_values()]
-    made = b(WgmmaOp(_all_elements(b, sums), descriptors, op.kind.data, turned)).res
-    return _sums(b, made, len(sums))
+    types = [value.type for value in op.results]
+    made = WgmmaOp(_all_elements(b, sums), descriptors, 4 * len(types), op.kind.data, turned)
+    return _vectors(b, b(made).res, types)
+
+
+@RULES.lowers(nvgpu.WarpgroupMmaRegistersOp)
+def lower_warpgroup_registers(
+    op: nvgpu.WarpgroupMmaRegistersOp, operands: Sequence[SSAValue], b: RuleBuilder
+) -> Sequence[SSAValue]:
+    lhs, shared, rhs, *sums = operands
+    descriptor = _descriptor(b, shared, rhs, op.offset.value.data, op.leading.value.data)
+    types = [value.type for value in op.results]
+    factors = [*_elements(b, lhs), descriptor]
+    made = WgmmaOp(_all_elements(b, sums), factors, 4 * len(types), op.kind.data, [op.turned is not None])
+    return _vectors(b, b(made).res, types)
 
 
 @RULES.lowers(nvgpu.WarpgroupFenceOp)
 def lower_fence(op: nvgpu.WarpgroupFenceOp, operands: Sequence[SSAValue], b: RuleBuilder) -> Sequence[SSAValue]:
-    return _sums(b, b(WgmmaFenceOp(_all_elements(b, operands))).res, len(operands))
+    if not operands:
+        b(instruction("wgmma.fence.sync.aligned"))
+        return []
+    made = b(WgmmaFenceOp(_all_elements(b, operands))).res
+    return _vectors(b, made, [value.type for value in operands])
 
 
 @RULES.lowers(nvgpu.WarpgroupWaitOp)
 def lower_warpgroup_wait(op: nvgpu.WarpgroupWaitOp, operands: Sequence[SSAValue], b: RuleBuilder) -> Sequence[SSAValue]:
     made = b(WgmmaWaitOp(_all_elements(b, operands), op.groups.value.data)).res
-    return _sums(b, made, len(operands))
+    return _vectors(b, made, [value.type for value in operands])
 
 
 def _all_elements(b: RuleBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
     return [element for value in values for element in _elements(b, value)]
 
 
-def _sums(b: RuleBuilder, struct: SSAValue, count: int) -> list[SSAValue]:
-    return [_vector(b, struct, SUM, 4 * i) for i in range(count)]
+def _vectors(b: RuleBuilder, struct: SSAValue, types: Sequence[Attribute]) -> list[SSAValue]:
+    """The elements of a struct as vectors of four."""
+    found: list[SSAValue] = []
+    for i, type_ in enumerate(types):
+        assert isinstance(type_, VectorType)
+        found.append(_vector(b, struct, type_, 4 * i))
+    return found
 
 
 def _descriptor(b: RuleBuilder, shared: SSAValue, index: SSAValue, offset: int, leading: int) -> SSAValue:

@@ -1,4 +1,4 @@
-"""Attention by threads and by warps, of odd sizes, with masks that hide all or nothing, against float64."""
+"""Attention by threads, warps and warpgroups, of odd sizes, with masks that hide all or nothing, against float64."""
 
 from __future__ import annotations
 
@@ -125,10 +125,15 @@ def agrees(found: Any, expected: Any, most: float) -> bool:
     return bool(np.array_equal(np.isnan(found), undefined) and apart <= most * np.nanmax(np.abs(expected)))
 
 
-def check(case: Case, folder: Path, arrays: list[Any] | None = None) -> EmulatedProgram:
-    model, given = compiled(case.program(folder)), arrays or case.arrays()
-    for late in (False, True):
-        model.late = late
+def by_groups(model: EmulatedProgram) -> bool:
+    [kernel] = model.built.kernels.values()
+    return "wgmma.mma_async" in kernel.ptx
+
+
+def check(case: Case, folder: Path, arrays: list[Any] | None = None, name: str = "sm_80") -> EmulatedProgram:
+    model, given = compiled(case.program(folder), name), arrays or case.arrays()
+    for seed in (None, *range(5 if name == "sm_90a" else 1)):
+        model.late, model.seed = seed is not None, seed or 0
         assert agrees(model.run(given)[0], case.expected(given), MOST[case.type])
     [counted], [kernel] = model.counters, model.built.kernels.values()
     assert counted.bank_conflicts == 0 and not any("local" in name for name in counted.instructions)
@@ -151,9 +156,46 @@ def test_sizes_and_layouts(case: Case, tmp_path: Path) -> None:
     check(case, tmp_path)
 
 
-@pytest.mark.parametrize(("kind", "zero_undefined"), [("f32", True), ("bf16", False), ("bf16", True)])
-def test_rows_that_see_nothing_and_infinite_scores(kind: str, zero_undefined: bool, tmp_path: Path) -> None:
-    case = Case((1, 1, 9, 24, 40, 20), kind, masks=("ms",), zero_undefined=zero_undefined)
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case((1, 2, 72, 64, 200, 64), "bf16"),
+        Case((1, 2, 72, 64, 200, 64), "f16", causal=128),
+        Case((1, 1, 65, 128, 300, 128), "bf16", causal=0, masks=("ms",)),
+        Case((1, 2, 65, 64, 40, 48), "bf16", masks=("s",)),
+        Case((2, 1, 33, 72, 260, 80), "bf16", ("mghd", "sgd", "sgn", "mghn"), ("ghms", "g")),
+        Case((1, 3, 48, 72, 264, 80), "f16", ("ghdm", "gds", "gns", "ghnm"), ("m",), causal=0),
+    ],
+    ids=["padding", "causal", "deep, masked", "one step", "heads inside", "turned"],
+)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_by_warpgroups(case: Case, groups: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(attention_to_cta, "ENOUGH", 64 if groups == 1 else 1)
+    model = check(case, tmp_path, name="sm_90a")
+    assert by_groups(model) and model.built.launches[0].block[0] == 128 * (1 + groups)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case((1, 1, 1, 64, 70, 64), "bf16"),
+        Case((1, 1, 40, 64, 1, 64), "bf16"),
+        Case((1, 1, 40, 64, 70, 60), "bf16"),
+        Case((1, 1, 40, 32, 70, 64), "bf16"),
+    ],
+    ids=["one query", "one key", "lines that begin anywhere", "a head that fills a half"],
+)
+def test_warps_take_what_does_not_suit_warpgroups(case: Case, tmp_path: Path) -> None:
+    assert not by_groups(check(case, tmp_path, name="sm_90a"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "zero_undefined", "name"),
+    [("f32", True, "sm_80"), ("bf16", False, "sm_80"), ("bf16", True, "sm_80"), ("bf16", True, "sm_90a")],
+)
+def test_rows_that_see_nothing_and_infinite_scores(kind: str, zero_undefined: bool, name: str, tmp_path: Path) -> None:
+    sizes = (1, 1, 9, 24, 40, 20) if name == "sm_80" else (1, 1, 40, 64, 70, 64)
+    case = Case(sizes, kind, masks=("ms",), zero_undefined=zero_undefined)
     arrays = case.arrays()
     mask = arrays[3]
     mask[2] = -np.inf  # no key at all
@@ -162,7 +204,7 @@ def test_rows_that_see_nothing_and_infinite_scores(kind: str, zero_undefined: bo
     mask[5] = np.finfo(np.float32).min  # each as little as the others
     mask[6, 7] = np.inf
     mask[7, 35] = np.nan
-    check(case, tmp_path, arrays)
+    assert by_groups(check(case, tmp_path, arrays, name)) == (name == "sm_90a")
 
 
 @pytest.mark.parametrize("kind", ["f32", "bf16"])
@@ -174,7 +216,7 @@ def test_blocks_of_many_queries(kind: str, tmp_path: Path, monkeypatch: pytest.M
 
 def test_what_warps_do_with_weights(tmp_path: Path) -> None:
     """Weights go from one product to the next in registers: nothing is stored but the result."""
-    model = compiled(Case((1, 1, 32, 64, 64, 64), "bf16").program(tmp_path), "sm_90a")
+    model = compiled(Case((1, 1, 32, 64, 64, 64), "bf16").program(tmp_path), "sm_80")
     [kernel] = model.built.kernels.values()
     assert not re.search(r"st\.shared|ld\.shared|\.local", kernel.ptx)
     for instruction, count in {
@@ -186,16 +228,25 @@ def test_what_warps_do_with_weights(tmp_path: Path) -> None:
         assert kernel.ptx.count(instruction) == count, instruction
 
 
+LEVELS = {
+    "threads": ("sm_80", Case((1, 1, 5, 8, 20, 16), "f32", causal=15)),
+    "warps": ("sm_80", Case((1, 1, 5, 8, 35, 16), "bf16", causal=15)),
+    "warpgroups": ("sm_90a", Case((1, 1, 66, 128, 70, 128), "bf16", causal=15)),
+}
+
+
 @pytest.mark.parametrize("level", ["tiles", "gpu"])
-@pytest.mark.parametrize("kind", ["f32", "bf16"])
-def test_every_level_means_the_same(kind: str, level: str, tmp_path: Path) -> None:
-    case = Case((1, 1, 5, 8, 20, 16) if kind == "f32" else (1, 1, 5, 8, 35, 16), kind, causal=15)
+@pytest.mark.parametrize("unit", LEVELS)
+def test_every_level_means_the_same(unit: str, level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, case = LEVELS[unit]
+    if name == "sm_90a":  # two warpgroups, which take turns
+        monkeypatch.setattr(attention_to_cta, "ENOUGH", 1)
     arrays = case.arrays()
-    lowered = CudaTarget("sm_80").lower(case.program(tmp_path), level, Options())
+    lowered = CudaTarget(name).lower(case.program(tmp_path), level, Options())
     result = np.zeros(case.shape("ghmn"), np.float32)
     spare = [np.zeros(0, np.int8)] * 2
     Interpreter(lowered.context).run(lowered.module, [*arrays, result, *spare])
-    assert agrees(result, case.expected(arrays), MOST[kind])
+    assert agrees(result, case.expected(arrays), MOST[case.type])
 
 
 def _without_rescaling(program: Program) -> None:
@@ -238,7 +289,61 @@ IN_PTX = {
         r"mov.b32 \1, \3;",
     ),
 }
+WAITS = r"mbarrier\.try_wait\.parity[^;]*;\s*not\.pred\s+(%p\d+), %p\d+;\s*@\1 bra[^;]*;"
+GROUPS = r"wgmma\.wait_group\.sync\.aligned (\d);"
+IN_GROUPS = {  # a pattern, which of the places that it has, and what comes there
+    "nobody waits for queries": (WAITS, 0, ""),
+    "nobody waits for the first keys": (WAITS, 1, ""),
+    "nobody waits for keys": (WAITS, 2, ""),
+    "nobody waits for values": (WAITS, 3, ""),
+    "nobody waits for the last values": (WAITS, 4, ""),
+    "keys are brought before all have used the former ones": (WAITS, 5, ""),
+    "so are values": (WAITS, 6, ""),
+    "the first scores are not waited for": (GROUPS, 0, ""),
+    "scores are not waited for": (GROUPS, 1, ""),
+    "sums are not waited for": (GROUPS, 2, ""),
+    "the last sums are not waited for": (GROUPS, 3, ""),
+    "scores and sums are one group": (r"wgmma\.commit_group\.sync\.aligned;", 1, ""),
+    "keys are not given back": (r"mbarrier\.arrive\.shared\.b64 .*;", 1, ""),
+    "values are given back as keys": (r"(arrive\.shared\.b64 %rd\d+), \[[^\]]*", 2, r"\1, [lamina_shared+73744"),
+    "too few bytes of values": (r"(expect_tx\.shared\.b64 %rd\d+, \[%rd\d+\+\d+\], )%r\d+", 1, r"\1 16256"),
+    "values that are not turned": (r", 1, 1, 1, 1;", 8, ", 1, 1, 1, 0;"),
+}
 PLANTED_IN = Case((1, 1, 33, 32, 70, 32), "bf16", causal=40)
+PLANTED_IN_GROUPS = Case((1, 1, 33, 64, 400, 64), "bf16", causal=380)
+
+
+def planted(model: EmulatedProgram, change: Callable[[str], str]) -> EmulatedProgram:
+    """The same with a change to its kernel."""
+    [(symbol, kernel)] = model.built.kernels.items()
+    ptx = change(kernel.ptx)
+    assert ptx != kernel.ptx
+    built = replace(model.built, kernels={symbol: replace(kernel, ptx=ptx)})
+    return EmulatedProgram(built, model.signature, np.zeros(0, np.uint8))
+
+
+def at(pattern: str, number: int, text: str) -> Callable[[str], str]:
+    """Puts a text into the place of the pattern's match of a number."""
+
+    def change(ptx: str) -> str:
+        match = list(re.finditer(pattern, ptx))[number]
+        return ptx[: match.start()] + match.expand(text) + ptx[match.end() :]
+
+    return change
+
+
+def wrong(model: EmulatedProgram, case: Case, seeds: int) -> bool:
+    """Whether a late run does not compute attention."""
+    arrays = case.arrays()
+    for seed in range(seeds):
+        model.late, model.seed = True, seed
+        try:
+            [result] = model.run(arrays)
+        except LaminaError:
+            return True
+        if not agrees(result, case.expected(arrays), MOST[case.type]):
+            return True
+    return False
 
 
 @pytest.mark.parametrize("bug", [None, *PLANTED, *IN_PTX])
@@ -248,24 +353,20 @@ def test_planted_bugs_are_found(bug: str | None, tmp_path: Path) -> None:
         PLANTED[bug](lowered)
     model = compiled(lowered)
     if bug in IN_PTX:
-        [(symbol, kernel)] = model.built.kernels.items()
-        ptx, count = re.subn(*IN_PTX[bug], kernel.ptx, count=1 if "swizzle" in bug else 0)
-        assert count
-        built = replace(model.built, kernels={symbol: replace(kernel, ptx=ptx)})
-        model = EmulatedProgram(built, model.signature, np.zeros(0, np.uint8))
-    arrays = PLANTED_IN.arrays()
-    found = False
-    for seed in range(3):
-        model.late, model.seed = True, seed
-        try:
-            [result] = model.run(arrays)
-        except LaminaError:
-            found = True
-        else:
-            found |= not agrees(result, PLANTED_IN.expected(arrays), MOST["bf16"])
-        if found:
-            break
-    assert found == (bug is not None)
+        pattern, text = IN_PTX[bug]
+        model = planted(model, lambda ptx: re.sub(pattern, text, ptx, count=1 if "swizzle" in bug else 0))
+    assert wrong(model, PLANTED_IN, 3) == (bug is not None)
+
+
+@pytest.fixture(scope="module")
+def by_a_group(tmp_path_factory: pytest.TempPathFactory) -> EmulatedProgram:
+    return compiled(PLANTED_IN_GROUPS.program(tmp_path_factory.mktemp("m")), "sm_90a")
+
+
+@pytest.mark.parametrize("bug", [None, *IN_GROUPS])
+def test_bugs_planted_into_warpgroups_are_found(bug: str | None, by_a_group: EmulatedProgram) -> None:
+    model = by_a_group if bug is None else planted(by_a_group, at(*IN_GROUPS[bug]))
+    assert wrong(model, PLANTED_IN_GROUPS, 12) == (bug is not None)
 
 
 def test_a_deep_head_is_refused(tmp_path: Path) -> None:

@@ -53,3 +53,27 @@ func.func @pair(%x: vector<2xf32>) {
   %r = nvgpu.round_pair %x : vector<2xf32> to vector<2xf32>
   func.return
 }
+
+// -----
+
+func.func @sums(%s: memref<1024xi8, 3 : i32>, %i: index, %a: vector<4xi32>, %c: vector<4xf32>) {
+  // expected-error @+1 {{1 sums become 2}}
+  %d, %e = nvgpu.warpgroup.mma.registers %a, %s[%i], %c {kind = "bf16", offset = 0 : i64, leading = 16 : i64} : memref<1024xi8, 3 : i32>, (vector<4xf32>) -> (vector<4xf32>, vector<4xf32>)
+  func.return
+}
+
+// -----
+
+func.func @registers(%a: vector<4xi32>) {
+  // expected-error @+1 {{gives the registers that it takes}}
+  %d = nvgpu.warpgroup.wait %a {groups = 0 : i64} : (vector<4xi32>) -> vector<4xf32>
+  func.return
+}
+
+// -----
+
+func.func @warps(%i: index) {
+  // expected-error @+1 {{100 threads are no whole warps}}
+  nvgpu.barrier.sync %i {threads = 100 : i64}
+  func.return
+}

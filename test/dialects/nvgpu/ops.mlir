@@ -26,7 +26,13 @@ func.func @copies(%x: memref<64xbf16>, %s: memref<128xi8, 3 : i32>, %i: index, %
 // CHECK: nvgpu.tma.async.load %{{.*}}[%i, %i] to %s[%i], %b[%i] : !nvgpu.tensormap<8x64xbf16, 128> to memref<1024xi8, 3 : i32>, memref<2xi64, 3 : i32>
 // CHECK: nvgpu.mbarrier.try_wait.parity %b[%i], %i : memref<2xi64, 3 : i32>
 // CHECK: nvgpu.warpgroup.mma %s[%i, %i], %{{.*}} {kind = "f16", offsets = array<i64: 0, 32>, leading = array<i64: 16, 16>, turned = array<i1: false, true>}
-func.func @warpgroups(%x: memref<512xbf16>, %s: memref<1024xi8, 3 : i32>, %b: memref<2xi64, 3 : i32>, %i: index, %c: vector<4xf32>) {
+// CHECK: nvgpu.warpgroup.mma %s[%i, %i] {kind = "f16", {{.*}}} : memref<1024xi8, 3 : i32>, () -> vector<4xf32>
+// CHECK: nvgpu.warpgroup.fence %{{.*}}, %a : (vector<4xf32>, vector<4xi32>) -> (vector<4xf32>, vector<4xi32>)
+// CHECK: nvgpu.warpgroup.mma.registers %{{.*}}, %s[%i], %{{.*}} {kind = "f16", offset = 32 : i64, leading = 16 : i64, turned} : memref<1024xi8, 3 : i32>, (vector<4xf32>) -> vector<4xf32>
+// CHECK: nvgpu.warpgroup.mma.registers %{{.*}}, %s[%i] {kind = "f16", offset = 32 : i64, leading = 16 : i64} : memref<1024xi8, 3 : i32>, () -> vector<4xf32>
+// CHECK: nvgpu.barrier.sync %i {threads = 256 : i64}
+// CHECK: nvgpu.barrier.arrive %i {threads = 256 : i64}
+func.func @warpgroups(%x: memref<512xbf16>, %s: memref<1024xi8, 3 : i32>, %b: memref<2xi64, 3 : i32>, %i: index, %c: vector<4xf32>, %a: vector<4xi32>) {
   %t = nvgpu.tma.create.descriptor %x {sizes = array<i64: 8, 64>, strides = array<i64: 64, 1>} : memref<512xbf16> to !nvgpu.tensormap<8x64xbf16, 128>
   nvgpu.mbarrier.init %b[%i] {count = 2 : i64} : memref<2xi64, 3 : i32>
   nvgpu.fence.mbarrier.init
@@ -39,6 +45,12 @@ func.func @warpgroups(%x: memref<512xbf16>, %s: memref<1024xi8, 3 : i32>, %b: me
   nvgpu.warpgroup.commit
   %e = nvgpu.warpgroup.wait %d {groups = 0 : i64} : (vector<4xf32>) -> vector<4xf32>
   nvgpu.mbarrier.arrive %b[%i] : memref<2xi64, 3 : i32>
+  %n = nvgpu.warpgroup.mma %s[%i, %i] {kind = "f16", offsets = array<i64: 0, 32>, leading = array<i64: 16, 16>, turned = array<i1: false, true>} : memref<1024xi8, 3 : i32>, () -> vector<4xf32>
+  %g, %w = nvgpu.warpgroup.fence %n, %a : (vector<4xf32>, vector<4xi32>) -> (vector<4xf32>, vector<4xi32>)
+  %h = nvgpu.warpgroup.mma.registers %w, %s[%i], %g {kind = "f16", offset = 32 : i64, leading = 16 : i64, turned} : memref<1024xi8, 3 : i32>, (vector<4xf32>) -> vector<4xf32>
+  %j = nvgpu.warpgroup.mma.registers %w, %s[%i] {kind = "f16", offset = 32 : i64, leading = 16 : i64} : memref<1024xi8, 3 : i32>, () -> vector<4xf32>
+  nvgpu.barrier.sync %i {threads = 256 : i64}
+  nvgpu.barrier.arrive %i {threads = 256 : i64}
   func.return
 }
 

@@ -10,6 +10,9 @@ from lamina.dialects.nvvm import OPS, ROWS, Row
 PTX = {
     "read.ptx.sreg.tid.x": "%tid.x",
     "barrier0": "bar.sync",
+    "barrier.cta.sync.aligned.count": "bar.sync",
+    "barrier.cta.arrive.aligned.count": "bar.arrive",
+    "wgmma.fence.sync.aligned": "wgmma.fence.sync.aligned",
     "shfl.sync.bfly.f32": "shfl.sync.bfly.b32",
     "ldmatrix.x4": "ldmatrix.sync.aligned.m8n8.x4.shared.b16",
     "ldmatrix.x4.trans": "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
