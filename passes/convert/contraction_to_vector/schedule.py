@@ -200,10 +200,21 @@ def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
         total = (groups - larger) * cycles(rows, small)
         return total + (larger * cycles(rows, small + 1) if larger else 0), -rows
 
-    most = min(full, max(1, max_rows(machine, per_panel)))
+    most = min(full, max(1, max_rows(machine, per_panel)), panels_in_cache(problem, machine))
     rows = min(problem.rows, MOST_ROWS if len(problem.loops) <= 1 else MOST_PLACES)
     tiles = [(r, p) for p in range(1, most + 1) for r in range(1, min(rows, max_rows(machine, p * per_panel)) + 1)]
     return min(tiles, key=cost)
+
+
+def panels_in_cache(problem: Problem, machine: Machine) -> int:
+    """The panels that stay in L2 from one strip to the next, where no blocks of k are cut for that.
+
+    A 3 x 3 window of 960 channels on 14 x 14 points takes 6.1 ms by two panels of 553 KB, 10.7 by four; measured on
+    Sapphire Rapids.
+    """
+    if not machine.vectors_are_lines or len(problem.loops) == 1 or problem.rows <= MOST_PLACES:
+        return machine.vector_registers
+    return max(1, machine.l2_bytes * 5 // 8 // max(1, problem.lanes * problem.depth * problem.element_bytes))
 
 
 def depth_of(problem: Problem, machine: Machine, strips: int, panels: int) -> int:

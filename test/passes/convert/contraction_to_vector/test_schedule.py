@@ -74,3 +74,13 @@ def test_two_strips_ask_for_the_next_panels_where_vectors_are_lines():
     flat = Problem(batch=1, rows=16, columns=1000, depth=2048, element_bytes=4, lanes=16, loops=(2048,))
     assert choose(flat, replace(Machine.preset("x86-64-avx512"), cores=1)).ahead == 2
     assert choose(replace(flat, rows=8), replace(Machine.preset("x86-64-avx512"), cores=1)).ahead == 0
+
+
+def test_panels_of_a_deep_window_stay_in_the_cache_from_strip_to_strip():
+    avx512 = Machine.preset("x86-64-avx512")
+    deep = Problem(
+        batch=1, rows=196, columns=256, depth=9 * 960, element_bytes=4, lanes=16, packed=True, loops=(3, 3, 960)
+    )
+    assert choose(deep, avx512).panels * 16 * 9 * 960 * 4 <= avx512.l2_bytes
+    assert choose(replace(deep, depth=9 * 64, loops=(3, 3, 64)), avx512).panels > 2
+    assert choose(replace(deep, rows=6), avx512).panels > 2
