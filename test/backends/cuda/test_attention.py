@@ -24,7 +24,7 @@ from lamina.compiler.program import Program
 from lamina.compiler.walking import all_ops
 from lamina.dialects.affine import MinOp
 from lamina.dialects.cta import MapOp
-from lamina.passes.convert import attention_to_cta
+from lamina.passes.convert.attention_to_cta import schedule
 from lamina.tools.sources import read_program
 
 LOOPS = "ghmdsn"  # groups of heads that share keys, heads, queries, depth, keys, columns
@@ -170,7 +170,7 @@ def test_sizes_and_layouts(case: Case, tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("groups", [1, 2])
 def test_by_warpgroups(case: Case, groups: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention_to_cta, "ENOUGH", 64 if groups == 1 else 1)
+    monkeypatch.setattr(schedule, "ENOUGH", 64 if groups == 1 else 1)
     model = check(case, tmp_path, name="sm_90a")
     assert by_groups(model) and model.built.launches[0].block[0] == 128 * (1 + groups)
 
@@ -182,8 +182,9 @@ def test_by_warpgroups(case: Case, groups: int, tmp_path: Path, monkeypatch: pyt
         Case((1, 1, 40, 64, 1, 64), "bf16"),
         Case((1, 1, 40, 64, 70, 60), "bf16"),
         Case((1, 1, 40, 32, 70, 64), "bf16"),
+        Case((1, 1, 40, 64, 70, 64), "bf16", masks=("ms", "hms", "gms")),
     ],
-    ids=["one query", "one key", "lines that begin anywhere", "a head that fills a half"],
+    ids=["one query", "one key", "lines that begin anywhere", "a head that fills a half", "many masks"],
 )
 def test_warps_take_what_does_not_suit_warpgroups(case: Case, tmp_path: Path) -> None:
     assert not by_groups(check(case, tmp_path, name="sm_90a"))
@@ -209,7 +210,7 @@ def test_rows_that_see_nothing_and_infinite_scores(kind: str, zero_undefined: bo
 
 @pytest.mark.parametrize("kind", ["f32", "bf16"])
 def test_blocks_of_many_queries(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attention_to_cta, "ENOUGH", 1)
+    monkeypatch.setattr(schedule, "ENOUGH", 1)
     model = check(Case((1, 1, 33, 32, 65, 32) if kind == "f32" else (1, 1, 65, 128, 130, 128), kind), tmp_path)
     assert model.built.launches[0].block[0] == (256 if kind == "f32" else 128)
 
@@ -240,7 +241,7 @@ LEVELS = {
 def test_every_level_means_the_same(unit: str, level: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name, case = LEVELS[unit]
     if name == "sm_90a":  # two warpgroups, which take turns
-        monkeypatch.setattr(attention_to_cta, "ENOUGH", 1)
+        monkeypatch.setattr(schedule, "ENOUGH", 1)
     arrays = case.arrays()
     lowered = CudaTarget(name).lower(case.program(tmp_path), level, Options())
     result = np.zeros(case.shape("ghmn"), np.float32)

@@ -37,15 +37,11 @@ from xdsl.context import Context
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import (
     AffineMapAttr,
-    BFloat16Type,
     DenseIntOrFPElementsAttr,
     DictionaryAttr,
-    FixedBitwidthType,
-    Float16Type,
     FloatAttr,
     IndexType,
     IntegerAttr,
-    MemRefType,
     ModuleOp,
     TensorType,
     f32,
@@ -57,16 +53,13 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
-from ...compiler.context import lamina_context
-from ...compiler.diagnostics import LaminaError
-from ...compiler.layouts import Layout, coalesced, concatenated
-from ...compiler.locations import locate
-from ...compiler.machine import Machine
-from ...dialects.affine import ForOp, MinOp
-from ...dialects.affine import YieldOp as LoopYieldOp
-from ...dialects.affine.linear_forms import access
-from ...dialects.arith import TruncFOp
-from ...dialects.cta import (
+from ....compiler.context import lamina_context
+from ....compiler.diagnostics import LaminaError
+from ....compiler.locations import locate
+from ....dialects.affine import ForOp, MinOp
+from ....dialects.affine import YieldOp as LoopYieldOp
+from ....dialects.arith import TruncFOp
+from ....dialects.cta import (
     DotOp,
     LoadOp,
     MapOp,
@@ -78,19 +71,14 @@ from ...dialects.cta import (
     ViewType,
     YieldOp,
 )
-from ...dialects.cta.ops import tile_type
-from ...dialects.linalg_ext import AttentionOp
-from ..gpu.kernels import leave
-from .contraction_to_cta.schedule import ENOUGH, FMA, MMA, SCHEDULE, WGMMA, Schedule, copied_in_boxes
+from ....dialects.cta.ops import tile_type
+from ....dialects.linalg_ext import AttentionOp
+from ...gpu.kernels import leave
+from ..contraction_to_cta.schedule import SCHEDULE, WGMMA, Schedule
+from .schedule import PANEL, layout_of, padded, schedule_of, tile_element
 
 OpT = TypeVar("OpT", bound=Operation)
 Body = Callable[..., SSAValue]  # appends to a map's body: a function of its arguments
-NARROWEST = 16  # columns of a tile: a step of the sum of one instruction
-PANEL = 64  # more columns than these come in such panels
-DEEPEST = 128  # columns whose sums fit into the registers of a warp's threads
-LARGE, SMALL = 64, 32  # queries of a block, 16 a warp, and keys of a step
-GROUP, SHORT, LONG = 64, 64, 128  # queries of a warpgroup, and keys of a step
-ACROSS = 16  # threads that share a query, where threads multiply: half a warp
 
 
 @dataclass(frozen=True)
@@ -111,101 +99,6 @@ class ConvertAttentionToCta(ModulePass):
                     given = function.attributes.get(SCHEDULE)
                     own = Schedule.of(given) if isinstance(given, DictionaryAttr) else schedule_of(attention, machine)
                     leave(block, [convert(attention, own)])
-
-
-def padded(columns: int) -> int:
-    """Columns of a tile that has so many.
-
-    >>> [padded(n) for n in (7, 20, 64, 80)]
-    [16, 32, 64, 128]
-    """
-    if columns > PANEL:
-        return -(-columns // PANEL) * PANEL
-    return max(NARROWEST, 1 << (columns - 1).bit_length())
-
-
-def schedule_of(op: AttentionOp, machine: Machine) -> Schedule:
-    """How it is cut: warpgroups or warps multiply 16 bits, threads f32. `depth` is how many keys a step takes."""
-    *batch, queries, depth, keys, columns = op.ranges()
-    if max(depth, columns) > DEEPEST:
-        raise LaminaError(f"attention is at most {DEEPEST} columns deep", where=op)
-    element = tile_element(op.inputs[0])
-    assert isinstance(element, FixedBitwidthType)
-    if WGMMA in machine.features and fits_groups(op):
-        masked = any(_is_matrix(op, 3 + i) for i in range(len(op.inputs) - 3))
-        return choose_groups(prod(batch), queries, columns, SHORT if masked else keys)
-    return choose(prod(batch), queries, columns, element.bitwidth)
-
-
-def fits_groups(op: AttentionOp) -> bool:
-    """Whether warpgroups can multiply, and more than half of what they multiply counts.
-
-    Queries, keys and values are 16 bits that the copy engine brings.
-    """
-    loops = op.loops
-    m, k1, k2, n = range(loops - 4, loops)
-    *_, queries, depth, _, columns = op.ranges()
-    if any(not isinstance(tile_element(value), BFloat16Type | Float16Type) for value in op.inputs[:3]):
-        return False
-    layouts = [layout_of(op, number, *dims) for number, dims in enumerate(((m, k1), (k1, k2), (k2, n)))]
-    return 2 * min(queries, depth, columns) > PANEL and all(map(copied_in_boxes, layouts))
-
-
-def _is_matrix(op: AttentionOp, number: int) -> bool:
-    """Whether an operand differs from query to query and from key to key."""
-    m, _, k2, _ = range(op.loops - 4, op.loops)
-    return all(any(stride for _, stride in mode.pairs) for mode in layout_of(op, number, m, k2).modes[1:])
-
-
-def choose_groups(batch: int, queries: int, columns: int, keys: int) -> Schedule:
-    """Two warpgroups where there are blocks enough of them, or one; many keys a step where that leaves some steps.
-
-    >>> choose_groups(12, 1024, 64, 1024)
-    Schedule(unit='wgmma', rows=128, columns=64, depth=128, down=2, across=1, stages=2)
-    >>> choose_groups(12, 128, 80, 64)
-    Schedule(unit='wgmma', rows=64, columns=128, depth=64, down=1, across=1, stages=2)
-    """
-    down = 2 if batch * -(-queries // (2 * GROUP)) >= ENOUGH else 1
-    return Schedule(WGMMA, down * GROUP, -(-columns // PANEL) * PANEL, LONG if keys > 2 * LONG else SHORT, down, 1, 2)
-
-
-def choose(batch: int, queries: int, columns: int, bits: int) -> Schedule:
-    """Blocks of many queries where there are enough of them.
-
-    >>> choose(12, 512, 64, 16)
-    Schedule(unit='mma', rows=64, columns=64, depth=64, down=4, across=1, stages=2)
-    >>> choose(1, 20, 20, 32)
-    Schedule(unit='fma', rows=32, columns=32, depth=32, down=4, across=2, stages=1)
-    """
-    rows = keys = LARGE if batch * -(-queries // LARGE) >= ENOUGH else SMALL
-    if bits == 16:
-        return Schedule(MMA, rows, padded(columns), keys, rows // 16, 1, 2)
-    wide = max(padded(columns), 2 * ACROSS)
-    return Schedule(FMA, rows, wide, keys, 4, wide // ACROSS)
-
-
-def layout_of(op: AttentionOp, number: int, rows: int, columns: int) -> Layout:
-    """An operand as matrices over two of the loops. Raises LaminaError for a buffer that is not row-major."""
-    ranges, outer = op.ranges(), op.loops - 4
-    form = access(op.operands[number], op.maps[number])
-    if form is None:
-        raise LaminaError("attention on a buffer that is not row-major", where=op)
-    modes = [
-        coalesced(Layout(tuple(ranges[d] for d in dims), tuple(form.coefficients[d] for d in dims)))
-        if dims
-        else Layout(1, 0)
-        for dims in (
-            [d for d in reversed(range(outer)) if ranges[d] != 1],
-            *([d] if ranges[d] != 1 else [] for d in (rows, columns)),
-        )
-    ]
-    return concatenated(*modes)
-
-
-def tile_element(buffer: SSAValue) -> Attribute:
-    """The type of a buffer's elements."""
-    assert isinstance(buffer.type, MemRefType)
-    return buffer.type.element_type
 
 
 def convert(op: AttentionOp, schedule: Schedule) -> ProgramOp:
