@@ -118,9 +118,9 @@ def taps_on_padding(op: ConvolutionOp, b: Builder) -> Replacement:
     Constant filters only: 0 times a number is 0, times an infinity it is not.
     """
     window, d = op.window(), op.dims
-    if any(n != 1 for n in window.base_dilation) or any(window.reversal):
-        return None
     image, places = shape_of(op.lhs), shape_of(op.result)
+    if any(n != 1 for n in window.base_dilation) or any(window.reversal) or min((*image, *places)) < 1:
+        return None
     kept: list[slice] = [slice(None)] * len(shape_of(op.rhs))
     padding = list(window.padding)
     for i, (size, stride, step) in enumerate(zip(window.size, window.strides, window.dilation, strict=True)):

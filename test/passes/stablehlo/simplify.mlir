@@ -104,6 +104,29 @@ func.func @infinite_taps_on_padding(%x: tensor<1x1x3xf32>) -> tensor<1x1x3xf32> 
   return %0 : tensor<1x1x3xf32>
 }
 
+// Every other result reads every other tap.
+// CHECK-LABEL: @spread_image
+// CHECK-DAG:     %[[EVEN:.*]] = stablehlo.constant dense<{{\[\[\[}}1.000000e+00, 3.000000e+00{{\]\]\]}}>
+// CHECK-DAG:     %[[ODD:.*]] = stablehlo.constant dense<{{\[\[\[}}2.000000e+00, 4.000000e+00{{\]\]\]}}>
+// CHECK-DAG:     stablehlo.convolution(%x, %[[EVEN]]) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = {{\[\[}}1, 0{{\]\]}}}
+// CHECK-DAG:     stablehlo.convolution(%x, %[[ODD]]) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = {{\[\[}}0, 1{{\]\]}}}
+// CHECK:         stablehlo.concatenate
+func.func @spread_image(%x: tensor<1x1x5xf32>) -> tensor<1x1x10xf32> {
+  %w = stablehlo.constant dense<[[[1.0, 2.0, 3.0, 4.0]]]> : tensor<1x1x4xf32>
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = [[2, 2]], lhs_dilate = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x1x5xf32>, tensor<1x1x4xf32>) -> tensor<1x1x10xf32>
+  return %0 : tensor<1x1x10xf32>
+}
+
+// Without a window that is one convolution, whose features become places.
+// CHECK-LABEL: @spread_image_without_window
+// CHECK:         stablehlo.convolution{{.*}} : (tensor<1x1x5xf32>, tensor<4x1x1xf32>) -> tensor<1x4x5xf32>
+// CHECK-NOT:     stablehlo.convolution
+func.func @spread_image_without_window(%x: tensor<1x1x5xf32>) -> tensor<1x2x10xf32> {
+  %w = stablehlo.constant dense<[[[1.0, 2.0]], [[3.0, 4.0]]]> : tensor<2x1x2xf32>
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = [[1, 1]], lhs_dilate = [2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x1x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x10xf32>
+  return %0 : tensor<1x2x10xf32>
+}
+
 // CHECK-LABEL: @transpose_into_dot
 // CHECK-NEXT:    %0 = stablehlo.dot_general %q, %k, batching_dims = [1] x [1], contracting_dims = [2] x [2]
 // CHECK-NEXT:    func.return %0

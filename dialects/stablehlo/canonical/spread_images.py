@@ -1,0 +1,117 @@
+"""Convolutions of images that are spread out by s, as transposed ones are, without the zeros between.
+
+Every s-th result reads the same taps, each s-th of the window, of the image as it was. So each such part is a
+convolution of its own, and the parts are interleaved:
+
+    %y = stablehlo.convolution(%x, %w), window = {pad = [[2, 2]], lhs_dilate = [2]} : (1x1x5, 1x1x4) -> 1x1x10
+
+    %a = stablehlo.convolution(%x, %w0), window = {pad = [[1, 0]]} : (1x1x5, 1x1x2) -> 1x1x5    // %w[0], %w[2]
+    %b = stablehlo.convolution(%x, %w1), window = {pad = [[0, 1]]} : (1x1x5, 1x1x2) -> 1x1x5    // %w[1], %w[3]
+    %y = concatenate of %a and %b as 1x1x5x1, as 1x1x10
+
+Where all parts read the same places, as those of a window of s, they are one convolution with more filters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from .. import ConcatenateOp, ConvolutionOp, SliceOp
+from .rules import Array, Builder, Replacement, shape_of, simplifies
+from .windows import convolution_like
+
+MOST_PARTS = 16  # convolutions in place of one
+
+
+@simplifies(ConvolutionOp)
+def image_without_holes(op: ConvolutionOp, b: Builder) -> Replacement:
+    """Constant filters only: 0 times a number is 0, times an infinity it is not."""
+    window, d = op.window(), op.dims
+    plain = all(n == 1 for n in (*window.strides, *window.dilation)) and not any(window.reversal)
+    steps = window.base_dilation
+    if not plain or all(n == 1 for n in steps) or any(k < s for k, s in zip(window.size, steps, strict=True)):
+        return None
+    image = [shape_of(op.lhs)[i] for i in d.input_spatial_dimensions]
+    result = [shape_of(op.result)[i] for i in d.output_spatial_dimensions]
+    # of each result up to the s-th in a dimension: its first tap on an element, how many those are, and which it is
+    parts = [
+        [
+            (first := (low - place) % step, -(-(size - first) // step), (place + first - low) // step)
+            for place in range(step)
+        ]
+        for (low, _), size, step in zip(window.padding, window.size, steps, strict=True)
+    ]
+    alike = all(len({(count, at) for _, count, at in along}) == 1 for along in parts)
+    filters = b.constant_of(op.rhs)
+    if (
+        min((*shape_of(op.lhs), *shape_of(op.result))) < 1
+        or filters is None
+        or not (alike or prod(steps) <= MOST_PARTS)
+    ):
+        return None
+    if not np.isfinite(filters).all():
+        return None
+
+    def taps(places: tuple[int, ...]) -> Array:
+        kept: list[slice] = [slice(None)] * filters.ndim
+        for i, place in enumerate(places):
+            kept[d.kernel_spatial_dimensions[i]] = slice(parts[i][place][0], None, steps[i])
+        return filters[tuple(kept)]
+
+    def convolved(own: Array, places: tuple[int, ...]) -> SSAValue:
+        padding: list[tuple[int, int]] = []
+        for i, place in enumerate(places):
+            _, count, at = parts[i][place]
+            padding.append((-at, -(-result[i] // steps[i]) - 1 + at + count - image[i]))
+        return b.value(convolution_like(op, op.lhs, b.constant(own), padding=padding, lhs_dilation=None))
+
+    if alike:
+        axis = d.kernel_output_feature_dimension
+        all_taps = np.stack([taps(places) for places in np.ndindex(*steps)], axis + 1)
+        shape = (*filters.shape[:axis], -1, *all_taps.shape[axis + 2 :])
+        whole = _features_into_space(convolved(all_taps.reshape(shape), (0,) * len(steps)), op, steps, b)
+    else:
+        whole = _interleaved(lambda places: convolved(np.ascontiguousarray(taps(places)), places), op, steps, b)
+    limits = shape_of(op.result)
+    if shape_of(whole) == limits:
+        return whole
+    return b.value(SliceOp(whole, start_indices=[0] * len(limits), limit_indices=limits, strides=[1] * len(limits)))
+
+
+def _features_into_space(value: SSAValue, op: ConvolutionOp, steps: Sequence[int], b: Builder) -> SSAValue:
+    """Of each feature prod(steps) neighbours become those places of the image."""
+    feature, space = op.dims.output_feature_dimension, op.dims.output_spatial_dimensions
+    shape = shape_of(value)
+    split = b.reshape(value, (*shape[:feature], shape[feature] // prod(steps), *steps, *shape[feature + 1 :]))
+    order: list[int] = []
+    final: list[int] = []
+    for dim, size in enumerate(shape):
+        order.append(dim + len(steps) * (dim > feature))
+        final.append(size // prod(steps) if dim == feature else size)
+        if dim in space:
+            i = space.index(dim)
+            order.append(feature + 1 + i)
+            final[-1] *= steps[i]
+    return b.reshape(b.transpose(split, order), final)
+
+
+def _interleaved(
+    part: Callable[[tuple[int, ...]], SSAValue], op: ConvolutionOp, steps: Sequence[int], b: Builder
+) -> SSAValue:
+    """The image whose every `steps`-th element, from each of so many places on, is in a part."""
+
+    def along(places: tuple[int, ...]) -> SSAValue:
+        if len(places) == len(steps):
+            return part(places)
+        step, dim = steps[len(places)], op.dims.output_spatial_dimensions[len(places)]
+        parts = [along((*places, place)) for place in range(step)]
+        shape = shape_of(parts[0])
+        apart = [b.reshape(value, (*shape[: dim + 1], 1, *shape[dim + 1 :])) for value in parts]
+        joined = b.value(ConcatenateOp(apart, dimension=dim + 1))
+        return b.reshape(joined, (*shape[:dim], shape[dim] * step, *shape[dim + 1 :]))
+
+    return along(())
