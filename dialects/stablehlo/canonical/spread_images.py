@@ -46,14 +46,10 @@ def image_without_holes(op: ConvolutionOp, b: Builder) -> Replacement:
         for (low, _), size, step in zip(window.padding, window.size, steps, strict=True)
     ]
     alike = all(len({(count, at) for _, count, at in along}) == 1 for along in parts)
-    filters = b.constant_of(op.rhs)
-    if (
-        min((*shape_of(op.lhs), *shape_of(op.result))) < 1
-        or filters is None
-        or not (alike or prod(steps) <= MOST_PARTS)
-    ):
+    if min((*shape_of(op.lhs), *shape_of(op.result))) < 1 or not (alike or prod(steps) <= MOST_PARTS):
         return None
-    if not np.isfinite(filters).all():
+    filters = b.constant_of(op.rhs)
+    if filters is None or not np.isfinite(filters).all():
         return None
 
     def taps(places: tuple[int, ...]) -> Array:
