@@ -31,6 +31,7 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-refine-shapes": ".stablehlo.refine_shapes:RefineShapes",
         "stablehlo-replace-deprecated": ".stablehlo.replace_deprecated:ReplaceDeprecated",
         "stablehlo-decompose-chlo": ".stablehlo.decompose_chlo:DecomposeChlo",
+        "stablehlo-flatten-windows": ".stablehlo.flatten_windows:FlattenWindows",
         "stablehlo-inline-composites": ".stablehlo.inline_composites:InlineComposites",
         "stablehlo-fold-constants": ".stablehlo.fold_constants:FoldConstants",
         "stablehlo-simplify": ".stablehlo.simplify:Simplify",

@@ -17,6 +17,7 @@ MODULE_PHASES = (
         (
             "stablehlo-split-complex",
             "stablehlo-store-as-bytes",
+            "stablehlo-flatten-windows",
             "convert-stablehlo-to-linalg",
             "canonicalize",
             "cse",

@@ -230,8 +230,11 @@ def _chosen(phase: Phase, options: Options) -> Phase:
     """The phase with its passes as the options want them."""
     if options.winograd is None:
         return phase
-    forced = f"linalg-winograd{{tile={options.winograd}}}"
-    return replace(phase, passes=tuple(forced if name == "linalg-winograd" else name for name in phase.passes))
+    forced = {"linalg-winograd": f"linalg-winograd{{tile={options.winograd}}}"}
+    if not options.winograd:
+        forced["stablehlo-flatten-windows"] = ""  # which is for Winograd alone
+    passes = (forced.get(name, name) for name in phase.passes)
+    return replace(phase, passes=tuple(name for name in passes if name))
 
 
 def _measured_facts(machine: Machine) -> list[tuple[str, str]]:
