@@ -35,7 +35,7 @@ from ...compiler.context import lamina_context
 from ...compiler.conversion import Rule, RuleBuilder, Rules, convert
 from ...dialects import arith
 from ...dialects.arith.shaped import element_type
-from ...dialects.math import BELOW_ONE
+from ...dialects.math import BELOW_ONE, WEIGHT
 from . import error_function, exponential, hyperbolic, power, substitutes, trigonometric
 from .numbers import Numbers, in_f32, quotient
 
@@ -79,6 +79,8 @@ def expand_exp(op: math.ExpOp, operands: Sequence[SSAValue], b: RuleBuilder) -> 
     work = exponential.exp_beside_one if _only_beside_one(op.result) else exponential.exp
     if BELOW_ONE in op.attributes:
         work = exponential.exp_below_one
+    if WEIGHT in op.attributes:
+        work = exponential.exp_as_weight
     return in_f32(b, operands, lambda e, values: work(e, values[0]))
 
 

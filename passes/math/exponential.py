@@ -75,10 +75,21 @@ def exp(e: Numbers, x: SSAValue) -> SSAValue:
 
 
 def exp_below_one(e: Numbers, x: SSAValue) -> SSAValue:
-    """e^x for x <= 0, and 0 instead of what is no normal number: half the steps of scaling.
+    """e^x for x <= 0: half the steps of scaling, since no result overflows."""
+    up = 512 if e.double else 64  # 2^(k + up) is a normal number for every k that counts
+    x = e.at_least(x, -(e.bias + up) * LN2)  # there 2^(k + up) is 0, as in `exp`
+    whole, biased = e.round_to_biased(x, e.bias + up, LOG2E)
+    hi, lo = _LN2[e.double]
+    r = e.fma(whole, e.c(-lo), e.fma(whole, e.c(-hi), x))
+    lowered = e.poly(r, [c * 2.0**-up for c in (1.0, 1.0, *_EXP[e.double])])
+    return e.mul(lowered, e.in_exponent(biased))  # rounds once, be the result normal or not
 
-    What is not normal would make the products of a softmax a hundred times as slow, and counts for nothing beside the
-    1 of the highest score: masks of -100 put it there.
+
+def exp_as_weight(e: Numbers, x: SSAValue) -> SSAValue:
+    """e^x for x <= 0, and 0 instead of what is no normal number.
+
+    That would make the products of attention a hundred times as slow, and counts for nothing beside the 1 of the
+    highest score: masks of -100 put it there.
     """
     return e.mul(*_normal(e, x))
 

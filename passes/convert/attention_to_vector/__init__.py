@@ -12,7 +12,7 @@ after:
         %scores:12 = affine.for %d = 0 to 64 iter_args(...) { load, broadcast, vector.fma }
         ... the op's body on vectors; store; the highest score of each query
       }
-      %totals:2 = affine.for %s = 0 to 128 ... { math.exp {below_one} (score - highest); store; add }
+      %totals:2 = affine.for %s = 0 to 128 ... { math.exp {weight} (score - highest); store; add }
       affine.for %column = ... { affine.for %s = 0 to 128 iter_args(...) { load, broadcast, vector.fma } }
       ... over the totals, rows again, into %o
 

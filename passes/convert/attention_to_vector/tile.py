@@ -148,7 +148,7 @@ class TileWriter:
         totals = list(state[1])
         factors: list[SSAValue] | None = None
         if not fresh:
-            factors = [code.exp_below_one(code.minus(before, s)) for before, s in zip(state[0], shift, strict=True)]
+            factors = [code.weight(code.minus(before, s)) for before, s in zip(state[0], shift, strict=True)]
             totals = [code.times(t, f) for t, f in zip(totals, factors, strict=True)]
         totals = self.weigh(keys, shift, totals)
         self.add_values(keys, factors)
@@ -238,7 +238,7 @@ class TileWriter:
             for g, before in enumerate(carried):
                 place = D(0) * plan.queries + g * plan.lanes
                 score = code.load_vector(code.type, self.scores, place, s)
-                weight = code.exp_below_one(code.minus(score, shift[g]))
+                weight = code.weight(code.minus(score, shift[g]))
                 code.store_vector(weight, self.scores, place, s)
                 sums.append(code.plus(before, weight))
             return sums

@@ -21,7 +21,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from ....dialects import affine, arith, memref, vector
-from ....dialects.math import BELOW_ONE
+from ....dialects.math import WEIGHT
 from ..contraction_to_vector.loops import D, Loops
 
 OEQ, OGT = 1, 2  # predicates of arith.cmpf
@@ -63,10 +63,10 @@ class Vectors(Loops):
         """x / y"""
         return self._float(arith.DivfOp, x, y)
 
-    def exp_below_one(self, x: SSAValue) -> SSAValue:
-        """e to the x, which is not above 0."""
+    def weight(self, x: SSAValue) -> SSAValue:
+        """e to the x, which is not above 0; 0 instead of what is no normal number."""
         result = self._float(math.ExpOp, x)
-        result.owner.attributes[BELOW_ONE] = UnitAttr()  # pyright: ignore
+        result.owner.attributes[WEIGHT] = UnitAttr()  # pyright: ignore
         return result
 
     def _float(self, op: type[Operation], *operands: SSAValue) -> SSAValue:

@@ -15,12 +15,14 @@ func.func @functions(%x: vector<8xf32>, %y: f64) -> (vector<8xf32>, f64, vector<
 
 // What masks make of scores is not multiplied until it is too small for a normal number: at the bound a factor is 0.
 // CHECK-LABEL: func.func @masked
-func.func @masked(%x: vector<8xf32>) -> (vector<8xf32>, vector<8xf32>) {
+func.func @masked(%x: vector<8xf32>) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>) {
   // CHECK-DAG: arith.constant dense<-87.336{{[0-9]*}}> : vector<8xf32>
+  // CHECK-DAG: arith.constant dense<-132.39{{[0-9]*}}> : vector<8xf32>
   // CHECK-DAG: arith.constant dense<-176.05{{[0-9]*}}> : vector<8xf32>
   %a = math.exp %x {below_one} : vector<8xf32>
   %b = math.exp %x : vector<8xf32>
-  func.return %a, %b : vector<8xf32>, vector<8xf32>
+  %c = math.exp %x {weight} : vector<8xf32>
+  func.return %a, %b, %c : vector<8xf32>, vector<8xf32>, vector<8xf32>
 }
 
 // Half precisions go through f32.

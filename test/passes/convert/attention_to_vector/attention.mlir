@@ -17,7 +17,7 @@
 // CHECK-NOT: math.exp
 // CHECK: arith.mulf
 // Weights and their sums.
-// CHECK-COUNT-2: math.exp %{{.*}} {below_one}
+// CHECK-COUNT-2: math.exp %{{.*}} {weight}
 // Values.
 // CHECK-COUNT-12: vector.fma
 // CHECK-NOT: vector.fma
