@@ -58,6 +58,7 @@ PASSES: dict[str, dict[str, str]] = {
         "linalg-pack-contractions": ".linalg.pack_contractions:PackContractions",
         "linalg-hoist-constants": ".linalg.hoist_constants:HoistConstants",
         "linalg-fold-constants": ".linalg.fold_constants:FoldConstants",
+        "linalg-block-separable": ".linalg.block_separable:BlockSeparable",
         "linalg-outline-kernels": ".linalg.outline_kernels:OutlineKernels",
         "linalg-narrow-values": ".linalg.narrow_values:NarrowValues",
         "linalg-deduplicate-kernels": ".linalg.deduplicate_kernels:DeduplicateKernels",
@@ -71,6 +72,7 @@ PASSES: dict[str, dict[str, str]] = {
     },
     "loops": {
         "convert-contraction-to-vector": ".convert.contraction_to_vector:ConvertContractionToVector",
+        "convert-separable-to-vector": ".convert.separable_to_vector:ConvertSeparableToVector",
         "convert-depthwise-to-vector": ".convert.depthwise_to_vector:ConvertDepthwiseToVector",
         "convert-winograd-to-vector": ".convert.winograd_to_vector:ConvertWinogradToVector",
         "convert-attention-to-vector": ".convert.attention_to_vector:ConvertAttentionToVector",

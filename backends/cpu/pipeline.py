@@ -29,6 +29,7 @@ MODULE_PHASES = (
             "linalg-pack-contractions",
             "linalg-hoist-constants",
             "linalg-fold-constants",
+            "linalg-block-separable",
             "linalg-outline-kernels",
             "linalg-deduplicate-kernels",
             "inline",
@@ -48,6 +49,7 @@ KERNEL_PHASES = (
         (
             "convert-contraction-to-vector",
             "convert-depthwise-to-vector",
+            "convert-separable-to-vector",
             "convert-winograd-to-vector",
             "convert-attention-to-vector",
             "convert-linalg-to-affine",

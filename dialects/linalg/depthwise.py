@@ -15,6 +15,7 @@ from .views import linear_form
 ITERATORS = (*["parallel"] * 4, *["reduction"] * 2)
 WORDS = [i16, i16, i32]
 MOST_TAPS = 49
+MOST_ALONG = 11  # of them in a row of a window with channels last, each of which is code
 MOST_STRIDE = 2  # along a row
 FEWEST_COLUMNS = 4  # of the output
 FEWEST_CHANNELS = 8  # that are worth a vector where they come last
@@ -95,7 +96,8 @@ def _match(op: GenericOp, shapes: list[tuple[int, ...]], channels_last: bool) ->
 def _is_served(c: Depthwise) -> bool:
     if c.channels_last:
         taps = c.window[0] * c.window[1]
-        return taps <= MOST_TAPS and c.channels >= FEWEST_CHANNELS and 0 not in (c.batch, *c.output)
+        few = taps <= MOST_TAPS and c.window[1] <= MOST_ALONG
+        return few and c.channels >= FEWEST_CHANNELS and 0 not in (c.batch, *c.output)
     few = c.window[0] * c.window[1] <= MOST_TAPS and c.strides[1] <= MOST_STRIDE
     large = c.output[1] >= FEWEST_COLUMNS and min(c.image) >= 2 and 0 not in (c.batch, c.channels, *c.output)
     return few and large and c.reach[0] * (c.image[1] + c.reach[1]) <= MOST_SCRATCH

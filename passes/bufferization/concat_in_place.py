@@ -36,7 +36,7 @@ from ...dialects.memref import AllocOp, SubviewOp
 
 KERNEL = "lamina.kernel"
 MOST_PLACES = 4  # that a kernel is compiled for; one that writes to more keeps its own buffer, which is copied
-_WHOLE_IMAGES = frozenset(map(StringAttr, ("winograd", "depthwise", "attention")))  # they write no subviews
+_WHOLE_IMAGES = frozenset(map(StringAttr, ("winograd", "depthwise", "separable", "attention")))  # written whole
 
 Place = tuple[int, MemRefType, tuple[int, ...]]
 """Which argument of a kernel is a part of what, and where it begins."""

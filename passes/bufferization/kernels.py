@@ -95,7 +95,7 @@ class KernelEmitter(Emitter):
         first = self.block.first_op
         assert first is not None
         for op in self.block.ops:
-            if not isinstance(op, ConcatOp | PadOp):
+            if not isinstance(op, ConcatOp | PadOp) or BLOCK_ROWS in op.attributes:
                 continue
             whole = plan.group_of[op.result]
             for value, offsets, sizes in parts_of(op):
@@ -108,7 +108,9 @@ class KernelEmitter(Emitter):
                 whole.first = min(whole.first, group.first)
 
     def _place_intermediates(self, plan: BlockPlan, homes: dict[SSAValue, list[Group]]) -> None:
-        """Lets intermediates use a destination's memory while its result is not there yet."""
+        """Lets intermediates use a destination's memory while its result is not there yet, of any of its rows."""
+        if any(BLOCK_ROWS in op.attributes for op in self.block.ops):
+            return
         for group in plan.groups:
             if group.home is not None:
                 continue
@@ -228,7 +230,7 @@ def _has_tensors(op: ForOp) -> bool:
 
 
 def _is_sparse(op: Operation) -> bool:
-    """Whether the result of `op` lies between Winograd's transforms, of which a kernel takes a part at a time."""
+    """Whether the result of `op` is of what a kernel takes a part at a time."""
     if isinstance(op, WinogradFilterTransformOp):
         return op.of_panels
     users = [use.operation for result in op.results for use in result.uses]

@@ -46,8 +46,10 @@ from .padding import zeros_before
 # Ops with fewer points than this may share a kernel without sharing rows.
 SMALL = 1 << 14
 
-# On a contraction between Winograd's transforms: all three are one kernel, so many rows of tiles after the other.
+# On a contraction between Winograd's transforms: all three are one kernel, so many rows of tiles after the other. On a
+# depthwise convolution and contractions around it: these are one kernel, so many rows of the result after the other.
 BLOCK_ROWS = "lamina.block_rows"
+GOES_ON = "lamina.goes_on"  # a unit attribute: in the kernel of what it reads
 
 _ROOTS = (
     GenericOp,
@@ -154,9 +156,16 @@ def _is_part(op: Operation) -> bool:
     [use] = op.res[0].uses
     return (
         isinstance(use.operation, ConcatOp | PadOp)
+        and not _is_around_image(use.operation)
         and use.operation.parent is op.parent
         and use.index < _parts(use.operation)
     )
+
+
+def _is_around_image(op: Operation) -> bool:
+    """Whether an op pads the image of a depthwise convolution, which reads it without the padding."""
+    users = [use.operation for use in op.results[0].uses]
+    return isinstance(op, PadOp) and any(isinstance(user, GenericOp) and match_depthwise(user) for user in users)
 
 
 def _parts(op: ConcatOp | PadOp) -> int:
@@ -207,6 +216,8 @@ def _home(plan: Plan, op: Operation, used: list[SSAValue], depends: dict[SSAValu
             pass
         elif _goes_on(group, op, ours):
             group.accumulates = isinstance(op, WinogradOutputTransformOp)
+        elif GOES_ON in op.attributes and all(v.owner is group.members[-1] and v.has_one_use() for v in ours):
+            group.contraction = group.accumulates = True
         elif _is_epilogue(group, op, ours):
             pass
         elif all(depends.get(v, -1) < number for v in others) and (rows := _shared_rows(group, op, ours)) is not None:
@@ -252,12 +263,20 @@ def _is_epilogue(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
     if value.owner is not group.members[-1] or any(use.operation is not op for use in value.uses):
         return False
     tiled = group.contraction or isinstance(group.members[0], WinogradOp)
-    if tiled and loop_ranges(op)[-1] != 1 and not all(_along_rows(m) for m in op.maps):
-        return False  # tiles in registers are rows: an operand that lies across them is added by a kernel of its own
+    if tiled and not fits_tiles(op):
+        return False
     identity = AffineMap.identity(len(op.iterators))
     if any(isinstance(inner, IndexOp | ExtractOp) for inner in op.body.block.ops):
         return False
     return all(op.maps[i] == identity for i, v in enumerate(op.operands) if v is value)
+
+
+def fits_tiles(op: GenericOp) -> bool:
+    """Whether an elementwise op takes its operands along rows, as tiles in registers are.
+
+    What lies across them is added by a kernel of its own.
+    """
+    return loop_ranges(op)[-1] == 1 or all(map(_along_rows, op.maps))
 
 
 def _along_rows(map_: AffineMap) -> bool:

@@ -302,7 +302,7 @@ def _write_into(result: SSAValue, destination: SSAValue) -> None:
 
 def _kind(group: Group) -> str:
     if any(isinstance(op, GenericOp) and match_depthwise(op) for op in group.members):
-        return "depthwise"
+        return "separable" if group.contraction else "depthwise"
     if group.contraction:
         return "contraction"
     if isinstance(group.members[0], WinogradOp):

@@ -36,6 +36,7 @@ from xdsl.passes import ModulePass
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
+from ..structured_kernels import kernels_of
 from .amx_tiles import takes_tiles, tile_depth, tile_schedule
 from .analysis import Contraction, Kernel, Unsupported, analyse, sums_in_f32
 from .copies import can_copy
@@ -58,9 +59,8 @@ class ConvertContractionToVector(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = lamina_context(ctx).machine
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp) and function.attributes.get("lamina.kernel") == StringAttr("contraction"):
-                self.convert(function, machine)
+        for function in kernels_of(op, "contraction"):
+            self.convert(function, machine)
 
     def convert(self, function: FuncOp, machine: Machine) -> None:
         """Tiles one kernel, or notes why not."""

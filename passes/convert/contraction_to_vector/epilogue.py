@@ -124,6 +124,12 @@ def unread_arrays(kernel: Kernel) -> set[SSAValue]:
     count = scratch.value.data if isinstance(scratch, IntegerAttr) else 0
     own: set[SSAValue] = {op.memref for op in function.body.block.ops if isinstance(op, AllocaOp)}
     own.update(function.body.block.args[len(function.body.block.args) - count :])
-    own = {value for value in own if not any(isinstance(use.operation, linalg.WinogradOp) for use in value.uses)}
+    members = {kernel.fill, kernel.contraction.op, *kernel.epilogue}
+    structured = linalg.GenericOp | linalg.WinogradOp
+    own = {
+        value
+        for value in own
+        if all(use.operation in members or not isinstance(use.operation, structured) for use in value.uses)
+    }
     written = {value for op in kernel.epilogue for value in op.outputs}
     return (own & written) | (own & {kernel.contraction.c.value} if kernel.fill is not None else set())

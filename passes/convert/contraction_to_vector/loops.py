@@ -163,6 +163,11 @@ class Loops:
         map, values = compress(exprs, operands)
         return self(affine.MinOp(values, AffineMapAttr(map))).result
 
+    def most(self, exprs: Sequence[AffineExpr], *operands: SSAValue | None) -> SSAValue:
+        """The largest of some affine expressions."""
+        map, values = compress(exprs, operands)
+        return self(affine.MaxOp(values, AffineMapAttr(map))).result
+
     def flat(self, value: SSAValue) -> SSAValue:
         """The buffer as one dimension; of a part that of the whole, as `access` counts."""
         while isinstance(value.owner, memref.SubviewOp):

@@ -29,16 +29,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from ....compiler.context import lamina_context
-from ....compiler.machine import Machine
-from ....dialects.linalg import FillOp, GenericOp
 from ..contraction_to_vector.analysis import Unsupported
 from ..contraction_to_vector.loops import Loops
-from .analysis import analyse
+from ..structured_kernels import kernels_of, replace_structured
+from .analysis import Problem, analyse
 from .channels import Channels
 from .planes import Planes
 
@@ -51,27 +48,15 @@ class ConvertDepthwiseToVector(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = lamina_context(ctx).machine
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp) and function.attributes.get("lamina.kernel") == StringAttr("depthwise"):
-                _convert(function, machine)
+        for function in kernels_of(op, "depthwise"):
+            try:
+                problem = analyse(function)
+            except Unsupported as reason:
+                function.attributes["lamina.not_tiled"] = StringAttr(str(reason))
+                continue
+            loops = Channels if problem.convolution.channels_last else Planes
 
+            def write(code: Loops, problem: Problem = problem, loops: type[Channels | Planes] = loops) -> None:
+                loops(problem, code, machine).write()
 
-def _convert(function: FuncOp, machine: Machine) -> None:
-    block = function.body.block
-    try:
-        problem = analyse(function)
-    except Unsupported as reason:
-        function.attributes["lamina.not_tiled"] = StringAttr(str(reason))
-        return
-    old = list(block.ops)
-    end = block.last_op
-    assert isinstance(end, ReturnOp)
-    loops = Channels if problem.convolution.channels_last else Planes
-    loops(problem, Loops(InsertPoint.before(end)), machine).write()
-    for new in block.ops:
-        if new not in old:
-            for inner in new.walk():
-                inner.location = problem.kernel.contraction.op.location
-    for op in [op for op in reversed(old) if isinstance(op, GenericOp | FillOp)]:
-        op.detach()
-        op.erase()
+            replace_structured(function, problem.kernel.contraction.op.location, write)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
@@ -40,12 +41,17 @@ def analyse(function: FuncOp) -> Problem:
     """The convolution in `function`. Raises Unsupported where it holds anything else."""
     generics = [op for op in function.body.block.ops if isinstance(op, GenericOp)]
     at = next((i for i, op in enumerate(generics) if "reduction" in op.iterators), len(generics))
-    found = match_depthwise(generics[at]) if at < len(generics) else None
+    if at == len(generics):
+        raise Unsupported("there is no depthwise convolution")
+    return problem_of(function, generics[:at], generics[at], generics[at + 1 :])
+
+
+def problem_of(function: FuncOp, before: Sequence[GenericOp], op: GenericOp, epilogue: Sequence[GenericOp]) -> Problem:
+    """The convolution `op`, with the padding `before` it. Raises Unsupported where it is no such."""
+    found = match_depthwise(op)
     if found is None:
         raise Unsupported("there is no depthwise convolution")
-    op, before, epilogue = generics[at], generics[:at], generics[at + 1 :]
-    fills = [op for op in function.body.block.ops if isinstance(op, FillOp)]
-    fill = next((each for each in fills if each.output is op.outputs[0]), None)
+    fill = fill_of(function, op)
     if fill is None:
         raise Unsupported("the sums are added to what is there")
     rows, columns = found.space
@@ -63,7 +69,13 @@ def analyse(function: FuncOp) -> Problem:
     return Problem(found, kernel, image, (size[rows], size[columns]), (pads[rows], pads[columns]))
 
 
-def _image(read: SSAValue, before: list[GenericOp]) -> tuple[SSAValue, list[int]]:
+def fill_of(function: FuncOp, op: GenericOp) -> FillOp | None:
+    """What fills the sums of `op`."""
+    fills = [each for each in function.body.block.ops if isinstance(each, FillOp)]
+    return next((each for each in fills if each.output is op.outputs[0]), None)
+
+
+def _image(read: SSAValue, before: Sequence[GenericOp]) -> tuple[SSAValue, list[int]]:
     """What is convolved, and how many zeros there are before it in each dimension."""
     if not before:
         return read, [0] * 4

@@ -56,6 +56,8 @@ class Channels:
         self.flats = {value: code.flat(value) for value in dict.fromkeys(arrays)}
         self.epilogue = Epilogue(self.kernel, self.flats)
         self.unread = unread_arrays(self.kernel)
+        self.first: Index = None  # the row of the result that rows are counted from
+        self.base: Index = None  # and that of the image which `flats` begin with
 
     @property
     def most(self) -> int:
@@ -81,7 +83,12 @@ class Channels:
             share(None)
 
     def row(self, number: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        """A row of sums: the columns whose windows lie in the image, then those at the borders."""
+        """A row of sums."""
+        self.columns(number)
+        return ()
+
+    def columns(self, number: Index) -> None:
+        """The columns of a row whose windows lie in the image, then those at the borders."""
         c, size, pad = self.convolution, self.problem.size[1], self.problem.pad[1]
         width, stride = c.output[1], c.strides[1]
         first = min(width, ceil_div(pad, stride))
@@ -91,13 +98,12 @@ class Channels:
         for low, high in ((0, first), (end, width)):
             for column in range(low, high, self.most):
                 self.tile(number, None, column, min(self.most, high - column))
-        return ()
 
-    def inner(self, row: SSAValue, cover: Cover, first: int, number: Index) -> None:
+    def inner(self, row: Index, cover: Cover, first: int, number: Index) -> None:
         """A tile of columns all of whose windows lie in the image; they count from `first`."""
         self.tile(row, cover.start(self.code, number), first, cover.size)
 
-    def tile(self, row: SSAValue, start: Index, first: int, count: int) -> None:
+    def tile(self, row: Index, start: Index, first: int, count: int) -> None:
         """So many columns from `start` + `first` on, all channels."""
         whole, rest = divmod(self.convolution.channels, self.lanes)
         runs = [Columns(0, whole, self.lanes, self.lanes)] if whole else []
@@ -106,7 +112,7 @@ class Channels:
         for run in runs:
             self.code.count(run.panels, lambda i, run=run: self.sums(row, start, first, count, run, i))
 
-    def sums(self, row: SSAValue, start: Index, first: int, count: int, run: Columns, panel: Index) -> None:
+    def sums(self, row: Index, start: Index, first: int, count: int, run: Columns, panel: Index) -> None:
         """A vector of channels of the columns of a tile."""
         c, code = self.convolution, self.code
         column = code.index(D(0) + first, start) if start is not None or first else None
@@ -122,12 +128,14 @@ class Channels:
         inits = [code(vector.BroadcastOp(self.kernel.fill.value, wide)).vector] * count
         users = self.users(None if start is not None else first, count)
         (height, width), (pad, pad_left) = self.problem.size, self.problem.pad
-        line, channel = D(0) % c.output[0] if c.batch > 1 else D(0), D(2) * run.lanes + run.first
-        source = line * c.strides[0] - pad  # the first row of the image that the window meets, and its first column
+        channel = D(2) * run.lanes + run.first
+        line = (D(0) % c.output[0] if c.batch > 1 else D(0)) + D(3)
+        source = line * c.strides[0] - pad - D(4)  # the first row of the image that the window meets
         if c.batch > 1:
             source = source + D(0) // c.output[0] * height
         corner = (source * width + D(1) * c.strides[1] - pad_left) * c.channels + channel
-        begin, window = code.index(corner, row, column, panel), code.index(channel, None, None, panel)
+        begin = code.index(corner, row, column, panel, self.first, self.base)
+        window = code.index(channel, None, None, panel)
 
         def load(flat: SSAValue, expr: AffineExpr, *operands: SSAValue | None) -> SSAValue:
             otherwise = place.zeros(type_) if mask is not None else None
@@ -160,7 +168,8 @@ class Channels:
 
         low = [AffineExpr.constant(0), (line * -c.strides[0] + (pad + c.dilations[0] - 1)) // c.dilations[0]]
         above = (line * -c.strides[0] + (height + pad + c.dilations[0] - 1)) // c.dilations[0]
-        sums = code.serial(low, [AffineExpr.constant(c.window[0]), above], (row,), inits, once)
+        ends = [AffineExpr.constant(c.window[0]), above]
+        sums = code.serial(low, ends, (row, None, None, self.first), inits, once)
         for r, total in enumerate(sums):
             position = place.position(self.contraction.c.form, r, 0)
             for array, value in self.epilogue.apply(place, r, 0, total).items():

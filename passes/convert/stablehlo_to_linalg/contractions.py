@@ -30,6 +30,8 @@ from .rules import (
     tensor_type,
 )
 
+IMAGE = 2  # dimensions of space
+
 
 def _accumulator(element: Attribute) -> Attribute:
     """Floats narrower than 32 bits add up in f32; everything else in the type of the result."""
@@ -100,7 +102,8 @@ def convolution(op: hlo.ConvolutionOp, operands: Sequence[SSAValue], b: RuleBuil
     """Loops: the dimensions of the result in its own order, then window taps, then input features.
 
     The input is padded beforehand. Groups become a dimension of their own through free reshapes, left out where
-    a group has one feature in and one out (depthwise). Taps of one element and single features take no loop.
+    a group has one feature in and one out (depthwise). Taps of one element and single features take no loop, but for
+    depthwise windows of an image, which have two.
     """
     lhs, rhs = operands
     n = op.dimension_numbers.data
@@ -132,7 +135,7 @@ def convolution(op: hlo.ConvolutionOp, operands: Sequence[SSAValue], b: RuleBuil
     parallel = loops
     tap_loops: dict[int, int] = {}
     for i, size in enumerate(taps):
-        if size > 1:
+        if size > 1 or (depthwise and rank == IMAGE and max(taps) > 1):
             tap_loops[i] = loops
             loops += 1
     channel = None

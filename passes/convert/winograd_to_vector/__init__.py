@@ -25,13 +25,14 @@ holds the filter's transform and the contraction transforms a part of the filter
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
@@ -46,6 +47,7 @@ from ....dialects.linalg import (
     WinogradOutputTransformOp,
 )
 from ..contraction_to_vector.loops import Loops
+from ..structured_kernels import kernels_of, replace_structured
 from .blocks import write_blocks
 from .input_tiles import InputTiles
 from .output_tiles import Output, OutputTiles
@@ -60,22 +62,20 @@ class ConvertWinogradToVector(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = lamina_context(ctx).machine
-        for function in op.body.block.ops:
-            if isinstance(function, FuncOp) and function.attributes.get("lamina.kernel") == StringAttr("winograd"):
-                _convert(function, machine)
+        for function in kernels_of(op, "winograd"):
+            transforms = [inner for inner in function.body.block.ops if isinstance(inner, WinogradOp)]
+            location = fuse(transform.location for transform in transforms)
+            write = partial(_write, function, transforms, machine)
+            replace_structured(function, location, write)
 
 
-def _convert(function: FuncOp, machine: Machine) -> None:
-    block = function.body.block
-    old = list(block.ops)
-    end = block.last_op
-    assert isinstance(end, ReturnOp)
-    code = Loops(InsertPoint.before(end))
-    fills = [op for op in old if isinstance(op, FillOp)]
-    written = next((op.output for op in old if isinstance(op, WinogradOutputTransformOp)), None)
+def _write(function: FuncOp, transforms: Sequence[WinogradOp], machine: Machine, code: Loops) -> None:
+    ops = list(function.body.block.ops)
+    fills = [op for op in ops if isinstance(op, FillOp)]
+    written = next((op.output for op in ops if isinstance(op, WinogradOutputTransformOp)), None)
     fill = next((op for op in fills if op.output is written), None)
-    generics = [op for op in old if isinstance(op, GenericOp)]
-    match [op for op in old if isinstance(op, WinogradOp)], generics:
+    generics = [op for op in ops if isinstance(op, GenericOp)]
+    match transforms, generics:
         case [WinogradInputTransformOp() as image], []:
             InputTiles(image, code, machine).write(machine.cores)
         case [WinogradFilterTransformOp() as filter_], [contraction]:
@@ -92,11 +92,3 @@ def _convert(function: FuncOp, machine: Machine) -> None:
                 "a kernel of Winograd's is one transform, perhaps with a contraction, or both around one",
                 where=function,
             )
-    location = fuse([op.location for op in old if isinstance(op, WinogradOp)])
-    for new in block.ops:
-        if new not in old:
-            for inner in new.walk():
-                inner.location = location
-    for op in [op for op in reversed(old) if isinstance(op, WinogradOp | GenericOp | FillOp)]:
-        op.detach()
-        op.erase()

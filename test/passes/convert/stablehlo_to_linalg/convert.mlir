@@ -100,3 +100,11 @@ func.func @clamped(%x: tensor<4xf32>) -> tensor<4xui8> {
   %3 = stablehlo.convert %2 : (tensor<4xf32>) -> tensor<4xui8>
   func.return %3 : tensor<4xui8>
 }
+
+// Depthwise windows of an image have two loops over taps, also where one has a single step: it is what kernels know.
+// CHECK-LABEL: func.func @across
+// CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, (d1 + d4), (d2 + d5), d3)>, affine_map<(d0, d1, d2, d3, d4, d5) -> (d4, d5, d3)>
+func.func @across(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x1x16xf32>) -> tensor<1x8x6x16xf32> {
+  %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 16 : i64} : (tensor<1x8x8x16xf32>, tensor<1x3x1x16xf32>) -> tensor<1x8x6x16xf32>
+  func.return %y : tensor<1x8x6x16xf32>
+}
