@@ -176,6 +176,14 @@ def test_numerics_are_verified_where_there_are_passes(fails, tmp_path):
         assert f"target '{target}' has no passes" in fails(model(), "--verify-numerics", "--target", target)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["no_net"], "unknown: no_net"), (["lcnet_100", "--batch", "0"], "0 images are no batch (--batch 1 or more)")],
+)
+def test_networks_to_measure(fails, arguments, message):
+    assert message in fails("networks", *arguments, command="bench")
+
+
 def test_usage():
     with pytest.raises(SystemExit) as stop:
         main(["run"])

@@ -1,5 +1,7 @@
 """Compiles architectures and compares them with PyTorch: `python -m lamina.tools.architectures.check [NAME ...]`.
 
+Names are those of `table.py`, or of `networks.py`, which needs the extra `vision`; `--networks` takes all of those.
+
 Each goes by `torch.onnx` (the exporter on `torch.export`), by `torch.export` itself, and by `torch.compile`. What
 fails is listed with the reason; `-o FILE` writes the table as Markdown. Needs the extra `torch`.
 """
@@ -24,7 +26,10 @@ from .. import api
 from ..compare import compare
 from ..pytorch.tensors import array_of, torch_module
 from .export import exported
+from .networks import NETWORKS
 from .table import ARCHITECTURES
+
+KNOWN = {**ARCHITECTURES, **NETWORKS}
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def check(name: str, route: str, target: str = "cpu") -> Outcome:
     """Compiles one architecture one way and compares with PyTorch's own outputs."""
     torch = torch_module()
     start = time.perf_counter()
-    module, named = ARCHITECTURES[name].build()
+    module, named = KNOWN[name].build()
     inputs = list(named.values())
     with torch.no_grad():
         expected = [array_of(x) for x in module(*inputs)]
@@ -82,7 +87,7 @@ def check(name: str, route: str, target: str = "cpu") -> Outcome:
     reasons = [
         str(result)
         for i, (got, right) in enumerate(zip(outputs, expected, strict=True))
-        if not (result := compare(f"output {i}", got, right)).good
+        if not (result := compare(f"output {i}", got, right, KNOWN[name].limit)).good
     ]
     worst = max(
         float(np.abs(got - right).max() / max(np.abs(right).max(), 1e-30))
@@ -122,19 +127,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="lamina.tools.architectures.check", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("names", nargs="*", help="default: all")
+    parser.add_argument("names", nargs="*", help="default: all of the table")
+    parser.add_argument("--networks", action="store_true", help="all networks instead")
     parser.add_argument("--route", action="append", choices=list(ROUTES), help="default: onnx and export")
     parser.add_argument("--target", default="cpu")
     parser.add_argument("-o", "--output", type=Path, help="write the table as Markdown")
     args = parser.parse_args()
-    if unknown := [name for name in args.names if name not in ARCHITECTURES]:
-        print(f"unknown: {', '.join(unknown)}; there are {', '.join(ARCHITECTURES)}", file=sys.stderr)
+    if unknown := [name for name in args.names if name not in KNOWN]:
+        print(f"unknown: {', '.join(unknown)}; there are {', '.join(KNOWN)}", file=sys.stderr)
         return 2
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
     outcomes: list[Outcome] = []
     routes = args.route or ["onnx", "export"]
-    for name in args.names or ARCHITECTURES:
+    for name in args.names or (NETWORKS if args.networks else ARCHITECTURES):
         for route in routes:
             outcome = check(name, route, args.target)
             outcomes.append(outcome)

@@ -44,6 +44,7 @@ class Architecture:
     inputs: Inputs
     output: str = "last_hidden_state"
     call: Mapping[str, Any] = field(default_factory=dict[str, Any])  # further arguments, no tensors
+    limit: float = 1e-3  # of `compare`
 
     def build(self, size: Size = TEST) -> tuple[Any, dict[str, Any]]:
         """The module, in evaluation mode, and its inputs by name; the same at every call."""

@@ -9,6 +9,7 @@ import importlib
 GROUPS = {
     "models": (".models", "whole models against the peers, each system in its own process"),
     "architectures": (".architectures", "architectures of transformers, exported by PyTorch (needs the extra `torch`)"),
+    "networks": (".networks", "networks of torchvision and timm, exported by PyTorch (extras `torch`, `vision`)"),
     "memory": (".memory", "elementwise chains, softmax, norms, reductions, transposes, gather, concat"),
     "attention": (".attention", "attention alone and in a layer: plain, causal, padded, one token over a cache"),
     "kernels": (".kernels", "where the time of one model goes, kernel by kernel"),
