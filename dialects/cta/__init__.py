@@ -7,7 +7,7 @@ layout each tile lies there.
 
 from xdsl.ir import Dialect
 
-from .attributes import LayoutAttr, SharedAttr, ViewType
+from .attributes import BorderAttr, LayoutAttr, SharedAttr, ViewType
 from .ops import (
     DotOp,
     LoadOp,
@@ -39,11 +39,12 @@ CTA = Dialect(
         ViewOp,
         YieldOp,
     ],
-    [LayoutAttr, SharedAttr, ViewType],
+    [BorderAttr, LayoutAttr, SharedAttr, ViewType],
 )
 
 __all__ = [
     "CTA",
+    "BorderAttr",
     "DotOp",
     "LayoutAttr",
     "LoadOp",

@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,
@@ -89,6 +89,14 @@ class ProgramOp(IRDLOperation):
         arrays = {"sizes": DenseArrayBase.from_list(i64, sizes), "tile": DenseArrayBase.from_list(i64, tile)}
         super().__init__(properties={**arrays, "schedule": schedule}, regions=[body])
 
+    @staticmethod
+    def empty_body() -> Block:
+        """A body to be filled, which begins with which matrix, row and column."""
+        body = Block(arg_types=[IndexType()] * DIMENSIONS)
+        for argument, name in zip(body.args, ("matrix", "row", "column"), strict=True):
+            argument.name_hint = name
+        return body
+
     @property
     def extents(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The sizes of the result, and of a tile."""
@@ -122,8 +130,10 @@ class ViewOp(IRDLOperation):
             raise VerifyException(f"a view of {view.element_type} in a buffer of {buffer.element_type}")
         if not isinstance(buffer.layout, NoneAttr):
             raise VerifyException("expected a buffer whose elements follow each other")
-        if view.layout.data.cosize > prod(buffer.get_shape()):
-            raise VerifyException(f"{view.layout.data} reaches beyond the {prod(buffer.get_shape())} elements")
+        count = prod(buffer.get_shape())
+        if not view.borders and not 0 <= view.first.data <= count - view.layout.data.cosize:
+            first = f" from {view.first.data}" if view.first.data else ""
+            raise VerifyException(f"{view.layout.data}{first} reaches beyond the {count} elements")
 
 
 class _Access(IRDLOperation, ABC):
@@ -179,6 +189,8 @@ class StoreOp(_Access):
 
     def verify_(self) -> None:
         self.check(self.value, self.view, self.at)
+        if isinstance(self.view.type, ViewType) and self.view.type.borders:
+            raise VerifyException("nothing is stored beyond borders")
 
 
 @irdl_op_definition

@@ -33,17 +33,21 @@ def view(buffer: Array) -> Array:
 
 def _places(view: SSAValue, at: Sequence[Array], shape: tuple[int, ...]) -> tuple[Array, Array]:
     """For each element of a tile where it is in the buffer, and whether it is in the matrix."""
-    assert isinstance(view.type, ViewType)
-    matrix, *lines = view.type.layout.data.modes
-    _, *sizes = view.type.sizes
-    where, inside = [], []
-    for mode, start, count, size in zip(lines, at[1:], shape, sizes, strict=True):
-        index = int(start) + np.arange(count)
-        valid = index < size
-        where.append(_along(mode)[np.where(valid, index, 0)])
-        inside.append(valid)
-    places = _along(matrix)[int(at[0])] + where[0][:, None] + where[1][None, :]
-    return places, inside[0][:, None] & inside[1][None, :]
+    type_ = view.type
+    assert isinstance(type_, ViewType)
+    indices = [int(start) + np.arange(count) for start, count in zip(at[1:], shape, strict=True)]
+    valid = [index < size for index, size in zip(indices, type_.sizes[1:], strict=True)]
+    known = [np.where(ok, index, 0) for ok, index in zip(valid, indices, strict=True)]
+
+    def of(layout: Layout, first: int) -> Array:
+        matrix, rows, columns = map(_along, layout.modes)
+        return first + matrix[int(at[0])] + rows[known[0]][:, None] + columns[known[1]][None, :]
+
+    inside = valid[0][:, None] & valid[1][None, :]
+    for border in type_.borders:
+        subscript = of(border.layout.data, border.first.data)
+        inside = inside & (subscript >= 0) & (subscript < border.size.data)
+    return np.where(inside, of(type_.layout.data, type_.first.data), 0), inside
 
 
 def _along(mode: Layout) -> Array:

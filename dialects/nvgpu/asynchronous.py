@@ -180,6 +180,26 @@ class _OnBarrier(IRDLOperation, ABC):
 
 
 @irdl_op_definition
+class AsyncArriveOp(_OnBarrier):
+    """Arrives at a barrier, once all that this thread began to copy is there: `nvgpu.device_async_arrive %b[%i]`."""
+
+    name = "nvgpu.device_async_arrive"
+    assembly_format = "$barriers `[` $at `]` attr-dict `:` type($barriers)"
+
+    def __init__(self, barriers: SSAValue, at: SSAValue):
+        super().__init__(operands=[barriers, at])
+
+
+@irdl_op_definition
+class FenceProxyOp(IRDLOperation):
+    """What threads have written to shared memory, and this one knows of, is there for products of warpgroups."""
+
+    name = "nvgpu.fence.proxy.async"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+
+@irdl_op_definition
 class InitBarrierOp(_OnBarrier):
     """Each phase of the barrier ends after `count` arrivals: `nvgpu.mbarrier.init %b[%i] {count = 1 : i64}`."""
 

@@ -34,7 +34,12 @@ def copy(source: Array, at: Array, target: Array, to: Array, *valid: Array, byte
     return ()
 
 
-@semantics("nvgpu.device_async_create_group", "nvgpu.fence.mbarrier.init", "nvgpu.warpgroup.commit")
+@semantics(
+    "nvgpu.device_async_create_group",
+    "nvgpu.fence.mbarrier.init",
+    "nvgpu.fence.proxy.async",
+    "nvgpu.warpgroup.commit",
+)
 def nothing() -> tuple[()]:
     """There is nothing left to order."""
     return ()
@@ -71,7 +76,7 @@ def init(barriers: Array, at: Array, *, count: int) -> tuple[()]:
     return ()
 
 
-@semantics("nvgpu.mbarrier.arrive", "nvgpu.mbarrier.arrive.expect_tx")
+@semantics("nvgpu.mbarrier.arrive", "nvgpu.mbarrier.arrive.expect_tx", "nvgpu.device_async_arrive")
 def arrive(barriers: Array, at: Array, *, bytes: int = 0) -> tuple[()]:
     """One arrival less to wait for, and bytes more."""
     block = here().block

@@ -20,10 +20,10 @@ After:
 
 Nests follow each other as launches, since blocks cannot wait for each other; those that have nothing to do with each
 other are one (`gpu.launch_together`). Neighbouring threads take neighbouring points of the innermost dimension; where
-that is not how a source lies, tiles are turned in shared memory (`gpu.turned_points`), or, of few channels and many
-dimensions, boxes (`gpu.turned_boxes`); where a point combines numbers that lie next to each other, a team of threads
-does it (`gpu.team_points`); where windows of neighbouring points overlap, a block has them in shared memory
-(`gpu.window_points`). What is no parallel nest is done by one thread. What launches already stays.
+that is not how a source lies, boxes are turned in shared memory (`gpu.turned_boxes`); where a point combines numbers
+that lie next to each other, a team of threads does it (`gpu.team_points`); where windows of neighbouring points
+overlap, a block has them in shared memory (`gpu.window_points`). What is no parallel nest is done by one thread. What
+launches already stays.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ from ..gpu.launch_together import Mapped, nest_in, number_of, stands_alone, toge
 from ..gpu.shared_windows import windows_of
 from ..gpu.team_points import emit_alone, emit_team, team_of
 from ..gpu.turned_boxes import boxes_of
-from ..gpu.turned_points import emit_turn, turn_of
 from ..gpu.window_points import emit_windows
 
 THREADS = 128  # of a block: four warps hide each other's waits, and small grids still have blocks for every core
@@ -179,9 +178,6 @@ def _mapped(kernel: FuncOp, threads: int) -> tuple[int, int]:
         for loop in [op for op in all_ops(kernel) if isinstance(op, ParallelOp)]:
             raise LaminaError("a parallel loop beside something else cannot be given to threads", where=loop)
         return emit_alone(block)
-    turn = turn_of(nest)
-    if turn is not None:
-        return emit_turn(nest, turn)
     team = team_of(nest)
     if team is not None:
         return emit_team(nest, team)

@@ -7,7 +7,9 @@ After:
     %y = func.call @pad_pool(%x, %1) : (tensor<1x14x14x32xf32>, tensor<1x14x14x32xf32>) -> tensor<1x14x14x32xf32>
 
 Threads choose between elements and what is around them as they read (`gpu-fuse-points`); vectors do not, which is why
-these are two kernels elsewhere. Products and attention keep operands that lie whole.
+these are two kernels elsewhere. So do threads that gather windows for a product, 16 bytes at a time, where a pad does
+nothing else (views with borders, `convert-contraction-to-cta`). Other products and attention keep operands that lie
+whole.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr
@@ -28,7 +30,10 @@ from ...compiler.walking import all_ops
 from ...dialects.linalg import GenericOp
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.tensor import EmptyOp, PadOp
+from ..linalg.padding import zeros_before
 from .kernels import LAMINA_KERNEL, placed
+
+PIECE = 8  # elements of 16 bits that a thread copies at a time
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class _Joiner:
             return
         index = uses[0].index
         other = self.functions.get(reader.callee.string_value())
-        if other is None or not _reads_windows(other, index):
+        if other is None or not (_reads_windows(other, index) or _gathers_windows(kernel, other, index)):
             return
         name = self.joined(kernel, other, index)
         taken = [*pad.operands[: len(kernel.args) - 1], *(v for i, v in enumerate(reader.operands) if i != index)]
@@ -149,6 +154,27 @@ def _reads_windows(kernel: FuncOp, index: int) -> bool:
     if not readers or any(match_contraction(op) is not None for op in generics):
         return False
     return all(isinstance(op, GenericOp) and _in_windows(op, argument) for op in readers)
+
+
+def _gathers_windows(pad: FuncOp, reader: FuncOp, index: int) -> bool:
+    """Whether a product reads windows, and nothing else, of what is an image of 16-bit numbers with zeros around it.
+
+    Pieces of 16 bytes are neighbours in the last dimension, which has no zeros around it.
+    """
+    uses = list(reader.body.block.args[index].uses)
+    op = uses[0].operation if len(uses) == 1 else None
+    if not isinstance(op, GenericOp) or uses[0].index > 1 or match_contraction(op) is None:
+        return False
+    [first, *others] = [op for op in pad.body.block.ops if not isinstance(op, arith.ConstantOp | EmptyOp | ReturnOp)]
+    if others or not isinstance(first, PadOp) or first.source is not pad.body.block.args[0]:
+        return False
+    type_ = first.source.type
+    assert isinstance(type_, TensorType)
+    element, shape = type_.element_type, type_.get_shape()
+    if not isinstance(element, BFloat16Type | Float16Type) or shape[-1] % PIECE:
+        return False
+    neighbours = isinstance(op.maps[uses[0].index].results[-1], AffineDimExpr)
+    return neighbours and zeros_before(first, tuple(range(len(shape) - 1))) is not None
 
 
 def _in_windows(op: GenericOp, value: SSAValue) -> bool:

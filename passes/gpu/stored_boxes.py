@@ -32,7 +32,7 @@ from ..bufferization.layout import SCRATCH
 from .bands import band_of, sizes_of
 from .kernels import placed
 from .team_points import SECTOR, team_of
-from .turned_points import turn_of
+from .turned_boxes import boxes_of
 from .widen_points import plan_of
 
 LOADS = 16  # of one buffer that are replaced: each becomes a chain of conditions
@@ -97,8 +97,9 @@ def _replaced(buffer: SSAValue, block: Block) -> bool:
     chain = _chain(found, buffer) if len(found) == len(boxes) else None
     if chain is None or not _may_wait(found, max(readers, key=order.__getitem__), order):
         return False
-    if len(chain) > 1 and any(team_of(nest) or turn_of(nest) for nest in nests if nest in readers):
-        return False  # they take no conditions, and gain more
+    sources = sum(box.constant is None for box in chain)
+    if len(chain) > 1 and any(team_of(n) or (sources > 1 and boxes_of(n)) for n in nests if n in readers):
+        return False  # they take no conditions, or but those between one source and constants, and gain more
     several = len(readers) > 1
     if (several or any(isinstance(op.parent_op(), ForOp) for op in loads)) and not _worth(found, loads, several):
         return False
@@ -132,7 +133,7 @@ def join_parts(function: FuncOp) -> None:
 def _pads(boxes: Sequence[Box]) -> bool:
     """Whether all but one are constants, around points that are taken one by one."""
     inside = [box.nest for box in boxes if box.constant is None]
-    return len(inside) == 1 and not any(map(plan_of, inside)) and not any(turn_of(n) or team_of(n) for n in inside)
+    return len(inside) == 1 and not any(map(plan_of, inside)) and not any(map(team_of, inside))
 
 
 def _narrow(box: Box) -> bool:

@@ -1,9 +1,9 @@
-"""Which nests read along another dimension than they write, where a tile of two dimensions does not do.
+"""Which nests read along another dimension than they write, and the tile that a block turns of them in shared memory.
 
-As images of three channels, whose pads come with them, channels that are shuffled by fours, or dimensions in another
-order. A tile is neighbouring points of the result: the last dimensions whole, and a part of one more. What it reads of
-a source is a box, which a block brings into shared memory in the order of the source. The tile is that for which blocks
-move the fewest sectors, counted as warps ask for them.
+As matrices, images of three channels, whose pads come with them, channels that are shuffled by fours, or dimensions in
+another order. A tile is neighbouring points of the result, the last dimensions whole and a part of one more, or parts
+of two dimensions, as 32 x 32. What it reads of a source is a box, which a block brings into shared memory in the order
+of the source. The tile is that for which blocks move the fewest sectors, counted as warps ask for them.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ from .shared_windows import (
 from .tiles_read import SECTOR
 
 MOST = 4096  # points of a tile
+SIDES = (8, 16, 32, 64)  # of tiles of parts of two dimensions
 LEAST = 256  # points that tiles should have: as many threads
 COUNTED = 1024  # points of a tile, and elements of a box, whose sectors are counted
-CLOSEST = 4  # tiles of the least cost whose banks are looked at
-AGAIN = 0.25  # of all time, that asking banks once more takes: a warp waits for memory far longer
+CLOSEST = 8  # tiles of the least cost whose banks are looked at
+AGAIN = 0.5  # of all time, that asking banks once more takes: a warp waits for memory far longer
 ROWS = 4  # of a tile, or parts of one, that stretches of a warp may be apart
 PHASES = 4  # begins of warps inside of a sector that are looked at
 IDLE = 0.5  # of lanes that may have nothing to bring, where rows of a box are brought each on its own
 GAIN = 1.1  # how many times fewer sectors are to be moved than by a thread a point
+GAIN_ALONE = 2  # and where that takes a launch of its own
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +95,17 @@ def _by_rows(box: Sequence[int], taken: Numbers, itemsize: int) -> Iterator[_Way
         yield _Way(asked_again(taken, strides, itemsize), box[0] * strides[0], strides, None, wide)
 
 
+def _strides(box: Sequence[int], itemsize: int) -> Iterator[tuple[int, ...]]:
+    """Elements between neighbours of a box: side by side, and where they are parts of a word, with a word for each."""
+    yield from strides_of(box, itemsize)
+    if itemsize < WORD:
+        yield from (tuple(step * (WORD // itemsize) for step in strides) for strides in strides_of(box, WORD))
+
+
 def boxes_of(nest: ParallelOp, width: int = 1) -> Windows | None:
     """The tiles that a nest is done by; None where a thread for so many points does as well."""
-    points = points_of(nest) if LAUNCH not in nest.attributes else None  # one launch of several has no room
-    if points is None or prod(points.sizes) < LEAST:
+    points = points_of(nest)
+    if points is None or prod(points.sizes) < 2 * WARP:
         return None
     plain = [_access_of(op, points.variables) for op in points.stores]
     sources: list[_Source] = []
@@ -110,7 +119,7 @@ def boxes_of(nest: ParallelOp, width: int = 1) -> Windows | None:
     known = [access for access in plain if access is not None]
     if len(known) < len(plain) or not any(_turned(source.access, points.sizes) for source in sources):
         return None
-    return _Choice(points, sources, known).best(width)
+    return _Choice(points, sources, known).best(width, GAIN_ALONE if LAUNCH in nest.attributes else GAIN)
 
 
 def sectors_of(places: Numbers) -> float:
@@ -193,16 +202,20 @@ class _Choice:
     sources: Sequence[_Source]
     plain: Sequence[_Access]  # what points always take on their own, as what they write
 
-    def best(self, width: int) -> Windows | None:
-        """The tile that costs least, of those that gain enough."""
+    def best(self, width: int, gain: float) -> Windows | None:
+        """The tile that costs least, of those that move so many times fewer sectors."""
         sizes = self.points.sizes
         first = numbers_of(sizes, COUNTED, width)
         each = sum(access.sectors(first) for access in (*self.plain, *(source.access for source in self.sources)))
-        most = prod(sizes) * each / width / GAIN
-        moved = ((self._moved(tile), tile) for tile in self._tiles())
-        costs = sorted((sectors * self._slower(tile, sectors), tile) for sectors, tile in moved if sectors <= most)
+        most = prod(sizes) * each / width / gain
+        moved = ((self._moved(tile), tile) for tile in self._tiles() if self._fits(tile))
+        costs = [(sectors * self._slower(tile, sectors), tile) for sectors, tile in moved if sectors <= most]
+        # of the same cost those first of the longest rows on both sides: lines of a cache are longer than sectors
+        costs.sort(key=lambda each: (each[0], -min((n for n in each[1] if n > 1), default=1)))
         best: tuple[float, Windows] | None = None
         for cost, tile in costs[:CLOSEST]:
+            if best is not None and best[0] <= cost:
+                break
             roomy = self._roomy(tile)
             if roomy is not None and (best is None or cost * (1 + AGAIN * roomy[0]) < best[0]):
                 found = Windows(self.points.variables, sizes, tile, roomy[1], first=self._first(tile), lanes=roomy[2])
@@ -215,20 +228,28 @@ class _Choice:
         whole = SECTOR // stores[0].itemsize
         if len(stores) > 1 or stores[0].steps != row_major(sizes) or whole < 2:
             return None
+        rows = next((d for d, n in enumerate(tile) if n > 1), len(tile) - 1)
+        if tuple(tile[rows + 1 :]) != sizes[rows + 1 :]:
+            return None  # a tile whose rows lie apart
         begins = [step * side for step, side, n in zip(row_major(sizes), tile, sizes, strict=True) if side < n]
         return (stores[0].start, whole) if any(n % whole for n in (*begins, stores[0].start)) else None
 
     def _tiles(self) -> Iterator[tuple[int, ...]]:
-        """Tiles of neighbours that leave room: dimensions from the last one on, and parts of one more."""
+        """Tiles of neighbours, dimensions from the last one on and parts of one more, or parts of two dimensions."""
         sizes = self.points.sizes
         for d, size in enumerate(sizes):
             inner = prod(sizes[d + 1 :])
             sides = {-(-size // k) for k in range(1, 33)} | {1 << i for i in range(13)}
             for side in sorted(n for n in sides if n <= size and n * inner <= MOST and (n > 1 or d == 0)):
-                tile = (*(1 for _ in sizes[:d]), side, *sizes[d + 1 :])
-                shared = self._shared(tile)
-                if sum(prod(self._box(s, tile)) * s.access.itemsize + 16 for s in shared) <= ROOM:
-                    yield tile
+                yield (*(1 for _ in sizes[:d]), side, *sizes[d + 1 :])
+        for d in range(len(sizes) - 1):
+            if any(source.access.steps[d] == 1 for source in self.sources):
+                for side, row in product(SIDES, SIDES):
+                    if side <= sizes[d] and row < sizes[-1]:
+                        yield (*(1 for _ in sizes[:d]), side, *(1 for _ in sizes[d + 1 : -1]), row)
+
+    def _fits(self, tile: Sequence[int]) -> bool:
+        return sum(prod(self._box(s, tile)) * s.access.itemsize + 16 for s in self._shared(tile)) <= ROOM
 
     def _shared(self, tile: Sequence[int]) -> list[_Source]:
         """What comes through shared memory: what is turned, and what points of a tile have in common."""
@@ -339,7 +360,7 @@ class _Choice:
             brought, often = numbers_of(box, COUNTED), prod(box) / prod(tile)
             size, ways = reading.itemsize, list[_Way]()
             exchanged = ((row_major(box), swizzle) for swizzle in swizzles_of(size))
-            for strides, swizzle in chain(((s, None) for s in strides_of(box, size)), exchanged):
+            for strides, swizzle in chain(((s, None) for s in _strides(box, size)), exchanged):
                 again = asked_again(taken, strides, size, swizzle)
                 again += often * asked_again(brought, strides, size, swizzle)
                 room = box[0] * strides[0]

@@ -34,6 +34,7 @@ SHORT = 16  # extents of products that stay
 SECTOR = 32  # bytes: what global memory is read and written by
 BUSY = 64  # times as many points, from which on all GPUs are busy
 WINDOWS = 8  # times as many points as others, each of which is combined of several
+TRIED = 1 << 13  # products of extents
 CHOICES = 80  # of an extent that are looked through, beside what it is
 
 
@@ -120,13 +121,18 @@ def _fewest(
         return prod(sizes[first] + more if first in sizes else n for n, first, more in firsts)
 
     total = runs({**chosen, **open})
-    ranges = [_choices(n, tile) for n in open.values()]
     found: Mapping[Extent, int] = dict(open)
-    for sizes in product(*ranges):
-        these = dict(zip(open, sizes, strict=True))
-        count = runs({**chosen, **these})
-        if count % tile == total % tile and min(total, least) <= count < runs({**chosen, **found}):
-            found = these
+    aligned = [_choices(n, tile) for n in open.values()]
+    last = _last(extents)
+    other = [_others(n) if e not in last else choices for (e, n), choices in zip(open.items(), aligned, strict=True)]
+    for ranges in (aligned, other):
+        for sizes in product(*ranges):
+            these = dict(zip(open, sizes, strict=True))
+            count = runs({**chosen, **these})
+            if count % tile == total % tile and min(total, least) <= count < runs({**chosen, **found}):
+                found = these
+        if found != dict(open) or tile == 1 or prod(map(len, other)) > TRIED:
+            break
     return found
 
 
@@ -141,9 +147,19 @@ def _choices(size: int, tile: int) -> list[int]:
     return [size] if size <= SHORT else [*range(size % ALIGNED or ALIGNED, size, ALIGNED)][:CHOICES] + [size]
 
 
+def _others(size: int) -> list[int]:
+    """The same where none of those will do, as of 27 x 27 points, 25 more than eleven tiles of 64: 9 x 17."""
+    return [*range(2, min(size, CHOICES)), size]
+
+
+def _last(extents: Extents) -> set[Extent]:
+    """Of neighbours in memory: accesses are as wide as these allow."""
+    return {extents.first((array, _rank(array) - 1))[0] for array in extents.kernel.body.block.args if _rank(array)}
+
+
 def _of_others(extents: Extents) -> Mapping[Extent, int] | None:
     free, reduced = extents.free(), _reduced(extents)
-    last = {extents.first((array, _rank(array) - 1))[0] for array in extents.kernel.body.block.args if _rank(array)}
+    last = _last(extents)
     images = _images(extents)
     narrowest = min(dtype_of(array.type).itemsize for array in extents.kernel.body.block.args)
     found: Mapping[Extent, int] | None = None

@@ -31,6 +31,21 @@ class EmulationError(LaminaError):
     """What a kernel must not do: the message begins with the instruction."""
 
 
+class Copy:
+    """What threads of one warp began to copy; it happens once, whoever waits for it first."""
+
+    __slots__ = ("effect", "warp")
+
+    def __init__(self, warp: int, effect: Callable[[], None]):
+        self.warp = warp
+        self.effect: Callable[[], None] | None = effect
+
+    def __call__(self) -> None:
+        effect, self.effect = self.effect, None
+        if effect is not None:
+            effect()
+
+
 class Frame:
     """Lanes on one side of a branch, that have not returned: where they are, and where they meet the others."""
 
@@ -70,8 +85,9 @@ class Agent:
         self.spins_at = -1  # the instruction that was last asked in vain, until it is not
         self.since_spin = 0  # instructions since then
         self.waiting_at: dict[str, Array] = {}  # barriers it has arrived at, with their generations then
-        self.copies: list[Callable[[], None]] = []  # cp.async that are in no group yet
-        self.copy_groups: list[list[Callable[[], None]]] = []
+        self.copies: list[Copy] = []  # cp.async that are in no group yet
+        self.copy_groups: list[list[Copy]] = []
+        self.fenced = 0  # what threads wrote to shared memory up to this time is there for its products
         self.bulk: list[Callable[[], None]] = []
         self.bulk_groups: list[list[Callable[[], None]]] = []
         self.products: list[Callable[[], None]] = []  # wgmma that are in no group yet

@@ -5,14 +5,14 @@ PTX ISA, 9.7.9.25 (copies) and 9.7.13.15 (barriers).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from ....compiler.signature import Array
-from .agent import PAUSE, SPIN, Agent, EmulationError, Step, addresses, reads, writes
-from .block import Block, MBarrier
+from .agent import PAUSE, SPIN, Agent, Copy, EmulationError, Step, addresses, reads, writes
+from .block import WARP, Block, MBarrier
 from .decode import decodes
 from .layouts import TENSOR_MAP_BYTES, TensorMap
 from .memory import BLOCK_WINDOW, PARAMETER_WINDOW, SHARED_WINDOW, Memory
@@ -33,7 +33,7 @@ def copy(instruction: Instruction) -> Step:
         left = constant(instruction.operands[0]) if instruction.operands else -1
         return lambda agent: _wait(agent, left)
     if "mbarrier" in opcode:
-        raise ValueError("cp.async that arrive at mbarriers")
+        return _arrive_behind_copies(instruction)
     return _copy_by_threads(instruction)
 
 
@@ -55,20 +55,54 @@ def _copy_by_threads(instruction: Instruction) -> Step:
             count_traffic(agent, memory, where[wanted], lanes[wanted], nbytes, False)
         shared.check(offsets, nbytes, "writes")
         count_traffic(agent, shared, offsets, lanes, nbytes, True)
-        effect = partial(_move, memory, where, shared, offsets, given, nbytes)
-        if agent.block.launch.late:
-            agent.copies.append(effect)
-        else:
-            effect()
+        if not agent.block.launch.late:
+            _move(agent, memory, where, offsets, given, nbytes)
+            return
+        warps = agent.threads[lanes] // WARP
+        for warp in np.unique(warps):
+            own = warps == warp
+            effect = partial(_move, agent, memory, where[own], offsets[own], given[own], nbytes)
+            agent.copies.append(Copy(int(warp), effect))
 
     return step
 
 
-def _move(memory: Memory, where: Array, shared: Memory, offsets: Array, given: Array, nbytes: int) -> None:
+def _move(agent: Agent, memory: Memory, where: Array, offsets: Array, given: Array, nbytes: int) -> None:
     byte = np.arange(nbytes)
     valid = byte < given[:, None]
     at = np.where(valid, where[:, None] - memory.base + byte, 0)
-    shared.bytes[offsets[:, None] + byte] = np.where(valid, memory.bytes[at], 0)
+    agent.block.shared.bytes[offsets[:, None] + byte] = np.where(valid, memory.bytes[at], 0)
+    agent.block.wrote(agent, offsets, nbytes)
+
+
+def _arrive_behind_copies(instruction: Instruction) -> Step:
+    """An arrival of each thread when all that it began to copy is there; late, that of each warp comes by itself.
+
+    Without `noinc` the phase waits for as many arrivals more.
+    """
+    address, space = addresses(instruction.operands[0]), space_of(instruction)
+    counts = "noinc" in instruction.opcode
+
+    def step(agent: Agent) -> object:
+        barriers: dict[int, list[MBarrier]] = {}
+        for lane, barrier in _each_barrier(agent, address, space):
+            barrier.pending += 0 if counts else 1
+            barriers.setdefault(int(agent.threads[lane]) // WARP, []).append(barrier)
+        begun = [copy for group in (*agent.copy_groups, agent.copies) for copy in group if copy.effect is not None]
+        for warp, own in barriers.items():
+            agent.block.begin(partial(_arrived, [copy for copy in begun if copy.warp == warp], own))
+        agent.copies = [copy for copy in agent.copies if copy.effect is not None]
+        return PAUSE
+
+    return step
+
+
+def _arrived(copies: Sequence[Copy], barriers: Sequence[MBarrier]) -> None:
+    for copy in copies:
+        copy()
+    for barrier in barriers:
+        barrier.pending -= 1
+        barrier.settle()
 
 
 def _commit(agent: Agent) -> object:
@@ -165,6 +199,7 @@ def _fill(block: Block, found: TensorMap, where: Array, inside: Array, places: A
     block.shared.check(places, 1, "writes")
     at = np.where(inside, where - memory.base, 0)
     block.shared.bytes[places] = np.where(inside, memory.bytes[at], 0)
+    block.wrote(None, places, 1)
     barrier = block.mbarrier(bar)
     barrier.bytes -= found.box_bytes
     barrier.settle()
@@ -212,6 +247,23 @@ def _wait_bulk(agent: Agent, left: int) -> None:
     while len(agent.bulk_groups) > left:
         for effect in agent.bulk_groups.pop(0):
             effect()
+
+
+@decodes("fence")
+def fence(instruction: Instruction) -> Step:
+    """That between threads and what reads shared memory by itself: products. Others order what is in order here."""
+    if instruction.opcode[1:3] == ("proxy", "async"):
+        return _fence_proxy
+    return _nothing
+
+
+def _fence_proxy(agent: Agent) -> object:
+    agent.fenced = agent.block.time
+    return PAUSE
+
+
+def _nothing(agent: Agent) -> None:
+    pass
 
 
 @decodes("mbarrier")

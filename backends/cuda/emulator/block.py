@@ -54,6 +54,7 @@ class Launch:
     constants: dict[str, int]
     counters: Counters = field(default_factory=Counters)
     agent_lanes: int = WARP
+    proxies: bool = False  # whether products read shared memory by themselves, so that writes of threads need a fence
 
     @property
     def threads(self) -> int:
@@ -81,6 +82,10 @@ class Block:
         self.generation: dict[str, Array] = {}
         self.pending: list[Callable[[], None]] = []
         self._asked: list[Array] = []
+        noted = self.shared.nbytes if launch.proxies else 0
+        self._written = np.zeros(noted, np.int64)  # when threads wrote each byte last; 0: the copy engine did
+        self._writer = np.zeros(noted, np.int16)  # which agent that was
+        self.time = 0  # writes of threads so far
         kernel = launch.program.kernel
         numbers = np.arange(launch.threads * len(self.indices), dtype=np.int64)
         if not launch.program.apart:
@@ -149,6 +154,30 @@ class Block:
     def sectors(self) -> int:
         """How many different ones threads have asked for, those of each block counted by themselves."""
         return int(np.unique(np.concatenate(self._asked)).size) if self._asked else 0
+
+    def wrote(self, agent: Agent | None, offsets: Array, nbytes: int) -> None:
+        """Notes that threads, or the copy engine (None), wrote so many bytes at places of shared memory."""
+        if not self.launch.proxies:
+            return
+        at = (offsets[:, None] + np.arange(nbytes)).reshape(-1)
+        if agent is None:
+            self._written[at] = 0
+            return
+        self.time += 1
+        self._written[at] = self.time
+        self._writer[at] = self.agents.index(agent)
+
+    def check_fenced(self, offsets: Array, fenced: int) -> None:
+        """Raises EmulationError where products that are fenced up to a time read what threads wrote later.
+
+        The fence (`fence.proxy.async`) may be one of who wrote, or of who reads.
+        """
+        written = self._written[offsets]
+        open_ = written > fenced
+        if open_.any():
+            own = np.array([agent.fenced for agent in self.agents])[self._writer[offsets]]
+            if (open_ & (written > own)).any():
+                raise EmulationError("reads what threads wrote to shared memory, and no fence.proxy.async lies between")
 
     def begin(self, effect: Callable[[], None]) -> None:
         """An asynchronous effect: now, or some time before it is waited for."""

@@ -307,7 +307,7 @@ def nothing(agent: Any) -> None:
     """An instruction that changes nothing here."""
 
 
-@decodes("membar", "fence", "setmaxnreg", "griddepcontrol", "prefetch", "prefetchu", "applypriority", "discard",
+@decodes("membar", "setmaxnreg", "griddepcontrol", "prefetch", "prefetchu", "applypriority", "discard",
          "nanosleep", "pmevent")  # fmt: skip
 def hint(instruction: Instruction) -> Step:
     """Orders what is in order here already, or only makes it faster."""

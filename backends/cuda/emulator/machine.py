@@ -69,6 +69,7 @@ def launch(
         random=random.Random(seed),
         constants=_place_constants(kernel, memory),
         agent_lanes=WARPGROUP if in_step else WARP,
+        proxies="wgmma" in used,
     )
     with np.errstate(all="ignore"):
         corners = [

@@ -15,6 +15,7 @@ import numpy as np
 
 from ....compiler.signature import Array
 from .agent import PAUSE, Agent, EmulationError, Step, addresses, items, reads, writes
+from .block import Block
 from .decode import decodes
 from .layouts import swizzled
 from .memory import SHARED_WINDOW, conflicts
@@ -68,6 +69,7 @@ def matrix_transfer(instruction: Instruction) -> Step:
         words = np.stack([read(agent).reshape(-1, 8, 4) for read in inputs], 1)
         values = np.ascontiguousarray(words).view(np.uint16)
         cells[at] = values.swapaxes(-1, -2) if turned else values
+        agent.block.wrote(agent, rows.reshape(-1), 16)
         return PAUSE
 
     return step
@@ -198,14 +200,15 @@ def _product(instruction: Instruction) -> Step:
         b_descriptor = int(right(agent)[0])
         a_descriptor = 0 if in_registers else int(left[0](agent)[0])
         keeps = bool(adds(agent)[0])
+        fenced = agent.fenced
 
         def execute() -> None:
             x = (
                 _registers_of_group([r(agent) for r in left], depth, a_type)
                 if in_registers
-                else _matrix(agent, a_descriptor, 64, depth, a_type, bool(turned[0]))
+                else _matrix(agent.block, a_descriptor, 64, depth, a_type, bool(turned[0]), fenced)
             )
-            y = _matrix(agent, b_descriptor, columns, depth, b_type, bool(turned[1]))
+            y = _matrix(agent.block, b_descriptor, columns, depth, b_type, bool(turned[1]), fenced)
             wide: Any = np.float64 if result_type is np.float32 else np.int64
             product = _cut(x, a_kind).astype(wide) * signs[0] @ (_cut(y, b_kind).astype(wide) * signs[1]).T
             for i, (name, _) in enumerate(sums):
@@ -237,7 +240,7 @@ def _registers_of_group(registers: Sequence[Array], depth: int, dtype: Any) -> A
 _SWIZZLES = {0: 0, 1: 128, 2: 64, 3: 32}
 
 
-def _matrix(agent: Agent, descriptor: int, rows: int, depth: int, dtype: Any, turned: bool) -> Array:
+def _matrix(block: Block, descriptor: int, rows: int, depth: int, dtype: Any, turned: bool, fenced: int) -> Array:
     """[rows, depth] elements out of shared memory, where a matrix descriptor says that they lie (PTX ISA, 9.7.15.5).
 
     Groups of 8 rows are `stride` bytes apart. Without swizzle, cores of 16 bytes along the depth are `leading` apart;
@@ -247,18 +250,20 @@ def _matrix(agent: Agent, descriptor: int, rows: int, depth: int, dtype: Any, tu
     swizzle = _SWIZZLES[descriptor >> 62]
     size = np.dtype(dtype).itemsize
     if turned:
-        return _turned_matrix(agent, (start, leading, stride), swizzle, rows, depth, dtype)
+        return _turned_matrix(block, (start, leading, stride), swizzle, rows, depth, dtype, fenced)
     row, byte = np.arange(rows)[:, None], np.arange(depth * size)[None, :]
     if swizzle:
         where = swizzled(start + row // 8 * stride + row % 8 * swizzle + byte, swizzle)
     else:
         where = start + row // 8 * stride + byte // 16 * leading + row % 8 * 16 + byte % 16
-    shared = agent.block.shared
-    shared.check(where.reshape(-1), 1, "reads")
-    return np.ascontiguousarray(shared.bytes[where]).view(dtype)
+    block.shared.check(where.reshape(-1), 1, "reads")
+    block.check_fenced(where, fenced)
+    return np.ascontiguousarray(block.shared.bytes[where]).view(dtype)
 
 
-def _turned_matrix(agent: Agent, place: tuple[int, int, int], swizzle: int, rows: int, depth: int, dtype: Any) -> Array:
+def _turned_matrix(
+    block: Block, place: tuple[int, int, int], swizzle: int, rows: int, depth: int, dtype: Any, fenced: int
+) -> Array:
     """The same of a matrix whose columns follow each other in memory, rows of it neighbours there.
 
     As many rows as fill the swizzle make a part: eight columns of it are followed, after `stride` bytes, by the next
@@ -274,6 +279,6 @@ def _turned_matrix(agent: Agent, place: tuple[int, int, int], swizzle: int, rows
     across = swizzle // size
     plain = start + row // across * leading + column // 8 * stride + column % 8 * swizzle + row % across * size
     where = swizzled(plain, swizzle)
-    shared = agent.block.shared
-    shared.check(where.reshape(-1), size, "reads")
-    return np.ascontiguousarray(shared.view(size)[where // size]).view(dtype)
+    block.shared.check(where.reshape(-1), size, "reads")
+    block.check_fenced(where, fenced)
+    return np.ascontiguousarray(block.shared.view(size)[where // size]).view(dtype)

@@ -122,6 +122,8 @@ def store(instruction: Instruction) -> Step:
         memory, where = located(agent, space, address(agent)[lanes])
         count_traffic(agent, memory, where, lanes, width * count, True)
         memory.store(where, [source(agent)[lanes] for source in sources], width)
+        if memory is agent.block.shared:
+            agent.block.wrote(agent, where, width * count)
         return PAUSE if memory is not agent.block.launch.memory else None
 
     return step

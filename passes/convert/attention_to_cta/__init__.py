@@ -117,9 +117,7 @@ class _Program:
         self.op, self.s, self.ranges = op, schedule, op.ranges()
         loops = op.loops
         self.m, self.k1, self.k2, self.n = range(loops - 4, loops)
-        self.body = Block(arg_types=[IndexType()] * 3)
-        for argument, name in zip(self.body.args, ("matrix", "row", "column"), strict=True):
-            argument.name_hint = name
+        self.body = ProgramOp.empty_body()
         self.b = Builder(InsertPoint.at_end(self.body))
 
     def put(self, op: OpT) -> OpT:

@@ -60,7 +60,7 @@ class ConvertContractionToCta(ModulePass):
                 problem = problem_of(function)
                 if problem is None:
                     continue
-                unit = self.unit or unit_for(problem.left, problem.right, ours.machine, ours.precision)
+                unit = self.unit or unit_for(problem, ours.machine, ours.precision)
                 size = dtype_of(problem.left.buffer.type).itemsize
                 given = function.attributes.get(SCHEDULE)
                 if isinstance(given, DictionaryAttr):

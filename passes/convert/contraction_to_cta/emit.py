@@ -15,7 +15,7 @@ from xdsl.rewriter import InsertPoint
 from ....compiler.locations import locate
 from ....dialects.affine import ForOp
 from ....dialects.affine import YieldOp as LoopYieldOp
-from ....dialects.cta import DotOp, LoadOp, MapOp, ProgramOp, StoreOp, ViewOp, ViewType, YieldOp
+from ....dialects.cta import DotOp, LoadOp, MapOp, ProgramOp, StoreOp, ViewOp, YieldOp
 from ...gpu.kernels import leave
 from .problem import Matrix, Problem, Step
 from .schedule import Schedule
@@ -36,9 +36,7 @@ def emit(function: FuncOp, problem: Problem, schedule: Schedule, precision: str)
 class _Program:
     def __init__(self, problem: Problem, schedule: Schedule, precision: str):
         self.p, self.s, self.precision = problem, schedule, precision
-        self.body = Block(arg_types=[IndexType()] * 3)
-        for argument, name in zip(self.body.args, ("matrix", "row", "column"), strict=True):
-            argument.name_hint = name
+        self.body = ProgramOp.empty_body()
         self.b = Builder(InsertPoint.at_end(self.body))
 
     def put(self, op: OpT) -> OpT:
@@ -47,7 +45,7 @@ class _Program:
 
     def view(self, matrix: Matrix) -> SSAValue:
         """A matrix of the function."""
-        return self.put(ViewOp(matrix.buffer, ViewType.of(matrix.element, matrix.layout))).result
+        return self.put(ViewOp(matrix.buffer, matrix.view)).result
 
     def write(self) -> None:
         """The whole program."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, FloatAttr, MemRefType, NoneAttr, f32
+from xdsl.dialects.builtin import AnyFloat, MemRefType, NoneAttr, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from ....compiler.layouts import Layout, coalesced, concatenated
+from ....dialects.cta import BorderAttr, ViewType
 from ....dialects.linalg import FillOp, GenericOp
 from ....dialects.linalg.contraction import match_contraction
 from ....dialects.linalg.views import linear_form, loop_ranges
+from .pads import Padded, is_zero, without_pads
 
 SCRATCH = "lamina.scratch"
 
@@ -26,12 +28,19 @@ class Matrix:
 
     buffer: SSAValue
     layout: Layout
+    first: int = 0
+    borders: tuple[BorderAttr, ...] = ()
 
     @property
     def element(self) -> Attribute:
         """The type of its elements."""
         assert isinstance(self.buffer.type, MemRefType)
         return self.buffer.type.element_type
+
+    @property
+    def view(self) -> ViewType:
+        """How it is seen."""
+        return ViewType.of(self.element, self.layout, self.first, self.borders)
 
 
 @dataclass(frozen=True)
@@ -70,8 +79,31 @@ class _Loops:
 
     def matrix(self, value: SSAValue, steps: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Matrix:
         """The operand with steps along all loops as matrices."""
-        modes = [self._mode(steps, dims) for dims in (self.batch, rows, columns)]
-        return Matrix(value, concatenated(*modes))
+        return Matrix(value, self._layout(steps, rows, columns))
+
+    def operand(
+        self, op: GenericOp, index: int, pads: Mapping[SSAValue, Padded], rows: Sequence[int], columns: Sequence[int]
+    ) -> Matrix | None:
+        """An operand of the product; what is padded before is seen where it stands, with borders."""
+        value = op.operands[index]
+        source, low = value, (0,) * len(op.maps[index].results)
+        if value in pads:
+            source, low = pads[value].source, pads[value].low
+        assert isinstance(source.type, MemRefType) and isinstance(value.type, MemRefType)
+        shape = source.type.get_shape()
+        subscripts, steps = subscripts_of(op, index), steps_of(op, index, shape)
+        if subscripts is None or steps is None:
+            return None
+        borders = tuple(
+            BorderAttr.of(self._layout(subscript, rows, columns), -before, size)
+            for subscript, before, size, padded in zip(subscripts, low, shape, value.type.get_shape(), strict=True)
+            if size != padded
+        )
+        first = -sum(before * prod(shape[i + 1 :]) for i, before in enumerate(low))
+        return Matrix(source, self._layout(steps, rows, columns), first, borders)
+
+    def _layout(self, steps: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Layout:
+        return concatenated(*(self._mode(steps, dims) for dims in (self.batch, rows, columns)))
 
     def _mode(self, steps: Sequence[int], dims: Sequence[int]) -> Layout:
         inner_first = [d for d in reversed(dims) if self.ranges[d] != 1]
@@ -83,7 +115,8 @@ class _Loops:
 def problem_of(function: FuncOp) -> Problem | None:
     """The product that a kernel is, None where it is none that is taken here."""
     ops = [op for op in function.body.block.ops if not isinstance(op, arith.ConstantOp | ReturnOp)]
-    if len(ops) < 2 or not isinstance(ops[0], FillOp) or not _is_zero(ops[0].value):
+    ops, pads = without_pads(ops)
+    if len(ops) < 2 or not isinstance(ops[0], FillOp) or not is_zero(ops[0].value):
         return None
     generics = [op for op in ops[1:] if isinstance(op, GenericOp)]
     contraction = generics[0] if generics else None
@@ -94,15 +127,19 @@ def problem_of(function: FuncOp) -> Problem | None:
         return None
     if _element(contraction.outputs[0]) != f32:
         return None
-    left, right, result = (steps_of(contraction, i) for i in (found.lhs, found.rhs, 2))
-    if left is None or right is None or result is None:
+    steps, result = [steps_of(contraction, i) for i in (found.lhs, found.rhs)], steps_of(contraction, 2)
+    if steps[0] is None or steps[1] is None or result is None:
         return None
     ranges = loop_ranges(contraction)
     if 0 in ranges:
         return None
-    near = left if 1 in (left[d] for d in found.k) else right
+    near = steps[0] if 1 in (steps[0][d] for d in found.k) else steps[1]
     summed = tuple(sorted(found.k, key=lambda d: -near[d]))
     loops = _Loops(found.batch, found.m, found.n, summed, ranges)
+    left = loops.operand(contraction, found.lhs, pads, loops.m, loops.k)
+    right = loops.operand(contraction, found.rhs, pads, loops.k, loops.n)
+    if left is None or right is None:
+        return None
     order = [expr.position for expr in contraction.maps[2].results if isinstance(expr, AffineDimExpr)]
     epilogue = _epilogue(generics[1:], contraction.outputs[0], loops, order)
     if epilogue is None:
@@ -116,8 +153,8 @@ def problem_of(function: FuncOp) -> Problem | None:
         m,
         n,
         k,
-        loops.matrix(contraction.operands[found.lhs], left, loops.m, loops.k),
-        loops.matrix(contraction.operands[found.rhs], right, loops.k, loops.n),
+        left,
+        right,
         loops.matrix(final, result, loops.m, loops.n),
         epilogue,
         contraction,
@@ -133,12 +170,6 @@ def _is_float(value: SSAValue) -> bool:
     return isinstance(element, AnyFloat) and element.bitwidth <= 32
 
 
-def _is_zero(value: SSAValue) -> bool:
-    owner = value.owner
-    number = owner.properties.get("value") if isinstance(owner, Operation) else None
-    return isinstance(number, FloatAttr) and number.value.data == 0.0
-
-
 def _is_scratch(value: SSAValue, function: FuncOp) -> bool:
     """Whether a buffer is used in this kernel alone: one of the last arguments."""
     told = function.attributes.get(SCRATCH)
@@ -147,23 +178,35 @@ def _is_scratch(value: SSAValue, function: FuncOp) -> bool:
     return value in arguments[len(arguments) - count :] if count else False
 
 
-def steps_of(op: GenericOp, index: int) -> tuple[int, ...] | None:
-    """Elements between neighbours along each loop; None where subscripts are not sums of loops."""
+def subscripts_of(op: GenericOp, index: int) -> list[list[int]] | None:
+    """For each dimension how far a step of each loop goes; None where subscripts are not sums of loops."""
     type_ = op.operands[index].type
     if not isinstance(type_, MemRefType) or not isinstance(type_.layout, NoneAttr):
         return None
     map: AffineMap = op.maps[index]
-    shape = type_.get_shape()
-    steps = [0] * map.num_dims
-    for i, expr in enumerate(map.results):
+    found: list[list[int]] = []
+    for expr in map.results:
         form = linear_form(expr)
-        if form is None or form[1]:
+        if form is None or form[1] or any(factor < 0 for factor in form[0].values()):
             return None
-        for dim, factor in form[0].items():
-            if factor < 0:
-                return None
-            steps[dim] += factor * prod(shape[i + 1 :])
-    return tuple(steps)
+        found.append([form[0].get(dim, 0) for dim in range(map.num_dims)])
+    return found
+
+
+def steps_of(op: GenericOp, index: int, shape: Sequence[int] | None = None) -> tuple[int, ...] | None:
+    """Elements between neighbours along each loop, in a buffer of this shape, its own if none is given.
+
+    None where subscripts are not sums of loops.
+    """
+    subscripts = subscripts_of(op, index)
+    if subscripts is None:
+        return None
+    type_ = op.operands[index].type
+    assert isinstance(type_, MemRefType)
+    shape = type_.get_shape() if shape is None else shape
+    strides = [prod(shape[i + 1 :]) for i in range(len(subscripts))]
+    loops = op.maps[index].num_dims
+    return tuple(sum(each[d] * stride for each, stride in zip(subscripts, strides, strict=True)) for d in range(loops))
 
 
 def _epilogue(

@@ -12,11 +12,12 @@ from ....compiler.layouts import Layout
 from ....compiler.machine import Machine
 from ....dialects.cta import ViewType
 from ....dialects.cta.ops import TF32
-from .problem import Matrix
+from .problem import Matrix, Problem
 
 SCHEDULE = "cta.schedule"  # on a kernel: what is taken, where it is a product
 FMA, MMA, WGMMA = "fma", "mma", "wgmma"
 MOST_DIMENSIONS = 5  # of a tensor that the copy engine knows
+PIECE = 8  # elements of 16 bits that a thread copies at a time
 ROW_BYTES = 128  # of an operand's rows in shared memory: what the widest swizzle exchanges within
 
 
@@ -61,6 +62,7 @@ WARPS = (  # depth: what fills rows of shared memory
 GROUPS = (
     Schedule(WGMMA, 128, 256, 0, 2, 1, 4),
     Schedule(WGMMA, 128, 128, 0, 2, 1, 4),
+    Schedule(WGMMA, 128, 64, 0, 2, 1, 4),
     Schedule(WGMMA, 64, 64, 0, 1, 1, 4),
 )
 ENOUGH = 64  # blocks that keep most of a GPU busy: with fewer, smaller tiles
@@ -88,20 +90,39 @@ def choose(m: int, n: int, batch: int, unit: str, element_bytes: int, single: bo
     return replace(chosen, depth=ROW_BYTES // element_bytes)
 
 
-def unit_for(left: Matrix, right: Matrix, machine: Machine, precision: str) -> str:
-    """What multiplies these matrices."""
+def unit_for(problem: Problem, machine: Machine, precision: str) -> str:
+    """What multiplies the matrices of a problem."""
+    left, right = problem.left, problem.right
     element = left.element if left.element == right.element else None
     if isinstance(element, BFloat16Type | Float16Type):
-        if WGMMA in machine.features and all(copied_in_boxes(matrix.layout) for matrix in (left, right)):
+        if WGMMA in machine.features and by_warpgroups(problem):
             return WGMMA
         return MMA if MMA in machine.features else FMA
     return MMA if isinstance(element, Float32Type) and precision == TF32 and MMA in machine.features else FMA
 
 
+def by_warpgroups(problem: Problem) -> bool:
+    """Whether all operands of 16-bit elements can be brought while warpgroups multiply.
+
+    Plain matrices by the copy engine, others in pieces of 16 bytes: there warps are better where warpgroups would
+    multiply as much padding again.
+    """
+    gathered = [view for view in (problem.left.view, problem.right.view) if not in_boxes(view)]
+    if not gathered:
+        return True
+    fills = 2 * problem.m > GROUPS[-1].rows and 2 * problem.n >= GROUPS[-1].columns
+    return fills and all(max(view.width(mode, PIECE) for mode in (1, 2)) == PIECE for view in gathered)
+
+
 def by_elements(matrix: Matrix) -> bool:
     """Whether elements of 16 bits come one by one, as of windows of an image of three channels."""
-    view = ViewType.of(matrix.element, matrix.layout)
+    view = matrix.view
     return dtype_of(matrix.element).itemsize == 2 and max(view.width(mode, 2) for mode in (1, 2)) < 2
+
+
+def in_boxes(view: ViewType) -> bool:
+    """Whether the copy engine can bring tiles of a view of 16-bit elements."""
+    return not view.first.data and not view.borders and copied_in_boxes(view.layout.data)
 
 
 def copied_in_boxes(layout: Layout) -> bool:

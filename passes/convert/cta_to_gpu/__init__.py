@@ -16,9 +16,9 @@ After, in a kernel of one block for each tile:
     the sums, mapped, are stored, neighbours together
 
 What multiplies is the schedule's `unit`: threads (`fma`), warps (`mma`, with cp.async), or warpgroups (`wgmma`, with
-tensor maps and barriers). The pipeline's stages, phases and byte counts are known in `ring` for the first two, and in
-`boxes` for warpgroups. Where a loop maps and reduces tiles between its products, threads hold these in registers:
-`online`, and `online_groups` for warpgroups.
+tensor maps and barriers, and pieces that threads gather where a view is no plain matrix). The pipeline's stages, phases
+and byte counts are known in `ring` for the first two, in `boxes` for warpgroups. Where a loop maps and reduces tiles
+between its products, threads hold these in registers: `online`, and `online_groups` for warpgroups.
 """
 
 from __future__ import annotations
@@ -98,6 +98,11 @@ def convert(function: FuncOp, program: ProgramOp, processors: int) -> None:
     leave(block, [*made_before, launched(device, given, blocks, kernel.threads, after=function)])
 
 
+def _beside(schedule: Schedule) -> int:
+    """Blocks that a processor has at a time: while the only warpgroup of one waits, that of another multiplies."""
+    return 2 if schedule.down == 1 else 1
+
+
 def _write(kernel: Kernel, program: ProgramOp, schedule: Schedule, processors: int) -> tuple[int, Sequence[Operation]]:
     """The body of the kernel; how many blocks there are, and what the host makes for them."""
     if online.reduces(program):
@@ -107,7 +112,7 @@ def _write(kernel: Kernel, program: ProgramOp, schedule: Schedule, processors: i
             return grid.blocks, online_groups.write(kernel, program, schedule, corner)
         online.write(kernel, program, schedule, corner)
         return grid.blocks, []
-    grid = Grid(kernel, program, processors if schedule.unit == WGMMA else 0)
+    grid = Grid(kernel, program, processors * _beside(schedule) if schedule.unit == WGMMA else 0)
     ops = list(program.body.block.ops)
     [pipeline] = [op for op in ops if isinstance(op, PipelineOp)]
     epilogue = Epilogue(kernel, ops[ops.index(pipeline) + 1 :], pipeline.sums[0], grid.tile[1:])

@@ -1,8 +1,12 @@
-"""Tiles that the copy engine brings: a ring of stages in shared memory, filled by one thread, used by warpgroups.
+"""Tiles that warpgroups multiply: a ring of stages in shared memory, which the copy engine fills, or threads do.
 
 Of what a step needs, `parts` come and go on their own: each part of a stage has two barriers. `full` ends a phase when
 the bytes of its tiles have come, `empty` when every warpgroup that multiplies has given it back. It is here alone that
 stages, phases and bytes are known; who multiplies asks for a step's part, and gives it back.
+
+One thread lets the copy engine bring what lies in memory in boxes. Tiles of other views, as windows of an image, all
+threads of the first warpgroup gather, 16 bytes at a time: their copies go on by themselves, too, and `full` counts each
+thread when all that it began has come.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from ....compiler.diagnostics import LaminaError
 from ....dialects import scf
 from ....dialects.cta import LoadOp, PipelineOp, ViewOp, ViewType
 from ....dialects.gpu import BarrierOp
@@ -21,32 +26,42 @@ from ....dialects.gpu.ops import WARPGROUP, SubgroupBroadcastOp
 from ....dialects.nvgpu import (
     ArriveExpectOp,
     ArriveOp,
+    AsyncArriveOp,
+    AsyncGroupOp,
+    AsyncWaitOp,
     CreateDescriptorOp,
     FenceInitOp,
+    FenceProxyOp,
     InitBarrierOp,
     MaxRegistersOp,
     TensorMapType,
     TmaLoadOp,
     TryWaitOp,
 )
-from ..contraction_to_cta.schedule import ROW_BYTES
-from .kernel import D0, STAGE_ALIGNMENT, Kernel, SharedTile
+from ..contraction_to_cta.schedule import ROW_BYTES, in_boxes
+from .copies import WIDEST, Copies
+from .kernel import D0, STAGE_ALIGNMENT, Kernel, SharedTile, Slot
 
 STEPS = 16  # of the sum of one instruction
 FEW, MANY = 40, 232  # registers of a thread that copies, and of one that multiplies
+GATHERS, BESIDE = 72, 216  # the same, where threads know the places of many pieces
 BARRIER_BYTES = 8
 TOGETHER = 2  # warpgroups that multiply: then registers are short
 
 
 @dataclass(frozen=True)
 class Operand:
-    """A tile in shared memory: where, how it is brought, and whether its rows in memory are steps of the sum."""
+    """A tile in shared memory: where, what brings it, and whether its rows in memory are steps of the sum."""
 
     load: LoadOp
     tile: SharedTile
-    map: SSAValue
-    along: int  # the dimension of neighbours in memory
+    by: SSAValue | Copies  # the tensor map of boxes, or pieces that threads bring
     turned: bool
+
+    @property
+    def along(self) -> int:
+        """The dimension of neighbours in memory."""
+        return 1 if self.tile.layout.modes[1].pairs[0][1] == 1 else 0
 
     @property
     def nbytes(self) -> int:
@@ -116,18 +131,37 @@ class Pipe:
         """A tile from a byte on; where the next one may begin comes back."""
         kernel, load = self.k, value.owner
         assert isinstance(load, LoadOp)
-        tile = SharedTile(kernel, value, start)
+        tile = SharedTile(kernel, value, start, WARPGROUP)
         view = load.view.owner
         assert isinstance(view, ViewOp) and isinstance(view.result.type, ViewType)
         along = 1 if tile.layout.modes[1].pairs[0][1] == 1 else 0
-        lines = (tile.rows, tile.columns)[1 - along]
-        descriptor = describe(view.buffer, view.result.type, along, (lines, ROW_BYTES // tile.size))
-        self.made.append(descriptor)
-        argument = kernel.body.insert_arg(descriptor.result.type, len(kernel.body.args))
-        turned = bool(along) == _is_right(value, self.pipeline)
-        self.operands[value] = Operand(load, tile, argument, along, turned)
+        if in_boxes(view.result.type):
+            lines = (tile.rows, tile.columns)[1 - along]
+            descriptor = describe(view.buffer, view.result.type, along, (lines, ROW_BYTES // tile.size))
+            self.made.append(descriptor)
+            by = kernel.body.insert_arg(descriptor.result.type, len(kernel.body.args))
+        else:
+            by = Copies(kernel, load, start, self.pipeline.produce.block.args[0], WARPGROUP)
+            if by.width * tile.size != WIDEST:
+                raise LaminaError(
+                    f"warpgroups take pieces of {WIDEST} bytes, not what {view.result.type} has", where=load
+                )
+        self.operands[value] = Operand(load, tile, by, bool(along) == _is_right(value, self.pipeline))
         end = start + tile.nbytes
         return end + -end % STAGE_ALIGNMENT
+
+    def gathered(self, part: int) -> list[Copies]:
+        """What threads bring of a part."""
+        return [operand.by for operand in self.parts[part] if isinstance(operand.by, Copies)]
+
+    def boxed(self, part: int) -> list[Operand]:
+        """What the copy engine brings."""
+        return [operand for operand in self.parts[part] if not isinstance(operand.by, Copies)]
+
+    @property
+    def gathers(self) -> bool:
+        """Whether threads bring anything."""
+        return any(map(self.gathered, range(len(self.parts))))
 
     def full(self, part: int, slot: SSAValue) -> SSAValue:
         """The barrier of a part of a stage that ends a phase when its tiles are there."""
@@ -143,14 +177,15 @@ class Pipe:
         return self.k.number(self.first_barrier + 2 * self.stages * len(self.parts))
 
     def roles(self, copy: Callable[[], None], multiply: Callable[[SSAValue], None]) -> None:
-        """The kernel: one thread of the first warpgroup copies, the others multiply and are told their number."""
-        kernel = self.k
+        """The kernel: the first warpgroup, or one thread of it, copies; others multiply and are told their number."""
+        kernel, few, many = self.k, *((GATHERS, BESIDE) if self.gathers else (FEW, MANY))
         group = kernel.put(SubgroupBroadcastOp(kernel.of_thread(D0 // WARPGROUP))).result
         with kernel.when(kernel.below(kernel.thread, 1)):
             for part in range(len(self.parts)):
+                arrivals = bool(self.boxed(part)) + WARPGROUP * bool(self.gathered(part))
                 for number in range(self.stages):
                     at = kernel.number(number)
-                    kernel.put(InitBarrierOp(self.barriers, self.full(part, at), 1))
+                    kernel.put(InitBarrierOp(self.barriers, self.full(part, at), arrivals))
                     kernel.put(InitBarrierOp(self.barriers, self.empty(part, at), self.users))
             if self.kept:
                 kernel.put(InitBarrierOp(self.barriers, self.once, 1))
@@ -159,13 +194,16 @@ class Pipe:
         produce, consume = Block(), Block()
         with kernel.inside(produce):
             if self.users >= TOGETHER:
-                kernel.put(MaxRegistersOp(FEW, more=False))
-            with kernel.when(kernel.below(kernel.thread, 1)):
+                kernel.put(MaxRegistersOp(few, more=False))
+            with kernel.when(None if self.gathers else kernel.below(kernel.thread, 1)):
                 copy()
+                if self.gathers:  # threads stay until what they began has come
+                    kernel.put(AsyncGroupOp())
+                    kernel.put(AsyncWaitOp(0))
             kernel.put(scf.YieldOp())
         with kernel.inside(consume):
             if self.users >= TOGETHER:
-                kernel.put(MaxRegistersOp(MANY, more=True))
+                kernel.put(MaxRegistersOp(many, more=True))
             multiply(group)
             kernel.put(scf.YieldOp())
         kernel.either(kernel.below(group, 1), [], produce, consume)
@@ -184,21 +222,33 @@ class Pipe:
         """Waits until a part of the step's stage is empty, and begins to bring its tiles, those at `index`."""
         slot, rounds = self._slot(step)
         self._wait(self.empty(part, slot), self._parity(rounds, flipped=True))
-        full = self.full(part, slot)
-        self.k.put(ArriveExpectOp(self.barriers, full, sum(operand.nbytes for operand in self.parts[part])))
-        for operand in self.parts[part]:
-            self._bring(operand, slot, full, index)
+        full, boxed, gathered = self.full(part, slot), self.boxed(part), self.gathered(part)
+        with self.k.when(self.k.below(self.k.thread, 1) if boxed and self.gathers else None):
+            if boxed:
+                self.k.put(ArriveExpectOp(self.barriers, full, sum(operand.nbytes for operand in boxed)))
+            for operand in boxed:
+                self._bring(operand, slot, full, index)
+        for copies in gathered:
+            copies.begin(self.shared, Slot(slot, self.stage), index)
+        if gathered:
+            self.k.put(AsyncArriveOp(self.barriers, full))
 
     def take(self, part: int, step: SSAValue) -> SSAValue:
         """The stage of a step, once a part of it is there."""
         slot, rounds = self._slot(step)
         self._wait(self.full(part, slot), self._parity(rounds, flipped=False))
+        if self.gathered(part):
+            self.k.put(FenceProxyOp())
         return slot
 
     def give_back(self, part: int, slot: SSAValue) -> None:
         """A warpgroup has used a part of a stage."""
         with self.k.when(self.k.below(self.k.of_thread(D0 % WARPGROUP), 1)):
             self.k.put(ArriveOp(self.barriers, self.empty(part, slot)))
+
+    def slot(self, step: SSAValue) -> SSAValue:
+        """The stage of a step."""
+        return self._slot(step)[0]
 
     def _slot(self, step: SSAValue) -> tuple[SSAValue, SSAValue]:
         """The stage of a step of the ring, and how often the ring went round before."""
@@ -225,6 +275,7 @@ class Pipe:
     def _bring(self, operand: Operand, slot: SSAValue, full: SSAValue, index: SSAValue | None) -> None:
         """The boxes of one tile."""
         kernel = self.k
+        assert not isinstance(operand.by, Copies)
         step = self.pipeline.produce.block.args[0]
         batch, row, column = (
             index if value is step and index is not None else kernel.arguments[value] for value in operand.load.at
@@ -237,7 +288,7 @@ class Pipe:
                 at.reverse()
             to = kernel.apply(D0 * self.stage + (operand.tile.start + place), slot)
             corner = [*_matrix_of(kernel, view, batch), *at]
-            kernel.put(TmaLoadOp(operand.map, corner, self.shared, to, self.barriers, full))
+            kernel.put(TmaLoadOp(operand.by, corner, self.shared, to, self.barriers, full))
 
 
 def _is_right(tile: SSAValue, pipeline: PipelineOp) -> bool:

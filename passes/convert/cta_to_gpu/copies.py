@@ -13,9 +13,9 @@ from xdsl.ir.affine import AffineExpr
 
 from ....dialects import scf
 from ....dialects.affine import StoreOp, VectorLoadOp, VectorStoreOp
-from ....dialects.cta import LoadOp, PipelineOp, ViewOp, ViewType
+from ....dialects.cta import BorderAttr, LoadOp, PipelineOp, ViewOp, ViewType
 from ....dialects.nvgpu import AsyncCopyOp
-from .kernel import D0, STAGE_ALIGNMENT, Buffer, Coordinate, Global, Index, Kernel, SharedTile, Slot
+from .kernel import D0, STAGE_ALIGNMENT, Buffer, Coordinate, Global, Index, Kernel, SharedTile, Slot, along
 
 WIDEST = 16  # bytes of an access
 NARROWEST = 4  # bytes of an asynchronous copy
@@ -31,11 +31,15 @@ class Piece:
 
 
 class Copies:
-    """The pieces of one tile. `corner` says where in the view the tile of a step begins."""
+    """The pieces of one tile, which the block's first `threads` bring, or all.
 
-    def __init__(self, kernel: Kernel, load: LoadOp, start: int, step: SSAValue):
+    `corner` says where in the view the tile of a step begins.
+    """
+
+    def __init__(self, kernel: Kernel, load: LoadOp, start: int, step: SSAValue, threads: int | None = None):
         self.kernel, self.load, self.step = kernel, load, step
-        self.tile = SharedTile(kernel, load.result, start)
+        self.threads = threads or kernel.threads
+        self.tile = SharedTile(kernel, load.result, start, self.threads)
         view = load.view.owner
         assert isinstance(view, ViewOp) and isinstance(view.result.type, ViewType)
         self.type = view.result.type
@@ -63,7 +67,7 @@ class Copies:
         """
         sizes = (self.tile.rows, self.tile.columns)
         across = sizes[self.along] // self.width  # pieces of a line
-        threads = self.kernel.threads
+        threads = self.threads
         count = sizes[0] * sizes[1] // self.width
         if count % threads:
             raise ValueError(f"{count} pieces for {threads} threads")
@@ -112,8 +116,28 @@ class Copies:
             tile = (self.tile.rows, self.tile.columns)[mode - 1]
             if size % tile:
                 inside.append(kernel.below(known[key], max(size - coordinate.more, 0)))
-        indices, map = self.source.index(at, (0, piece.row.more, piece.column.more))
+        more = (0, piece.row.more, piece.column.more)
+        inside += [self._within(border, at, more) for border in self.type.borders]
+        indices, map = self.source.index(at, more)
         return indices, map, kernel.all_of(inside)
+
+    def _within(self, border: BorderAttr, at: Sequence[SSAValue], more: Sequence[int]) -> SSAValue:
+        """Whether a dimension of the buffer has a subscript; one that is negative is a large one.
+
+        In 32 bits: those of many pieces are known at a time.
+        """
+        kernel = self.kernel
+        subscript: SSAValue | None = None
+        first = border.first.data
+        for mode, value, extra in zip(border.layout.data.modes, at, more, strict=True):
+            if all(stride == 0 for _, stride in mode.pairs):
+                continue
+            place = kernel.apply(along(mode, D0 + extra) + first, value)
+            first = 0
+            part = kernel.put(arith.IndexCastOp(place, i32)).result
+            subscript = part if subscript is None else kernel.put(arith.AddiOp(subscript, part)).result
+        assert subscript is not None
+        return kernel.put(arith.CmpiOp(subscript, kernel.number(border.size.data, i32), "ult")).result
 
     def begin(self, shared: SSAValue, slot: Slot, step: SSAValue) -> None:
         """Begins to copy the pieces of a step to a stage."""

@@ -226,7 +226,7 @@ class Global:
     def index(self, at: Sequence[SSAValue], more: Sequence[int] = (0, 0, 0)) -> tuple[list[Index], AffineMapAttr]:
         """The subscript in the flat buffer of a matrix' element: which matrix, row and column, `more` added to each."""
         terms: list[SSAValue] = []
-        expr: AffineExpr = AffineExpr.constant(0)
+        expr: AffineExpr = AffineExpr.constant(self.view.first.data)
         for mode, value, extra in zip(self.view.layout.data.modes, at, more, strict=True):
             place = along(mode, D0 + extra).simplify(1, 0)
             if isinstance(place, AffineConstantExpr):
@@ -256,13 +256,13 @@ class Slot:
 
 
 class SharedTile:
-    """A tile in a stage of shared memory, from byte `start` of the stage on."""
+    """A tile in a stage of shared memory, from byte `start` of the stage on, of which the first `threads` ask."""
 
-    def __init__(self, kernel: Kernel, tile: SSAValue, start: int):
+    def __init__(self, kernel: Kernel, tile: SSAValue, start: int, threads: int | None = None):
         type_ = tile_type(tile)
         encoding = type_.encoding
         assert isinstance(encoding, SharedAttr) and isinstance(type_.element_type, FixedBitwidthType)
-        self.kernel, self.start = kernel, start
+        self.kernel, self.start, self.threads = kernel, start, threads or kernel.threads
         self.rows, self.columns = type_.get_shape()
         self.element = type_.element_type
         self.size = type_.element_type.bitwidth // 8
@@ -274,7 +274,7 @@ class SharedTile:
         mask = (1 << self.swizzle.bits) - 1
         self.table = places ^ (places >> (self.swizzle.base + self.swizzle.shift) & mask) << self.swizzle.base
         self.bases: list[tuple[Array, SSAValue]] = []
-        self._threads: dict[AffineExpr, Array] = {}
+        self._known: dict[AffineExpr, Array] = {}
 
     @property
     def nbytes(self) -> int:
@@ -306,10 +306,10 @@ class SharedTile:
 
     def _of_threads(self, coordinate: Coordinate) -> Array:
         """A coordinate for each thread of the block."""
-        if coordinate.thread not in self._threads:
-            values = [coordinate.thread.eval([t], []) for t in range(self.kernel.threads)]
-            self._threads[coordinate.thread] = np.array(values)
-        return self._threads[coordinate.thread] + coordinate.more
+        if coordinate.thread not in self._known:
+            values = [coordinate.thread.eval([t], []) for t in range(self.threads)]
+            self._known[coordinate.thread] = np.array(values)
+        return self._known[coordinate.thread] + coordinate.more
 
     def place(self, row: Coordinate, column: Coordinate) -> tuple[SSAValue, int]:
         """Where an element lies in the tile: a number that differs from thread to thread, and a constant.

@@ -1,5 +1,7 @@
 """Products by warpgroups: one thread lets the copy engine fill a ring of stages, the others multiply what is there.
 
+A stage's products begin before those of the stage before are waited for, whose stage is given back then.
+
 Blocks stay and take one tile after the other; the ring goes on from tile to tile, so that the next tile's operands come
 while a result is stored.
 """
@@ -113,12 +115,14 @@ class _Warpgroups:
         with kernel.inside(outer):
             inner = Block(arg_types=[IndexType(), IndexType(), *(value.type for value in zeros)])
             with kernel.inside(inner):
-                _, step, *sums = inner.args
-                slot = self.pipe.take(0, step)
-                found = self.products(slot, group, sums)
-                self.pipe.give_back(0, slot)
+                k, step, *sums = inner.args
+                found = self.products(self.pipe.take(0, step), group, sums)
+                with kernel.when(kernel.put(arith.CmpiOp(k, kernel.number(0), "ne")).result):
+                    self.give_back_before(step)
                 kernel.put(YieldOp.get(kernel.plus(step, 1), *found))
             step, *sums = self.steps(inner, [outer.args[1], *zeros])
+            sums = kernel.put(WarpgroupWaitOp(sums)).results_
+            self.give_back_before(step)
             corner = self.grid.enter(kernel, outer.args[0])
             row = D0 // WARPGROUP * ROWS - ROWS + D0 % WARPGROUP // WARP * 16
             finish(kernel, sums, (row, D0 * 0), s.columns, corner, self.epilogue)
@@ -126,11 +130,18 @@ class _Warpgroups:
         self.tiles(outer)
 
     def products(self, slot: SSAValue, group: SSAValue, sums: Sequence[SSAValue]) -> list[SSAValue]:
-        """What a stage adds: its instructions one behind the other, then a wait for all."""
+        """What a stage adds: its instructions one behind the other, then a wait for those of the stage before.
+
+        So there are always some to go on with; a stage is given back when the next one's have begun.
+        """
         kernel = self.k
         left, right = self.pipe.parts[0]
         places = corners(kernel, self.pipe, (left, right), (slot, slot), group)
         sums = kernel.put(WarpgroupFenceOp(sums)).results_
         sums = products(kernel, self.pipe, (left, right), places, sums)
         kernel.put(WarpgroupCommitOp())
-        return list(kernel.put(WarpgroupWaitOp(sums)).results_)
+        return list(kernel.put(WarpgroupWaitOp(sums, groups=1)).results_)
+
+    def give_back_before(self, step: SSAValue) -> None:
+        """The stage of the step before is used up."""
+        self.pipe.give_back(0, self.pipe.slot(self.k.plus(step, -1)))

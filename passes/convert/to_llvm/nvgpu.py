@@ -66,6 +66,16 @@ def lower_arrive(op: nvgpu.ArriveOp, operands: Sequence[SSAValue], b: RuleBuilde
     b(instruction("mbarrier.arrive", _shared(b, op.barriers, *operands)))
 
 
+@RULES.lowers(nvgpu.AsyncArriveOp)
+def lower_async_arrive(op: nvgpu.AsyncArriveOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
+    b(instruction("cp.async.mbarrier.arrive.noinc", _shared(b, op.barriers, *operands)))
+
+
+@RULES.lowers(nvgpu.FenceProxyOp)
+def lower_fence_proxy(op: nvgpu.FenceProxyOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
+    b(instruction("fence.proxy.async.shared_cta"))
+
+
 @RULES.lowers(nvgpu.ArriveExpectOp)
 def lower_expect(op: nvgpu.ArriveExpectOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
     place = _shared(b, op.barriers, *operands)

@@ -91,18 +91,47 @@
 // SM90-COUNT-2: cp.async.bulk.tensor.2d
 // SM90-NOT: cp.async
 
-// A convolution is that product of windows, by warps on both.
+// A convolution is that product of windows: threads gather them, weights come in a box, products are the same.
 // CHECK-LABEL: .entry kernel_6_0(
-// CHECK-COUNT-16: cp.async.cg.shared.global
-// CHECK-COUNT-3: ldmatrix.sync.aligned.m8n8.x4
-// CHECK-COUNT-16: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
-// CHECK-NOT: mma.sync
-// CHECK: cp.async.wait_group
-// CHECK: bar.sync
-// CHECK-COUNT-8: cp.async.cg.shared.global
-// CHECK-NOT: cp.async.cg
-// CHECK-COUNT-8: st.global.v2.b32
-// CHECK-NOT: st.global
+// SM80-COUNT-16: cp.async.cg.shared.global
+// SM80-COUNT-3: ldmatrix.sync.aligned.m8n8.x4
+// SM80-COUNT-16: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+// SM80-NOT: mma.sync
+// SM80: cp.async.wait_group
+// SM80: bar.sync
+// SM80-COUNT-8: cp.async.cg.shared.global
+// SM80-NOT: cp.async.cg
+// SM80-COUNT-8: st.global.v2.b32
+// SM80-NOT: st.global
+// SM90: mbarrier.try_wait.parity
+// SM90: fence.proxy.async.shared::cta
+// SM90: wgmma.fence.sync.aligned
+// SM90: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// SM90-NEXT: // end inline asm
+// SM90-NEXT: {{(add|or)\.[bs]64}}
+// SM90-NEXT: {{(add|or)\.[bs]64}}
+// SM90-NEXT: // begin inline asm
+// SM90-NEXT: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// SM90-NEXT: // end inline asm
+// SM90-NEXT: {{(add|or)\.[bs]64}}
+// SM90-NEXT: {{(add|or)\.[bs]64}}
+// SM90-NEXT: // begin inline asm
+// SM90-NEXT: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// SM90-NEXT: // end inline asm
+// SM90-NEXT: {{(add|or)\.[bs]64}}
+// SM90-NEXT: {{(add|or)\.[bs]64}}
+// SM90-NEXT: // begin inline asm
+// SM90-NEXT: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
+// SM90-NEXT: // end inline asm
+// SM90-NEXT: wgmma.commit_group.sync.aligned
+// SM90-NOT: wgmma.mma_async
+// SM90-COUNT-4: cp.async.cg.shared.global
+// SM90-NOT: cp.async.cg
+// SM90: cp.async.mbarrier.arrive.noinc.shared.b64
+// SM90: cp.async.bulk.tensor.2d
+// SM90: cp.async.wait_group 0
+// SM90-COUNT-16: st.global.v2.b32
+// SM90-NOT: st.global
 func.func public @main(
   %x: tensor<24x128xf32>, %y: tensor<24x128xf32>, %s: tensor<8x256xf32>, %n: tensor<8x256xf32>, %t: tensor<2x64x32xf32>,
   %a: tensor<64x256xf32>, %b: tensor<256x64xf32>, %a2: tensor<64x256xbf16>, %b2: tensor<256x64xbf16>,

@@ -23,7 +23,9 @@ from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.program import Program
 
 SEEDS = range(5)
+CONVOLUTION = "sm_90a convolution"
 SIZES = {"sm_80": (32, 36, 328), "sm_90a": (64, 72, 392)}  # steps enough to go round the ring, edges to reach beyond
+NAMES = (*SIZES, CONVOLUTION)
 Bug = Callable[[str], str]
 
 
@@ -63,6 +65,7 @@ BARRIERS: dict[str, Bug] = {
     "a barrier that nobody initialised": swap(r"mbarrier\.init.*\+65536\].*;", ""),
     "no stage is given back": swap(r"mbarrier\.arrive\.shared\.b64 .*;", ""),
     "products are not waited for": swap(r"wgmma\.wait_group\.sync\.aligned 0;", ""),
+    "a stage is given back too early": swap(r"wgmma\.wait_group\.sync\.aligned 1;", "wgmma.wait_group.sync.aligned 2;"),
     "no swizzle": swap(r"4611686(\d{12})\b", lambda m: str(int(m[0]) - (1 << 62))),  # pyright: ignore
     "rows eight apart at the wrong distance": swap(
         r"4611686(\d{12})\b",
@@ -72,6 +75,33 @@ BARRIERS: dict[str, Bug] = {
     "a box at another's place": swap(r"(cp\.async\.bulk\S* \[%rd\d+)\+8192\]", r"\1+7168]"),
     "the wrong parity": swap(r"not\.b32(\s+%r\d+), (%r\d+);\s*bfe", r"mov.b32\1, \2;\nbfe"),
     "a store beyond the result": swap(r"(st\.global[^\[]*\[%rd\d+)(\+-?\d+)?\]", r"\1+32768]", 1),
+}
+GATHERED: dict[str, Bug] = {
+    "who multiplies does not wait for a full stage": swap(loop("first"), r"\1"),
+    "who copies does not wait for an empty stage": swap(loop("second"), r"\1\2"),
+    "arrivals do not wait for copies": swap(
+        r"cp\.async\.mbarrier\.arrive\.noinc\.shared\.b64\s+(\[[^\]]*\]);", r"mbarrier.arrive.shared.b64 _, \1;"
+    ),
+    "arrivals that count twice": swap(r"mbarrier\.arrive\.noinc", "mbarrier.arrive"),
+    "threads that nobody waits for": swap(r"mov\.b32(\s+%r\d+), 129;", r"mov.b32\1, 128;"),
+    "one thread too many": swap(r"mov\.b32(\s+%r\d+), 129;", r"mov.b32\1, 130;"),
+    "no fence between threads and products": swap(r"fence\.proxy\.async\.shared::cta;", ""),
+    "a fence before the wait": swap(
+        r"(mbarrier\.try_wait[^;]*;\s*not\.pred[^;]*;\s*@%p\d+ bra[^;]*;\s*)fence\.proxy\.async\.shared::cta;",
+        r"fence.proxy.async.shared::cta;\n\1",
+    ),
+    "copied without the swizzle": swap(r"and\.b64(\s+%rd\d+, %rd\d+), 112;", r"and.b64\1, 0;", 1),
+    "pieces at another's place": swap(r"(cp\.async\.cg[^\[]*\[%rd\d+)\+2048\]", r"\1+3072]", 1),
+    "a window that lies elsewhere": swap(r"(cp\.async\.cg\S* \[%rd\d+\+4096\], \[%rd\d+)(\+\d+)?\]", r"\1+16]", 1),
+    "what lies outside is read": swap(r"selp\.b32(\s+%r\d+), 16, 0, (%p\d+);", r"selp.b32\1, 16, 16, \2;"),
+    "what lies inside is not": swap(r"selp\.b32(\s+%r\d+), 16, 0, (%p\d+);", r"selp.b32\1, 8, 0, \2;", 1),
+    "a window that goes on in the next line": swap(r"setp\.lt\.u32(\s+%p\d+, %r\d+), 10;", r"setp.lt.u32\1, 11;", 1),
+    "a window that begins in the line before": swap(r"setp\.lt\.u32(\s+%p\d+, %r\d+), 10;", r"setp.ne.u32\1, 10;", 1),
+    "too few bytes of weights": swap(r"mov\.b32(\s+%r\d+), 8192;", r"mov.b32\1, 8064;"),
+    "too many bytes of weights": swap(r"mov\.b32(\s+%r\d+), 8192;", r"mov.b32\1, 8320;"),
+    "no stage is given back": swap(r"mbarrier\.arrive\.shared\.b64 .*;", ""),
+    "products are not waited for": swap(r"wgmma\.wait_group\.sync\.aligned 0;", ""),
+    "a stage is given back too early": swap(r"wgmma\.wait_group\.sync\.aligned 1;", "wgmma.wait_group.sync.aligned 2;"),
 }
 
 
@@ -83,9 +113,10 @@ def built(name: str) -> tuple[BuiltProgram, Program, tuple[Any, ...], Any]:
     products = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(products)
     with tempfile.TemporaryDirectory() as folder:
-        text = products.text_of(*SIZES[name], right="nk", t="bf16")
+        convolution = products.convolution((1, 7, 10, 40), (3, 3), 72, pad=1)
+        text = convolution if name == CONVOLUTION else products.text_of(*SIZES[name], right="nk", t="bf16")
         program, inputs = products.program_of(text, Path(folder))
-    model = CudaTarget(name).compile(program, Options(cache=False, emulate=True))
+    model = CudaTarget(name.split()[0]).compile(program, Options(cache=False, emulate=True))
     assert isinstance(model, EmulatedProgram)
     [expected] = lamina.interpret(program, inputs)
     return model.built, program, tuple(inputs), expected
@@ -94,9 +125,9 @@ def built(name: str) -> tuple[BuiltProgram, Program, tuple[Any, ...], Any]:
 def wrong(name: str, bug: Bug | None, late: bool, seed: int) -> bool:
     """Whether the kernel, with a bug, does not compute the product."""
     whole, program, inputs, expected = built(name)
-    [(symbol, kernel)] = whole.kernels.items()
+    [(symbol, kernel)] = [(s, kernel) for s, kernel in whole.kernels.items() if re.search("mma", kernel.ptx)]
     planted = replace(kernel, ptx=bug(kernel.ptx) if bug else kernel.ptx)
-    changed = replace(whole, kernels={symbol: planted})
+    changed = replace(whole, kernels={**whole.kernels, symbol: planted})
     model = EmulatedProgram(changed, program.signature, np.zeros(0, np.uint8), late=late, seed=seed)
     try:
         [found] = model.run(inputs)
@@ -105,13 +136,16 @@ def wrong(name: str, bug: Bug | None, late: bool, seed: int) -> bool:
     return not bool(np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", NAMES)
 def test_without_bugs(name: str) -> None:
     assert not wrong(name, None, late=False, seed=0)
     assert not any(wrong(name, None, late=True, seed=seed) for seed in SEEDS)
 
 
-@pytest.mark.parametrize(("name", "bug"), [*(("sm_80", bug) for bug in COPIES), *(("sm_90a", bug) for bug in BARRIERS)])
+BUGS = dict(zip(NAMES, (COPIES, BARRIERS, GATHERED), strict=True))
+
+
+@pytest.mark.parametrize(("name", "bug"), [(name, bug) for name, bugs in BUGS.items() for bug in bugs])
 def test_planted_bugs_are_found(name: str, bug: str) -> None:
-    plant = (COPIES if name == "sm_80" else BARRIERS)[bug]
+    plant = BUGS[name][bug]
     assert any(wrong(name, plant, late=True, seed=seed) for seed in SEEDS)

@@ -32,11 +32,13 @@ func.func public @main(%a: tensor<{a}x{t}>, %b: tensor<{b}x{t}>, %bias: tensor<{
 }}
 """
 CONVOLUTION = """
-func.func public @main(%x: tensor<2x9x9x{c}xbf16>, %w: tensor<3x3x{c}x40xbf16>, %bias: tensor<40xf32>) -> tensor<2x5x5x40xf32> {{
-  %d = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {{stride = [2, 2], pad = [[1, 1], [1, 1]]}} {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : (tensor<2x9x9x{c}xbf16>, tensor<3x3x{c}x40xbf16>) -> tensor<2x5x5x40xf32>
-  %w2 = stablehlo.broadcast_in_dim %bias, dims = [3] : (tensor<40xf32>) -> tensor<2x5x5x40xf32>
-  %s = stablehlo.add %d, %w2 : tensor<2x5x5x40xf32>
-  return %s : tensor<2x5x5x40xf32>
+func.func public @main(%x: tensor<{x}x{t}>, %w: tensor<{w}x{t}>, %bias: tensor<{o}xf32>) -> tensor<{y}xf32> {{
+  %d = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {{stride = [{s}, {s}], pad = [[{p}, {p}], [{p}, {p}]], rhs_dilate = [{d}, {d}]}} {{batch_group_count = 1 : i64, feature_group_count = {g} : i64}} : (tensor<{x}x{t}>, tensor<{w}x{t}>) -> tensor<{y}xf32>
+  %b = stablehlo.broadcast_in_dim %bias, dims = [3] : (tensor<{o}xf32>) -> tensor<{y}xf32>
+  %s = stablehlo.add %d, %b : tensor<{y}xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<{y}xf32>
+  %r = stablehlo.maximum %s, %zero : tensor<{y}xf32>
+  return %r : tensor<{y}xf32>
 }}
 """
 UNITS = {  # architecture, type, precision, instruction, relative error that roundings of operands make
@@ -59,6 +61,27 @@ def text_of(m: int, n: int, k: int, *, left: str = "mk", right: str = "kn", batc
     batching = "batching_dims = [0] x [0]," if batch else ""
     ka, kb = left.index("k") + shift, right.index("k") + shift
     return PRODUCT.format(**shape, n=n, ka=ka, kb=kb, batching=batching, last=1 + shift, t=t)
+
+
+def convolution(
+    image: tuple[int, int, int, int],
+    window: tuple[int, int],
+    channels: int,
+    *,
+    stride: int = 1,
+    dilation: int = 1,
+    pad: int = 0,
+    groups: int = 1,
+    t: str = "bf16",
+) -> str:
+    """Of images, rows, columns and channels; `channels` of the result."""
+    images, *sizes, depth = image
+    points = [
+        (size + 2 * pad - dilation * (taps - 1) - 1) // stride + 1 for size, taps in zip(sizes, window, strict=True)
+    ]
+    shapes = {"x": image, "w": (*window, depth // groups, channels), "y": (images, *points, channels)}
+    texts = {name: "x".join(map(str, shape)) for name, shape in shapes.items()}
+    return CONVOLUTION.format(**texts, o=channels, s=stride, d=dilation, p=pad, g=groups, t=t)
 
 
 def program_of(text: str, folder: Path) -> tuple[Program, list[Any]]:
@@ -130,7 +153,15 @@ def test_edges(unit: str, text: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("schedule", "right"),
-    [(MIDDLE, "kn"), (LARGE, "kn"), (WARPS[0], "kn"), (WARPS[1], "nk"), (GROUPS[0], "nk"), (GROUPS[1], "kn")],
+    [
+        (MIDDLE, "kn"),
+        (LARGE, "kn"),
+        (WARPS[0], "kn"),
+        (WARPS[1], "nk"),
+        (GROUPS[0], "nk"),
+        (GROUPS[1], "kn"),
+        (GROUPS[2], "kn"),
+    ],
     ids=lambda value: value if isinstance(value, str) else f"{value.unit} {value.rows}x{value.columns}",
 )
 def test_larger_tiles(schedule: Schedule, right: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,14 +169,56 @@ def test_larger_tiles(schedule: Schedule, right: str, tmp_path: Path, monkeypatc
     given = schedule if fma else replace(schedule, depth=64)
     monkeypatch.setattr(contraction_to_cta, "choose", lambda *_: given)  # pyright: ignore[reportUnknownLambdaType]
     name = "sm_90a" if schedule.unit == "wgmma" else "sm_80"
-    model = check(text_of(100, 136, 72, right=right, t="f32" if fma else "bf16"), tmp_path, name=name)
-    assert model.counters[0].bank_conflicts == 0
+    texts = [text_of(100, 136, 72, right=right, t="f32" if fma else "bf16")]
+    if schedule.unit == "wgmma":
+        texts.append(convolution((2, 7, 9, 24), (3, 3), 136, pad=1))
+    for text in texts:
+        model = check(text, tmp_path, name=name)
+        assert model.counters[-1].bank_conflicts == 0
 
 
-@pytest.mark.parametrize("channels", [16, 3])
+WINDOWS = {
+    "stride": convolution((2, 9, 9, 16), (3, 3), 40, stride=2, pad=1),
+    "one image": convolution((1, 7, 9, 72), (3, 3), 40, pad=1),
+    "one point": convolution((3, 9, 7, 40), (1, 1), 48, stride=2),
+    "dilation": convolution((2, 11, 10, 24), (3, 2), 72, dilation=2),
+    "groups": convolution((1, 8, 9, 32), (3, 3), 96, pad=1, groups=2),
+    "few channels, f16": convolution((2, 8, 8, 8), (5, 3), 40, pad=1, t="f16"),
+    "more zeros than image": convolution((2, 3, 4, 16), (5, 5), 40, dilation=2, stride=2, pad=7),
+}
+
+
+@pytest.mark.parametrize("which", WINDOWS)
 @pytest.mark.parametrize("name", ["sm_80", "sm_90a"])
-def test_convolutions_are_products_of_views(name: str, channels: int, tmp_path: Path) -> None:
-    model = check(CONVOLUTION.format(c=channels), tmp_path, name=name)
+def test_convolutions_are_products_of_views(name: str, which: str, tmp_path: Path) -> None:
+    model = check(WINDOWS[which], tmp_path, late=True, name=name)
+    [counted] = [c for c in model.counters if any(i.startswith(("wgmma.mma", "mma")) for i in c.instructions)]
+    assert any(i.startswith("wgmma.mma") for i in counted.instructions) == (name == "sm_90a")
+    assert counted.bank_conflicts == 0 and "cp.async.cg.shared.global" in counted.instructions
+    assert len(model.built.launches) == 1 or which == "groups"  # nothing is padded before
+
+
+@pytest.mark.parametrize("which", WINDOWS)
+def test_convolutions_by_warpgroups_whatever_comes_late(which: str, tmp_path: Path) -> None:
+    program, inputs = program_of(WINDOWS[which], tmp_path)
+    target = CudaTarget("sm_90a")
+    target.architecture = replace(target.architecture, processors=1)  # blocks take several tiles
+    model = target.compile(program, Options(cache=False, emulate=True))
+    assert isinstance(model, EmulatedProgram)
+    [expected] = lamina.interpret(program, inputs)
+    model.late = True
+    for seed in range(5):
+        model.seed = seed
+        assert error(model.run(inputs)[0], expected) <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("image", "channels"),
+    [((1, 9, 9, 3), 40), ((1, 9, 9, 12), 40), ((1, 5, 5, 16), 40), ((1, 9, 9, 16), 24)],
+    ids=["elements one by one", "pieces of 8 bytes", "few points", "few channels of the result"],
+)
+def test_convolutions_that_stay_with_warps(image: tuple[int, int, int, int], channels: int, tmp_path: Path) -> None:
+    model = check(convolution(image, (3, 3), channels, pad=1), tmp_path, name="sm_90a")
     assert any("mma.sync" in i for counted in model.counters for i in counted.instructions)
 
 
@@ -164,7 +237,7 @@ def test_blocks_of_warpgroups_stay_and_take_one_tile_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = CudaTarget("sm_90a")
-    target.architecture = replace(target.architecture, processors=2)
+    target.architecture = replace(target.architecture, processors=1)  # which two blocks share
     program, inputs = program_of(text_of(130, 72, 328, right="nk", t="bf16"), tmp_path)
     model = target.compile(program, Options(cache=False, emulate=True))
     assert isinstance(model, EmulatedProgram) and model.built.launches[0].grid == (2, 1, 1)
@@ -176,14 +249,16 @@ def test_blocks_of_warpgroups_stay_and_take_one_tile_after_the_other(
 
 
 @pytest.mark.parametrize("level", ["tiles", "gpu"])
-@pytest.mark.parametrize("unit", ["fma", "mma", "mma tf32", "wgmma"])
+@pytest.mark.parametrize("unit", ["fma", "mma", "mma tf32", "wgmma", "wgmma convolution"])
 def test_every_level_means_the_same(unit: str, level: str, tmp_path: Path) -> None:
-    name, t, precision, _, most = UNITS[unit]
-    program, inputs = program_of(text_of(20, 24, 20 if unit == "fma" else 40, right="nk", t=t), tmp_path)
+    name, t, precision, _, most = UNITS[unit.removesuffix(" convolution")]
+    product = text_of(20, 24, 20 if unit == "fma" else 40, right="nk", t=t)
+    windows = convolution((1, 5, 7, 8), (3, 3), 32, pad=1)
+    program, inputs = program_of(windows if unit.endswith("convolution") else product, tmp_path)
     [expected] = lamina.interpret(program, inputs)
     lowered = CudaTarget(name).lower(program, level, Options(precision=precision))
     result = np.zeros_like(expected)
-    arena, constants = np.zeros(1 << 12, np.int8), np.zeros(1 << 12, np.int8)
+    arena, constants = np.zeros(1 << 13, np.int8), np.zeros(1 << 12, np.int8)
     main: Any = lowered.module.body.block.first_op
     sizes = [arg.type.get_shape()[0] for arg in main.body.block.args[4:]]
     Interpreter(lowered.context).run(lowered.module, [*inputs, result, arena[: sizes[0]], constants[: sizes[1]]])

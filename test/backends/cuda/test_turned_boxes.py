@@ -64,6 +64,9 @@ def image(low: int, behind: int) -> str:
         turned((64, 3, 32), (0, 2, 1)),
         turned((64, 32, 4), (0, 2, 1), "f16"),
         turned((2, 8, 16, 32), (0, 2, 3, 1), "f16"),
+        turned((7, 7, 256), (2, 0, 1)),
+        turned((37, 768), (1, 0), "bf16"),
+        turned((256, 192), (1, 0), "bf16"),
     ],
     ids=[
         *(f"{columns} channels by fours" for columns in (10, 12, 34, 36, 60, 68)),
@@ -72,6 +75,9 @@ def image(low: int, behind: int) -> str:
         "three channels",
         "to four channels",
         "half a sector of channels",
+        "images of 7 x 7",
+        "rows of 37 in bf16",
+        "tiles of two dimensions",
     ],
 )
 def test_each_byte_is_moved_once(text: str, tmp_path: Path, emulated: Emulated) -> None:

@@ -107,3 +107,29 @@ func.func @broadcast(%x: tensor<2x4xf32>) {
   }
   func.return
 }
+
+// -----
+
+func.func @first(%x: memref<8x4xf32>) {
+  // expected-error @+1 {{(1,8,4):(0,4,1) from 1 reaches beyond the 32 elements}}
+  %v = cta.view %x : memref<8x4xf32> to !cta.view<f32, (1,8,4):(0,4,1) from 1>
+  func.return
+}
+
+// -----
+
+// expected-error @+1 {{a border of [1, 8, 3] for a view of [1, 8, 4]}}
+func.func private @border(!cta.view<f32, (1,8,4):(0,4,1) from -1, #cta.border<(1,8,3):(0,1,1) from -1 below 8>>)
+
+// -----
+
+// expected-error @+1 {{expected a border, got 1 : i64}}
+func.func private @number(!cta.view<f32, (1,8,4):(0,4,1), 1 : i64>)
+
+// -----
+
+func.func @stored(%t: tensor<8x4xf32>, %v: !cta.view<f32, (1,8,4):(0,1,1) from -1, #cta.border<(1,8,4):(0,1,1) from -1 below 8>>, %i: index) {
+  // expected-error @+1 {{nothing is stored beyond borders}}
+  cta.store %t, %v[%i, %i, %i] : tensor<8x4xf32>, !cta.view<f32, (1,8,4):(0,1,1) from -1, #cta.border<(1,8,4):(0,1,1) from -1 below 8>>
+  func.return
+}

@@ -35,3 +35,19 @@ func.func @product(%a: memref<3x4xf32>, %b: memref<4x2xf32>, %c: memref<3x2xf32>
   }
   func.return
 }
+
+// Windows of three numbers, which reach beyond the buffer on both sides.
+// CHECK-LABEL: func.func @windows
+// CHECK: cta.view %a : memref<4xf32> to !cta.view<f32, (1,4,3):(0,1,1) from -1, #cta.border<(1,4,3):(0,1,1) from -1 below 4>>
+// CHECK: cta.view %b : memref<13xf32> to !cta.view<f32, (1,4,3):(0,3,1) from 1>
+func.func @windows(%a: memref<4xf32>, %b: memref<13xf32>) {
+  cta.program {sizes = array<i64: 1, 4, 3>, tile = array<i64: 1, 4, 4>, schedule = {}} do {
+  ^bb0(%i: index, %m: index, %n: index):
+    %v = cta.view %a : memref<4xf32> to !cta.view<f32, (1,4,3):(0,1,1) from -1, #cta.border<(1,4,3):(0,1,1) from -1 below 4>>
+    %w = cta.view %b : memref<13xf32> to !cta.view<f32, (1,4,3):(0,3,1) from 1>
+    %t = cta.load %v[%i, %m, %n] : !cta.view<f32, (1,4,3):(0,1,1) from -1, #cta.border<(1,4,3):(0,1,1) from -1 below 4>> to tensor<4x4xf32>
+    cta.store %t, %w[%i, %m, %n] : tensor<4x4xf32>, !cta.view<f32, (1,4,3):(0,3,1) from 1>
+    cta.yield
+  }
+  func.return
+}

@@ -30,6 +30,8 @@ func.func @copies(%x: memref<64xbf16>, %s: memref<128xi8, 3 : i32>, %i: index, %
 // CHECK: nvgpu.warpgroup.fence %{{.*}}, %a : (vector<4xf32>, vector<4xi32>) -> (vector<4xf32>, vector<4xi32>)
 // CHECK: nvgpu.warpgroup.mma.registers %{{.*}}, %s[%i], %{{.*}} {kind = "f16", offset = 32 : i64, leading = 16 : i64, turned} : memref<1024xi8, 3 : i32>, (vector<4xf32>) -> vector<4xf32>
 // CHECK: nvgpu.warpgroup.mma.registers %{{.*}}, %s[%i] {kind = "f16", offset = 32 : i64, leading = 16 : i64} : memref<1024xi8, 3 : i32>, () -> vector<4xf32>
+// CHECK: nvgpu.device_async_arrive %b[%i] : memref<2xi64, 3 : i32>
+// CHECK: nvgpu.fence.proxy.async
 // CHECK: nvgpu.barrier.sync %i {threads = 256 : i64}
 // CHECK: nvgpu.barrier.arrive %i {threads = 256 : i64}
 func.func @warpgroups(%x: memref<512xbf16>, %s: memref<1024xi8, 3 : i32>, %b: memref<2xi64, 3 : i32>, %i: index, %c: vector<4xf32>, %a: vector<4xi32>) {
@@ -49,6 +51,8 @@ func.func @warpgroups(%x: memref<512xbf16>, %s: memref<1024xi8, 3 : i32>, %b: me
   %g, %w = nvgpu.warpgroup.fence %n, %a : (vector<4xf32>, vector<4xi32>) -> (vector<4xf32>, vector<4xi32>)
   %h = nvgpu.warpgroup.mma.registers %w, %s[%i], %g {kind = "f16", offset = 32 : i64, leading = 16 : i64, turned} : memref<1024xi8, 3 : i32>, (vector<4xf32>) -> vector<4xf32>
   %j = nvgpu.warpgroup.mma.registers %w, %s[%i] {kind = "f16", offset = 32 : i64, leading = 16 : i64} : memref<1024xi8, 3 : i32>, () -> vector<4xf32>
+  nvgpu.device_async_arrive %b[%i] : memref<2xi64, 3 : i32>
+  nvgpu.fence.proxy.async
   nvgpu.barrier.sync %i {threads = 256 : i64}
   nvgpu.barrier.arrive %i {threads = 256 : i64}
   func.return

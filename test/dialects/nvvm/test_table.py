@@ -21,6 +21,8 @@ PTX = {
     "mma.m16n8k8.f32.tf32": "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
     "cp.async.cg.shared.global.16": "cp.async.cg.shared.global",
     "cp.async.ca.shared.global.4.s": "cp.async.ca.shared.global",
+    "cp.async.mbarrier.arrive.noinc": "cp.async.mbarrier.arrive.noinc.shared.b64",
+    "fence.proxy.async.shared_cta": "fence.proxy.async.shared::cta",
     "shfl.sync.idx.i32": "shfl.sync.idx.b32",
     "mbarrier.init": "mbarrier.init.shared.b64",
     "mbarrier.arrive.expect_tx": "mbarrier.arrive.expect_tx",

@@ -241,6 +241,34 @@ def test_copies_by_threads() -> None:
     assert np.array_equal(found, expected)
 
 
+ARRIVE = """mov.u32 %x0, smem; shl.b32 %x1, %t, 4; add.u32 %x2, %x0, %x1; mad.wide.u32 %p0, %t, 16, %i0;
+    setp.ne.u32 %q0, %t, 0; @%q0 bra $ready; mbarrier.init.shared.b64 [%x0+1024], {count}; $ready: bar.sync 0;
+    cp.async.cg.shared.global [%x2], [%p0], 16; {arrive} [%x0+1024];
+    $again: mbarrier.try_wait.parity.shared.b64 %q1, [%x0+1024], 0; @!%q1 bra $again;
+    xor.b32 %x3, %t, 32; shl.b32 %x3, %x3, 4; add.u32 %x3, %x0, %x3; ld.shared.v4.u32 {{%x4, %x5, %x6, %x7}}, [%x3];
+    mad.wide.u32 %p1, %t, 16, %o; st.global.v4.u32 [%p1], {{%x4, %x5, %x6, %x7}};"""
+BEHIND = "cp.async.mbarrier.arrive{how}.shared.b64"
+
+
+def test_arrivals_behind_copies() -> None:
+    """Of two warps, each of which reads what the other one copied."""
+    x = np.arange(256, dtype=np.uint32)
+
+    def arrived(count: int, arrive: str, seed: int) -> bool:
+        lines = ARRIVE.format(count=count, arrive=arrive)
+        found = run(lines, [x], (64, 4), np.uint32, threads=64, shared=1032, late=True, seed=seed)[0]
+        return np.array_equal(found, x.reshape(2, 32, 4)[::-1].reshape(64, 4))
+
+    noinc, plain = BEHIND.format(how=".noinc"), BEHIND.format(how="")
+    assert all(arrived(64, noinc, seed) for seed in range(5))
+    assert not all(arrived(64, "mbarrier.arrive.shared.b64 %p2,", seed) for seed in range(5))
+    assert all(arrived(64, f"{plain} [%x0+1024]; mbarrier.arrive.shared.b64 %p2,", seed) for seed in range(5))
+    with pytest.raises(LaminaError, match="deadlock"):
+        arrived(64, plain, 0)
+    with pytest.raises(LaminaError, match="deadlock"):
+        arrived(65, noinc, 0)
+
+
 @pytest.mark.parametrize(("kind", "dtype", "depth"), [("bf16", ml_dtypes.bfloat16, 16), ("f16", np.float16, 16)])
 def test_matrix_product(kind: str, dtype: Any, depth: int) -> None:
     """A [16, 16] row by row and B [8, 16], as [columns, depth], through shared memory and ldmatrix."""

@@ -11,6 +11,7 @@ import pytest
 from lamina.backends.cuda.emulator.machine import launch
 from lamina.backends.cuda.emulator.memory import GlobalMemory
 from lamina.backends.cuda.emulator.ptx import parse
+from lamina.compiler.diagnostics import LaminaError
 
 STEPS, THREADS = 16, 128
 SWIZZLE_128, CORE = 1 << 62, 1024  # a core: eight rows of 128 bytes
@@ -42,6 +43,7 @@ mov.u32 %s, smem; mad.lo.u32 %s, %t, 16, %s;
 {copies}
 ld.global.v4.b32 {{%a0, %a1, %a2, %a3}}, [%p1];
 {starts}
+fence.proxy.async.shared::cta;
 bar.sync 0;
 mov.u32 %x0, smem; shr.u32 %x0, %x0, 4; and.b32 %x0, %x0, 16383; cvt.u64.u32 %m, %x0; or.b64 %m, %m, {descriptor};
 wgmma.fence.sync.aligned;
@@ -114,3 +116,16 @@ def test_left_operand_in_registers(columns: int, turned: bool, adds: bool, late:
 def test_it_may_not_change_before_it_was_waited_for() -> None:
     found, expected = product(64, True, True, True, "mov.b32 %a1, 0;")  # of seed 0 it is read late
     assert not np.array_equal(found, expected)
+
+
+def test_what_threads_write_is_fenced() -> None:
+    """By who writes, as in all tests above, or by who reads when that has come."""
+    meet, fence = "bar.sync 0;\n", "fence.proxy.async.shared::cta;\n"
+    plain = text(64, True, True, 2048, "").replace(fence + meet, meet)
+    memory = GlobalMemory(1 << 20)
+    given = [memory.upload(np.zeros(1024, ml_dtypes.bfloat16), name) for name in ("b", "a")]
+    given.append(memory.allocate(64 * 64 * 4, "out"))
+    how: Any = {"grid": (1, 1, 1), "block": (128, 1, 1), "memory": memory, "shared_bytes": 2048}
+    launch(parse(plain.replace(meet, meet + fence)).kernel(), given, **how)
+    with pytest.raises(LaminaError, match=r"and no fence\.proxy\.async lies between"):
+        launch(parse(plain).kernel(), given, **how)

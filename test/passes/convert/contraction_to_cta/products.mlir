@@ -55,6 +55,69 @@ func.func private @convolution(%x: memref<1x12x12x16xf32>, %w: memref<3x3x16x32x
   func.return
 }
 
+// Windows of what is padded reach beyond the image itself: nothing is left of the pad.
+// CHECK-LABEL: func.func private @padded
+// CHECK-NEXT: cta.program
+// CHECK: cta.view %x : memref<1x10x9x16xf32> to !cta.view<f32, (1,(9,5),(48,3)):(0,(16,288),(1,144)) from -16, #cta.border<(1,(9,5),(48,3)):(0,(0,2),(0,1)) from 0 below 10>, #cta.border<(1,(9,5),(16,3,3)):(0,(1,0),(0,1,0)) from -1 below 9>>
+// CHECK: cta.view %w : memref<3x3x16x32xf32>
+// CHECK-NOT: linalg
+// CHECK: func.return
+func.func private @padded(%x: memref<1x10x9x16xf32>, %w: memref<3x3x16x32xf32>, %y: memref<1x5x9x32xf32>, %s: memref<1x11x11x16xf32>) attributes {lamina.kernel = "contraction", lamina.scratch = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  %below = memref.subview %s[0, 10, 0, 0] [1, 1, 11, 16] [1, 1, 1, 1] : memref<1x11x11x16xf32> to memref<1x1x11x16xf32, strided<[1936, 176, 16, 1], offset: 1760>>
+  linalg.fill ins(%zero : f32) outs(%below : memref<1x1x11x16xf32, strided<[1936, 176, 16, 1], offset: 1760>>)
+  %left = memref.subview %s[0, 0, 0, 0] [1, 10, 1, 16] [1, 1, 1, 1] : memref<1x11x11x16xf32> to memref<1x10x1x16xf32, strided<[1936, 176, 16, 1]>>
+  linalg.fill ins(%zero : f32) outs(%left : memref<1x10x1x16xf32, strided<[1936, 176, 16, 1]>>)
+  %right = memref.subview %s[0, 0, 10, 0] [1, 10, 1, 16] [1, 1, 1, 1] : memref<1x11x11x16xf32> to memref<1x10x1x16xf32, strided<[1936, 176, 16, 1], offset: 160>>
+  linalg.fill ins(%zero : f32) outs(%right : memref<1x10x1x16xf32, strided<[1936, 176, 16, 1], offset: 160>>)
+  %inside = memref.subview %s[0, 0, 1, 0] [1, 10, 9, 16] [1, 1, 1, 1] : memref<1x11x11x16xf32> to memref<1x10x9x16xf32, strided<[1936, 176, 16, 1], offset: 16>>
+  linalg.generic {indexing_maps = [affine_map<(a, b, c, d) -> (a, b, c, d)>, affine_map<(a, b, c, d) -> (a, b, c, d)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+    ins(%x : memref<1x10x9x16xf32>) outs(%inside : memref<1x10x9x16xf32, strided<[1936, 176, 16, 1], offset: 16>>) {
+  ^bb0(%l: f32, %old: f32):
+    linalg.yield %l : f32
+  }
+  linalg.fill ins(%zero : f32) outs(%y : memref<1x5x9x32xf32>)
+  linalg.generic {indexing_maps = [affine_map<(b, h, w, o, i, j, c) -> (b, h * 2 + i, w + j, c)>, affine_map<(b, h, w, o, i, j, c) -> (i, j, c, o)>, affine_map<(b, h, w, o, i, j, c) -> (b, h, w, o)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+    ins(%s, %w : memref<1x11x11x16xf32>, memref<3x3x16x32xf32>) outs(%y : memref<1x5x9x32xf32>) {
+  ^bb0(%l: f32, %r: f32, %acc: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %acc, %p : f32
+    linalg.yield %t : f32
+  }
+  func.return
+}
+
+// What is padded and read again behind the product keeps its pad.
+// CHECK-LABEL: func.func private @read_again
+// CHECK-NOT: cta.program
+// CHECK: func.return
+func.func private @read_again(%x: memref<8x16xf32>, %w: memref<16x16xf32>, %y: memref<9x16xf32>, %s: memref<9x16xf32>) attributes {lamina.kernel = "contraction", lamina.scratch = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  %above = memref.subview %s[0, 0] [1, 16] [1, 1] : memref<9x16xf32> to memref<1x16xf32, strided<[16, 1]>>
+  linalg.fill ins(%zero : f32) outs(%above : memref<1x16xf32, strided<[16, 1]>>)
+  %below = memref.subview %s[1, 0] [8, 16] [1, 1] : memref<9x16xf32> to memref<8x16xf32, strided<[16, 1], offset: 16>>
+  linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>], iterator_types = ["parallel", "parallel"]}
+    ins(%x : memref<8x16xf32>) outs(%below : memref<8x16xf32, strided<[16, 1], offset: 16>>) {
+  ^bb0(%l: f32, %old: f32):
+    linalg.yield %l : f32
+  }
+  linalg.fill ins(%zero : f32) outs(%y : memref<9x16xf32>)
+  linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%s, %w : memref<9x16xf32>, memref<16x16xf32>) outs(%y : memref<9x16xf32>) {
+  ^bb0(%l: f32, %r: f32, %acc: f32):
+    %p = arith.mulf %l, %r : f32
+    %t = arith.addf %acc, %p : f32
+    linalg.yield %t : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+    ins(%s : memref<9x16xf32>) outs(%y : memref<9x16xf32>) {
+  ^bb0(%l: f32, %old: f32):
+    %t = arith.addf %old, %l : f32
+    linalg.yield %t : f32
+  }
+  func.return
+}
+
 // A product of integers stays.
 // CHECK-LABEL: func.func private @integers
 // CHECK: linalg.generic

@@ -1,6 +1,6 @@
 // RUN: lamina-opt %s -p "convert-contraction-to-cta{unit=wgmma},cta-pipeline,convert-cta-to-gpu" | filecheck %s
 
-// The host describes both operands. One thread copies; four products follow each other, and a stage is given back.
+// The host describes both operands. One thread copies; four products follow each other, and the stage before is given back.
 // CHECK-LABEL: func.func private @product
 // CHECK-NEXT: nvgpu.tma.create.descriptor %a {sizes = array<i64: 64, 256>, strides = array<i64: 256, 1>} : memref<64x256xbf16> to !nvgpu.tensormap<64x64xbf16, 128>
 // CHECK-NEXT: nvgpu.tma.create.descriptor %b {sizes = array<i64: 256, 64>, strides = array<i64: 64, 1>} : memref<256x64xbf16> to !nvgpu.tensormap<64x64xbf16, 128>
@@ -22,7 +22,11 @@
 // CHECK-NEXT: nvgpu.warpgroup.mma {{.*}} offsets = array<i64: 64, 4096>
 // CHECK-NEXT: nvgpu.warpgroup.mma {{.*}} offsets = array<i64: 96, 6144>
 // CHECK-NEXT: nvgpu.warpgroup.commit
-// CHECK-NEXT: nvgpu.warpgroup.wait
+// CHECK-NEXT: nvgpu.warpgroup.wait {{.*}} {groups = 1 : i64}
+// CHECK: arith.cmpi ne
+// CHECK: nvgpu.mbarrier.arrive
+// CHECK: affine.yield
+// CHECK: nvgpu.warpgroup.wait {{.*}} {groups = 0 : i64}
 // CHECK: nvgpu.mbarrier.arrive
 func.func private @product(%a: memref<64x256xbf16>, %b: memref<256x64xbf16>, %c: memref<64x64xf32>) attributes {lamina.kernel = "contraction"} {
   %zero = arith.constant 0.0 : f32
