@@ -35,10 +35,10 @@
 
 // A transpose: neighbours read, turned in shared memory, neighbours written.
 // CHECK-LABEL: .entry kernel_3_0(
-// CHECK-COUNT-4: st.shared.b32
+// CHECK-COUNT-16: st.shared.b32
 // CHECK: bar.sync
 // CHECK-NOT: ld.global
-// CHECK-COUNT-4: st.global.b32
+// CHECK-COUNT-16: st.global.b32
 // CHECK-NOT: st.global
 
 // A product of f32: 64 multiplications in the loop, all accesses but those that turn a tile of 16 bytes.
@@ -133,10 +133,10 @@
 // SM90-COUNT-16: st.global.v2.b32
 // SM90-NOT: st.global
 func.func public @main(
-  %x: tensor<24x128xf32>, %y: tensor<24x128xf32>, %s: tensor<8x256xf32>, %n: tensor<8x256xf32>, %t: tensor<2x64x32xf32>,
+  %x: tensor<24x128xf32>, %y: tensor<24x128xf32>, %s: tensor<8x256xf32>, %n: tensor<8x256xf32>, %t: tensor<4x256x192xf32>,
   %a: tensor<64x256xf32>, %b: tensor<256x64xf32>, %a2: tensor<64x256xbf16>, %b2: tensor<256x64xbf16>,
   %image: tensor<1x18x18x64xbf16>, %window: tensor<3x3x64x64xbf16>
-) -> (tensor<24x128xf32>, tensor<8x256xf32>, tensor<8x256xf32>, tensor<2x32x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<1x16x16x64xf32>) {
+) -> (tensor<24x128xf32>, tensor<8x256xf32>, tensor<8x256xf32>, tensor<4x192x256xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<1x16x16x64xf32>) {
   %e = stablehlo.multiply %x, %y : tensor<24x128xf32>
   %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
@@ -152,9 +152,9 @@ func.func public @main(
   %r = stablehlo.rsqrt %ss : tensor<8xf32>
   %rb = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<8xf32>) -> tensor<8x256xf32>
   %norm = stablehlo.multiply %n, %rb : tensor<8x256xf32>
-  %turned = stablehlo.transpose %t, dims = [0, 2, 1] : (tensor<2x64x32xf32>) -> tensor<2x32x64xf32>
+  %turned = stablehlo.transpose %t, dims = [0, 2, 1] : (tensor<4x256x192xf32>) -> tensor<4x192x256xf32>
   %fma = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<64x256xf32>, tensor<256x64xf32>) -> tensor<64x64xf32>
   %mma = stablehlo.dot_general %a2, %b2, contracting_dims = [1] x [0] : (tensor<64x256xbf16>, tensor<256x64xbf16>) -> tensor<64x64xf32>
   %conv = stablehlo.convolution(%image, %window) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], pad = [[0, 0], [0, 0]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x18x18x64xbf16>, tensor<3x3x64x64xbf16>) -> tensor<1x16x16x64xf32>
-  return %e, %softmax, %norm, %turned, %fma, %mma, %conv : tensor<24x128xf32>, tensor<8x256xf32>, tensor<8x256xf32>, tensor<2x32x64xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<1x16x16x64xf32>
+  return %e, %softmax, %norm, %turned, %fma, %mma, %conv : tensor<24x128xf32>, tensor<8x256xf32>, tensor<8x256xf32>, tensor<4x192x256xf32>, tensor<64x64xf32>, tensor<64x64xf32>, tensor<1x16x16x64xf32>
 }
