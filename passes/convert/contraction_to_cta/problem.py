@@ -77,9 +77,9 @@ class _Loops:
     k: tuple[int, ...]
     ranges: tuple[int, ...]
 
-    def matrix(self, value: SSAValue, steps: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Matrix:
-        """The operand with steps along all loops as matrices."""
-        return Matrix(value, self._layout(steps, rows, columns))
+    def matrix(self, value: SSAValue, steps: Sequence[int], first: int = 0) -> Matrix:
+        """What goes with the result, with steps along all loops, as matrices of its rows and columns."""
+        return Matrix(value, self._layout(steps, self.m, self.n), first)
 
     def operand(
         self, op: GenericOp, index: int, pads: Mapping[SSAValue, Padded], rows: Sequence[int], columns: Sequence[int]
@@ -91,16 +91,17 @@ class _Loops:
             source, low = pads[value].source, pads[value].low
         assert isinstance(source.type, MemRefType) and isinstance(value.type, MemRefType)
         shape = source.type.get_shape()
-        subscripts, steps = subscripts_of(op, index), steps_of(op, index, shape)
-        if subscripts is None or steps is None:
+        place = place_of(op, index, shape, low)
+        if place is None:
             return None
         borders = tuple(
-            BorderAttr.of(self._layout(subscript, rows, columns), -before, size)
-            for subscript, before, size, padded in zip(subscripts, low, shape, value.type.get_shape(), strict=True)
+            BorderAttr.of(self._layout(subscript, rows, columns), start, size)
+            for subscript, start, size, padded in zip(
+                place.subscripts, place.starts, shape, value.type.get_shape(), strict=True
+            )
             if size != padded
         )
-        first = -sum(before * prod(shape[i + 1 :]) for i, before in enumerate(low))
-        return Matrix(source, self._layout(steps, rows, columns), first, borders)
+        return Matrix(source, self._layout(place.steps, rows, columns), place.first, borders)
 
     def _layout(self, steps: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Layout:
         return concatenated(*(self._mode(steps, dims) for dims in (self.batch, rows, columns)))
@@ -127,13 +128,13 @@ def problem_of(function: FuncOp) -> Problem | None:
         return None
     if _element(contraction.outputs[0]) != f32:
         return None
-    steps, result = [steps_of(contraction, i) for i in (found.lhs, found.rhs)], steps_of(contraction, 2)
-    if steps[0] is None or steps[1] is None or result is None:
+    lhs, rhs, result = (place_of(contraction, i) for i in (found.lhs, found.rhs, 2))
+    if lhs is None or rhs is None or result is None:
         return None
     ranges = loop_ranges(contraction)
     if 0 in ranges:
         return None
-    near = steps[0] if 1 in (steps[0][d] for d in found.k) else steps[1]
+    near = lhs.steps if 1 in (lhs.steps[d] for d in found.k) else rhs.steps
     summed = tuple(sorted(found.k, key=lambda d: -near[d]))
     loops = _Loops(found.batch, found.m, found.n, summed, ranges)
     left = loops.operand(contraction, found.lhs, pads, loops.m, loops.k)
@@ -155,7 +156,7 @@ def problem_of(function: FuncOp) -> Problem | None:
         k,
         left,
         right,
-        loops.matrix(final, result, loops.m, loops.n),
+        loops.matrix(final, result.steps),
         epilogue,
         contraction,
     )
@@ -178,35 +179,39 @@ def _is_scratch(value: SSAValue, function: FuncOp) -> bool:
     return value in arguments[len(arguments) - count :] if count else False
 
 
-def subscripts_of(op: GenericOp, index: int) -> list[list[int]] | None:
-    """For each dimension how far a step of each loop goes; None where subscripts are not sums of loops."""
+@dataclass(frozen=True)
+class Place:
+    """Where loops find an operand: how far their steps go and where the first is, along each dimension and in all."""
+
+    subscripts: Sequence[Sequence[int]]
+    starts: Sequence[int]
+    steps: tuple[int, ...]
+    first: int
+
+
+def place_of(
+    op: GenericOp, index: int, shape: Sequence[int] | None = None, low: Sequence[int] | None = None
+) -> Place | None:
+    """Where an operand is found in a buffer of this shape, its own if none is given, of which so many are before it.
+
+    None where subscripts are not sums of loops.
+    """
     type_ = op.operands[index].type
     if not isinstance(type_, MemRefType) or not isinstance(type_.layout, NoneAttr):
         return None
     map: AffineMap = op.maps[index]
-    found: list[list[int]] = []
-    for expr in map.results:
-        form = linear_form(expr)
-        if form is None or form[1] or any(factor < 0 for factor in form[0].values()):
-            return None
-        found.append([form[0].get(dim, 0) for dim in range(map.num_dims)])
-    return found
-
-
-def steps_of(op: GenericOp, index: int, shape: Sequence[int] | None = None) -> tuple[int, ...] | None:
-    """Elements between neighbours along each loop, in a buffer of this shape, its own if none is given.
-
-    None where subscripts are not sums of loops.
-    """
-    subscripts = subscripts_of(op, index)
-    if subscripts is None:
-        return None
-    type_ = op.operands[index].type
-    assert isinstance(type_, MemRefType)
     shape = type_.get_shape() if shape is None else shape
-    strides = [prod(shape[i + 1 :]) for i in range(len(subscripts))]
-    loops = op.maps[index].num_dims
-    return tuple(sum(each[d] * stride for each, stride in zip(subscripts, strides, strict=True)) for d in range(loops))
+    forms: list[list[int]] = []
+    starts: list[int] = []
+    for expr, before in zip(map.results, low or [0] * len(shape), strict=True):
+        form = linear_form(expr)
+        if form is None or form[1] < 0 or any(factor < 0 for factor in form[0].values()):
+            return None
+        forms.append([form[0].get(dim, 0) for dim in range(map.num_dims)])
+        starts.append(form[1] - before)
+    strides = [prod(shape[i + 1 :]) for i in range(len(forms))]
+    steps = tuple(sum(each[d] * n for each, n in zip(forms, strides, strict=True)) for d in range(map.num_dims))
+    return Place(forms, starts, steps, sum(start * n for start, n in zip(starts, strides, strict=True)))
 
 
 def _epilogue(
@@ -244,10 +249,10 @@ def _input(
         return value
     if value is result:
         return None if op.maps[index] == AffineMap.identity(len(op.iterators)) else op
-    steps = steps_of(op, index)
-    if steps is None:
+    place = place_of(op, index)
+    if place is None:
         return op
     own = [0] * len(loops.ranges)
-    for place, dim in enumerate(order):
-        own[dim] = steps[place]
-    return loops.matrix(value, own, loops.m, loops.n)
+    for number, dim in enumerate(order):
+        own[dim] = place.steps[number]
+    return loops.matrix(value, own, place.first)

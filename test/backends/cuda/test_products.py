@@ -41,6 +41,15 @@ func.func public @main(%x: tensor<{x}x{t}>, %w: tensor<{w}x{t}>, %bias: tensor<{
   return %r : tensor<{y}xf32>
 }}
 """
+PART = """
+func.func public @main(%a: tensor<2x70x48x{t}>, %b: tensor<40x72x{t}>, %c: tensor<2x70x72xf32>) -> tensor<2x64x72xf32> {{
+  %x = stablehlo.slice %a [0:2, 6:70, {column}:{columns}] : (tensor<2x70x48x{t}>) -> tensor<2x64x40x{t}>
+  %z = stablehlo.slice %c [0:2, 3:67, 0:72] : (tensor<2x70x72xf32>) -> tensor<2x64x72xf32>
+  %d = stablehlo.dot_general %x, %b, contracting_dims = [2] x [0] : (tensor<2x64x40x{t}>, tensor<40x72x{t}>) -> tensor<2x64x72xf32>
+  %s = stablehlo.add %d, %z : tensor<2x64x72xf32>
+  return %s : tensor<2x64x72xf32>
+}}
+"""
 UNITS = {  # architecture, type, precision, instruction, relative error that roundings of operands make
     "fma": ("sm_80", "f32", "f32", "fma.rn.f32", 1e-6),
     "mma": ("sm_80", "bf16", "f32", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 1e-6),
@@ -220,6 +229,18 @@ def test_convolutions_by_warpgroups_whatever_comes_late(which: str, tmp_path: Pa
 def test_convolutions_that_stay_with_warps(image: tuple[int, int, int, int], channels: int, tmp_path: Path) -> None:
     model = check(convolution(image, (3, 3), channels, pad=1), tmp_path, name="sm_90a")
     assert any("mma.sync" in i for counted in model.counters for i in counted.instructions)
+
+
+@pytest.mark.parametrize("column", [8, 5])
+@pytest.mark.parametrize("unit", UNITS)
+def test_parts_of_matrices_are_seen_where_they_are(unit: str, column: int, tmp_path: Path) -> None:
+    name, t, precision, instruction, most = UNITS[unit]
+    if unit == "wgmma" and column % 8:
+        instruction = UNITS["mma"][3]  # columns that begin inside of 16 bytes
+    text = PART.format(t=t, column=column, columns=column + 40)
+    model = check(text, tmp_path, late=True, name=name, precision=precision, most=most)
+    [counted] = model.counters
+    assert counted.instructions.get(instruction)
 
 
 def test_no_bank_is_asked_twice_and_accesses_are_wide(tmp_path: Path) -> None:

@@ -183,3 +183,27 @@ func.func private @four(%x: memref<1x224x224x4xbf16>, %w: memref<5x5x4x96xbf16>,
   }
   func.return
 }
+
+// Of a part of a matrix: what is seen of it begins inside, as does what follows the product.
+// CHECK-LABEL: func.func private @part
+// CHECK: cta.view %a : memref<2x70x32xf32> to !cta.view<f32, (1,(64,2),32):(0,(32,2240),1) from 192>
+// CHECK: cta.view %{{.*}} : memref<32x80xf32> to !cta.view<f32, (1,32,64):(0,80,1) from 16>
+// CHECK: cta.view %bias : memref<70xf32> to !cta.view<f32, (1,128,64):(0,0,1) from 4>
+func.func private @part(%a: memref<2x70x32xf32>, %b: memref<32x80xf32>, %bias: memref<70xf32>, %c: memref<2x64x64xf32>) attributes {lamina.kernel = "contraction"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%c : memref<2x64x64xf32>)
+  linalg.generic {indexing_maps = [affine_map<(h, i, j, k) -> (h, i + 6, k)>, affine_map<(h, i, j, k) -> (k, j + 16)>, affine_map<(h, i, j, k) -> (h, i, j)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%a, %b : memref<2x70x32xf32>, memref<32x80xf32>) outs(%c : memref<2x64x64xf32>) {
+  ^bb0(%x: f32, %y: f32, %acc: f32):
+    %p = arith.mulf %x, %y : f32
+    %s = arith.addf %acc, %p : f32
+    linalg.yield %s : f32
+  }
+  linalg.generic {indexing_maps = [affine_map<(h, i, j) -> (j + 4)>, affine_map<(h, i, j) -> (h, i, j)>], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%bias : memref<70xf32>) outs(%c : memref<2x64x64xf32>) {
+  ^bb0(%x: f32, %old: f32):
+    %s = arith.addf %old, %x : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}
