@@ -2,8 +2,9 @@
 
 As matrices, images of three channels, whose pads come with them, channels that are shuffled by fours, or dimensions in
 another order. A tile is neighbouring points of the result, the last dimensions whole and a part of one more, or parts
-of two dimensions, as 32 x 32. What it reads of a source is a box, which a block brings into shared memory in the order
-of the source. The tile is that for which blocks move the fewest sectors, counted as warps ask for them.
+of two dimensions, as 32 x 32, with those behind them whole. What it reads of a source is a box, which a block brings
+into shared memory in the order of the source. The tile is that for which blocks move the fewest sectors, counted as
+warps ask for them.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from .tiles_read import SECTOR
 
 MOST = 4096  # points of a tile
 SIDES = (8, 16, 32, 64)  # of tiles of parts of two dimensions
+PARTS = (1, 2, 4, 8, 16, 32)  # of the second, where those behind it are whole
 LEAST = 256  # points that tiles should have: as many threads
 COUNTED = 1024  # points of a tile, and elements of a box, whose sectors are counted
 CLOSEST = 8  # tiles of the least cost whose banks are looked at
@@ -235,7 +237,10 @@ class _Choice:
         return (stores[0].start, whole) if any(n % whole for n in (*begins, stores[0].start)) else None
 
     def _tiles(self) -> Iterator[tuple[int, ...]]:
-        """Tiles of neighbours, dimensions from the last one on and parts of one more, or parts of two dimensions."""
+        """Tiles of neighbours, dimensions from the last one on and parts of one more, or parts of two dimensions.
+
+        Dimensions behind the second are whole, as rows of images that are one after the other.
+        """
         sizes = self.points.sizes
         for d, size in enumerate(sizes):
             inner = prod(sizes[d + 1 :])
@@ -244,9 +249,12 @@ class _Choice:
                 yield (*(1 for _ in sizes[:d]), side, *sizes[d + 1 :])
         for d in range(len(sizes) - 1):
             if any(source.access.steps[d] == 1 for source in self.sources):
-                for side, row in product(SIDES, SIDES):
-                    if side <= sizes[d] and row < sizes[-1]:
-                        yield (*(1 for _ in sizes[:d]), side, *(1 for _ in sizes[d + 1 : -1]), row)
+                for last, size in enumerate(sizes[d + 1 :], d + 1):
+                    inner = prod(sizes[last + 1 :])
+                    for side, row in product(SIDES, SIDES if last == len(sizes) - 1 else PARTS):
+                        if side <= sizes[d] and row < size and side * row * inner <= MOST:
+                            between = (1 for _ in sizes[d + 1 : last])
+                            yield (*(1 for _ in sizes[:d]), side, *between, row, *sizes[last + 1 :])
 
     def _fits(self, tile: Sequence[int]) -> bool:
         return sum(prod(self._box(s, tile)) * s.access.itemsize + 16 for s in self._shared(tile)) <= ROOM

@@ -21,9 +21,10 @@ After:
       cta.yield
     }
 
-Operands may lie in any order, batched, or be parts of matrices, and a convolution is a product whose left matrix is a view of the image with
-windows for rows. What follows the product elementwise is part of the program. How large tiles are, and whether threads,
-warps or warpgroups multiply, is data: `schedule`, chosen here unless the kernel has an attribute `cta.schedule`.
+Operands may lie in any order, batched, or be parts of matrices, and a convolution is a product whose left matrix is a
+view of the image with windows for rows. What follows the product elementwise is part of the program. How large tiles
+are, and whether threads, warps or warpgroups multiply, is data: `schedule`, chosen here unless the kernel has an
+attribute `cta.schedule`.
 Kernels of other types stay as they are.
 """
 

@@ -67,6 +67,7 @@ def image(low: int, behind: int) -> str:
         turned((7, 7, 256), (2, 0, 1)),
         turned((37, 768), (1, 0), "bf16"),
         turned((256, 192), (1, 0), "bf16"),
+        turned((3, 32, 14, 16), (3, 0, 1, 2)),
     ],
     ids=[
         *(f"{columns} channels by fours" for columns in (10, 12, 34, 36, 60, 68)),
@@ -78,6 +79,7 @@ def image(low: int, behind: int) -> str:
         "images of 7 x 7",
         "rows of 37 in bf16",
         "tiles of two dimensions",
+        "columns of patches",
     ],
 )
 def test_each_byte_is_moved_once(text: str, tmp_path: Path, emulated: Emulated) -> None:
