@@ -48,7 +48,7 @@ from ...dialects.affine import ApplyOp, IfOp, ParallelOp, YieldOp
 from ...dialects.gpu import BlockIdOp, LaunchFuncOp, ThreadIdOp
 from ...dialects.memref.views import root
 from ..gpu.bands import band_of, sizes_of
-from ..gpu.held_points import held
+from ..gpu.held_points import held, sectors_held
 from ..gpu.kernels import LAMINA_KERNEL, launched, leave, outlined, placed
 from ..gpu.launch_together import Mapped, nest_in, number_of, stands_alone, together
 from ..gpu.shared_windows import windows_of
@@ -181,7 +181,7 @@ def _mapped(kernel: FuncOp, threads: int) -> tuple[int, int]:
     team = team_of(nest)
     if team is not None:
         return emit_team(nest, team)
-    windows = windows_of(nest) or boxes_of(nest)
+    windows = windows_of(nest) or boxes_of(nest, alone=sectors_held(nest, threads))
     return emit_windows(nest, windows) if windows is not None else _spread(held(nest, threads), threads)
 
 

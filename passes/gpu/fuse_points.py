@@ -25,14 +25,14 @@ After:
 Who reads a buffer that nobody else reads takes what was stored at that place instead, where each writer fills a box of
 the buffer. Parts of a result that share sectors, as columns next to each other or what is around small pixels, are
 written by one nest. Nests over the same points become one where the later one reads what the earlier one wrote at its
-point. Those that are left and have nothing to do with each other are marked: they are one launch
-(`gpu.launch_together`).
+point, or what the earlier one reads there, or numbers in between, as even and odd ones. Those that are left and have
+nothing to do with each other are marked: they are one launch (`gpu.launch_together`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -49,7 +49,7 @@ from ..affine.loops import erase, functions
 from ..affine.scalar_replacement import forward_stores, remove_dead_stores
 from .bands import band_of, sizes_of
 from .kernels import LAMINA_KERNEL
-from .launch_together import mark_independent
+from .launch_together import independent, mark_independent
 from .stored_boxes import hand_on, join_parts
 from .team_points import team_of
 
@@ -68,6 +68,9 @@ class FusePoints(ModulePass):
                 join_parts(function)
                 _prune(function)
                 _merge_neighbours(function)
+                for nest in function.body.block.ops:
+                    if isinstance(nest, ParallelOp):  # ops that are one now may read the same
+                        forward_stores(band_of(nest)[-1].body.block)
                 remove_dead_stores(function)
                 _prune(function)
                 mark_independent(function)
@@ -119,7 +122,10 @@ def _variables(nest: ParallelOp) -> list[SSAValue]:
 
 
 def _continues(first: ParallelOp, second: ParallelOp) -> bool:
-    """Whether the second nest does the same points, and of what the first one wrote touches its own point's alone."""
+    """Whether the second nest does the same points, and of what the first one wrote touches its own point's alone.
+
+    It reads some of that, or what the first one reads.
+    """
     sizes = sizes_of(band_of(first))
     if sizes is None or sizes != sizes_of(band_of(second)):
         return False
@@ -132,9 +138,27 @@ def _continues(first: ParallelOp, second: ParallelOp) -> bool:
     met = written | {access.root for access in right if access.writes}
     shared = met & {access.root for access in left} & {access.root for access in right}
     if not any(access.root in written and not access.writes for access in right):
-        return False
+        plain = not any(op.regions for nest in (first, second) for op in band_of(nest)[-1].body.block.ops)
+        return plain and independent(first, second) and _read_alike(left, right, renamed)
     moving = {v for v, n in zip(_variables(first), sizes, strict=True) if n > 1}
     return all(_own(buffer, left, right, renamed, moving) for buffer in shared)
+
+
+def _read_alike(left: list[MemoryAccess], right: list[MemoryAccess], renamed: dict[SSAValue, SSAValue]) -> bool:
+    """Whether points read the same number as their namesakes, or one in between, as even and odd ones."""
+    for one, other in product(left, right):
+        if one.writes or other.writes or one.memref is not other.memref or not one.subscripts or not other.subscripts:
+            continue
+        pairs = list(zip(one.subscripts, other.subscripts, strict=True))
+        if all(
+            a is not None
+            and b is not None
+            and a.terms == {renamed.get(v, v): n for v, n in b.terms.items()}
+            and abs(a.constant - b.constant) < min(a.terms.values(), default=1)
+            for a, b in pairs
+        ):
+            return True
+    return False
 
 
 def _own(

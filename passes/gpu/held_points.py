@@ -23,6 +23,7 @@ written. Of which dimension, and how many, is found by counting sectors as warps
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -73,16 +74,22 @@ class _Nest:
     accesses: tuple[_Access, ...]
     times: int
 
-    def cost(self, dimension: int, count: int, threads: int) -> float:
-        """Bytes that are moved where a thread does so many points along a dimension, and what few blocks cost."""
+    def sectors(self, dimension: int, count: int) -> float:
+        """That are moved where a thread does so many points along a dimension."""
         sizes = [n // count if d == dimension else n for d, n in enumerate(self.sizes)]
         numbers: Numbers = numbers_of(sizes, COUNTED)
         each = 0.0
         for access in self.accesses:
-            sectors = sectors_of(numbers @ np.array(access.steps, dtype=np.int64) + access.start)
-            each += sectors * (count if access.steps[dimension] else 1)
-        moved = each * SECTOR * prod(sizes) * self.times
-        return moved * slowed(moved, 0, -(-prod(sizes) // threads) * self.times)
+            places = numbers @ np.array(access.steps, dtype=np.int64) + access.start
+            apart = sizes[dimension] * access.steps[dimension]  # bytes between points of a thread
+            begins = Counter(n * apart % SECTOR for n in range(count if apart else 1))
+            each += sum(often * sectors_of(places + begin) for begin, often in begins.items())
+        return each * prod(sizes)
+
+    def cost(self, dimension: int, count: int, threads: int) -> float:
+        """Bytes of these, and what few blocks cost."""
+        moved = self.sectors(dimension, count) * SECTOR * self.times
+        return moved * slowed(moved, 0, -(-prod(self.sizes) // count // threads) * self.times)
 
     def held(self, dimension: int, count: int) -> int:
         """Bytes that a thread reads of so many points."""
@@ -92,13 +99,24 @@ class _Nest:
 
 def held(nest: ParallelOp, threads: int) -> ParallelOp:
     """The nest whose points are several of those of `nest`, in its place, or `nest`: of blocks of so many `threads`."""
-    while (found := _nest_of(nest)) is not None:
-        costs = {(d, n): found.cost(d, n, threads) for d, n in _choices(found, threads)}
-        best = min(costs, key=costs.__getitem__, default=None)
-        if best is None or costs[best] * GAIN > found.cost(0, 1, threads):
-            break
+    while (found := _nest_of(nest)) is not None and (best := _best(found, threads)) is not None:
         nest = _several(nest, *best)
     return nest
+
+
+def sectors_held(nest: ParallelOp, threads: int) -> float | None:
+    """That are moved by threads that do several points along the best dimension; None where nobody can tell."""
+    found = _nest_of(nest)
+    if found is None:
+        return None
+    return found.sectors(*(_best(found, threads) or (0, 1)))
+
+
+def _best(nest: _Nest, threads: int) -> tuple[int, int] | None:
+    """Of which dimension a thread is to do how many points; None where it is to do one."""
+    costs = {(d, n): nest.cost(d, n, threads) for d, n in _choices(nest, threads)}
+    best = min(costs, key=costs.__getitem__, default=None)
+    return best if best is not None and costs[best] * GAIN <= nest.cost(0, 1, threads) else None
 
 
 def _nest_of(nest: ParallelOp) -> _Nest | None:

@@ -49,7 +49,7 @@ def mark_independent(function: FuncOp) -> None:
     groups: list[list[ParallelOp]] = [[]]
     for op in function.body.block.ops:
         if isinstance(op, ParallelOp):
-            if len(groups[-1]) >= MOST or not all(_independent(op, other) for other in groups[-1]):
+            if len(groups[-1]) >= MOST or not all(independent(op, other) for other in groups[-1]):
                 groups.append([])
             groups[-1].append(op)
         elif not is_side_effect_free(op):
@@ -59,7 +59,7 @@ def mark_independent(function: FuncOp) -> None:
             nest.attributes[LAUNCH] = IntegerAttr(number, i64)
 
 
-def _independent(nest: ParallelOp, other: ParallelOp) -> bool:
+def independent(nest: ParallelOp, other: ParallelOp) -> bool:
     """Whether neither writes what the other one touches."""
     left, right = accesses([nest]), accesses([other])
     written = {access.root for access in (*left, *right) if access.writes}

@@ -25,6 +25,7 @@ from ...compiler.layouts import Swizzle
 from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu.ops import WARP
+from ...dialects.memref import LoadOp as MemRefLoadOp
 from ...dialects.memref.views import root
 from ..affine.accesses import Linear, defined_inside, linear_value, map_subscripts
 from .bands import band_of, sizes_of
@@ -45,12 +46,16 @@ GAIN = 1.1  # how many times fewer bytes are to be read than by a thread a point
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """An op that reads one element; `inputs` are its operands that the coordinates are, of a choice."""
+    """An op that reads one element; `inputs` are its operands that the coordinates are, of a choice.
+
+    `beside` are loads of the same buffer from which it differs by what is added to coordinates, and those sums.
+    """
 
     op: LoadOp | IfOp
     coordinates: tuple[Linear, ...]
     inputs: tuple[SSAValue, ...]
     loops: tuple[ForOp, ...]  # around it, in the nest
+    beside: tuple[tuple[LoadOp, tuple[int, ...]], ...] = ()
 
     @property
     def element(self) -> Attribute:
@@ -67,10 +72,21 @@ class Reading:
         """How often a point reads it."""
         return prod(loop.trip_count or 0 for loop in self.loops)
 
-    def span(self, coordinate: Linear) -> int:
-        """Along a coordinate, from the first to the last that a point reads."""
+    @property
+    def spans(self) -> tuple[int, ...]:
+        """Along each coordinate, from the first to the last that a point reads."""
         inner: dict[SSAValue, int] = {loop.variable: loop.trip_count or 0 for loop in self.loops}
-        return 1 + sum(n * (inner[v] - 1) for v, n in coordinate.terms.items() if v in inner)
+        return tuple(
+            1
+            + sum(n * (inner[v] - 1) for v, n in coordinate.terms.items() if v in inner)
+            + max((away[d] for _, away in self.beside), default=0)
+            for d, coordinate in enumerate(self.coordinates)
+        )
+
+    @property
+    def reads(self) -> tuple[tuple[LoadOp | IfOp, tuple[int, ...]], ...]:
+        """All that read it, with what is added to coordinates."""
+        return ((self.op, (0,) * len(self.coordinates)), *self.beside)
 
     def taken(self) -> Iterator[Numbers]:
         """Coordinates of some that a point reads, from the first one on: the ends of loops, and what is beside them."""
@@ -80,10 +96,13 @@ class Reading:
             places = [sum(n * at.get(v, 0) for v, n in each.terms.items()) for each in self.coordinates]
             yield np.array(places, dtype=np.int64)
 
+    def box(self, sides: Mapping[SSAValue, int]) -> tuple[int, ...]:
+        """What tiles of these sides read of it."""
+        return tuple(side_of(each, span, sides) for each, span in zip(self.coordinates, self.spans, strict=True))
+
     def source(self, sizes: Mapping[SSAValue, int]) -> Source:
         """What all points of loops of these sizes read of it."""
-        spans = tuple(map(self.span, self.coordinates))
-        return Source(self.coordinates, spans, limits_of(self.op, self.coordinates), self.itemsize, sizes)
+        return Source(self.coordinates, self.spans, limits_of(self.op, self.coordinates), self.itemsize, sizes)
 
     def at(self, b: Builder, place: Sequence[SSAValue]) -> SSAValue:
         """The element at a place."""
@@ -100,7 +119,8 @@ class Shared:
     """A reading whose box lies in shared memory, with gaps where `room` is more than that.
 
     Where there are `strides`, they say where elements of the box lie in a room of one dimension, but for what a
-    `swizzle` exchanges. The box begins `lead` elements before what the first point reads.
+    `swizzle` exchanges. The box begins `lead` elements before what the first point reads. Where points in order read it
+    `around`, so many numbers and then the first again, as many as lanes are there a second time: no warp turns back.
     """
 
     reading: Reading
@@ -109,6 +129,7 @@ class Shared:
     strides: tuple[int, ...] = ()
     lead: int = 0
     swizzle: Swizzle | None = None
+    around: int = 0
 
     @property
     def nbytes(self) -> int:
@@ -169,7 +190,7 @@ class Windows:
 class Points:
     """A nest whose points read, compute and write: its loops, what it reads and where it writes.
 
-    It is a part of one that has so many `times` as many points.
+    It is a part of one that has so many `times` as many points. Some may read `anywhere`, as values say.
     """
 
     variables: tuple[SSAValue, ...]
@@ -177,6 +198,7 @@ class Points:
     readings: tuple[Reading, ...]
     stores: tuple[StoreOp, ...]
     times: int
+    anywhere: bool
 
     def blocks(self, tile: Sequence[int]) -> int:
         """Of so many points each, in all."""
@@ -203,9 +225,10 @@ def points_of(nest: ParallelOp) -> Points | None:
     stores = [op for op, loops in ops if isinstance(op, StoreOp) and not loops]
     if len(stores) != sum(isinstance(inner, StoreOp) for inner in all_ops(nest)) or not stores:
         return None
-    if not all(isinstance(op, StoreOp | LoadOp | ForOp | IfOp | YieldOp) or is_side_effect_free(op) for op, _ in ops):
+    known = StoreOp | LoadOp | MemRefLoadOp | ForOp | IfOp | YieldOp
+    if not all(isinstance(op, known) or is_side_effect_free(op) for op, _ in ops):
         return None
-    loaded = {root(op.memref) for op in all_ops(nest) if isinstance(op, LoadOp)}
+    loaded = {root(op.memref) for op in all_ops(nest) if isinstance(op, LoadOp | MemRefLoadOp)}
     if any(root(op.memref) in loaded for op in stores):
         return None
     readings: list[Reading] = []
@@ -217,7 +240,8 @@ def points_of(nest: ParallelOp) -> Points | None:
             if reading is None:
                 return None
             readings.append(reading)
-    return Points(variables, tuple(sizes), tuple(readings), tuple(stores), times_of(nest))
+    anywhere = any(isinstance(op, MemRefLoadOp) for op in all_ops(nest))
+    return Points(variables, tuple(sizes), tuple(readings), tuple(stores), times_of(nest), anywhere)
 
 
 def windows_of(nest: ParallelOp) -> Windows | None:
@@ -277,9 +301,9 @@ def _as_subscripts(choice: IfOp, inputs: Sequence[SSAValue]) -> list[SSAValue]:
 
 def _overlaps(reading: Reading, variables: Sequence[SSAValue]) -> bool:
     """Whether windows of neighbouring points have elements in common."""
-    for coordinate in reading.coordinates:
+    for coordinate, span in zip(reading.coordinates, reading.spans, strict=True):
         outer = [n for v, n in coordinate.terms.items() if v in variables]
-        if outer and reading.span(coordinate) > max(outer):
+        if outer and span > max(outer):
             return True
     return False
 
@@ -331,7 +355,7 @@ class _Choice:
 
     def _box(self, reading: Reading, tile: Sequence[int]) -> tuple[int, ...]:
         sides = dict(zip(self.variables, tile, strict=True))
-        return tuple(side_of(each, reading.span(each), sides) for each in reading.coordinates)
+        return reading.box(sides)
 
     def _shared(self, tile: Sequence[int]) -> list[Shared]:
         """What a tile brings into shared memory: what its points have in common."""

@@ -10,10 +10,10 @@ warps ask for them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, product
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from xdsl.dialects.builtin import MemRefType, NoneAttr
@@ -34,7 +34,6 @@ from .shared_windows import (
     Shared,
     Windows,
     points_of,
-    side_of,
 )
 from .tiles_read import SECTOR
 
@@ -50,6 +49,7 @@ PHASES = 4  # begins of warps inside of a sector that are looked at
 IDLE = 0.5  # of lanes that may have nothing to bring, where rows of a box are brought each on its own
 GAIN = 1.1  # how many times fewer sectors are to be moved than by a thread a point
 GAIN_ALONE = 2  # and where that takes a launch of its own
+GAIN_SHARED = 1.05  # and than by a thread for several points, where points have something in common
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +104,17 @@ def _strides(box: Sequence[int], itemsize: int) -> Iterator[tuple[int, ...]]:
         yield from (tuple(step * (WORD // itemsize) for step in strides) for strides in strides_of(box, WORD))
 
 
-def boxes_of(nest: ParallelOp, width: int = 1) -> Windows | None:
-    """The tiles that a nest is done by; None where a thread for so many points does as well."""
+def boxes_of(nest: ParallelOp, width: int = 1, alone: float | None = None) -> Windows | None:
+    """The tiles that a nest is done by; None where a thread for so many points does as well.
+
+    Where nothing is turned, but points have something in common, threads move `alone` so many sectors without.
+    """
     points = points_of(nest)
     if points is None or prod(points.sizes) < 2 * WARP:
         return None
     plain = [_access_of(op, points.variables) for op in points.stores]
     sources: list[_Source] = []
-    for reading in points.readings:
+    for reading in _together(points):
         source = _source_of(reading, points.variables)
         if source is None:
             load = _load_of(reading)
@@ -119,9 +122,59 @@ def boxes_of(nest: ParallelOp, width: int = 1) -> Windows | None:
         else:
             sources.append(source)
     known = [access for access in plain if access is not None]
-    if len(known) < len(plain) or not any(_turned(source.access, points.sizes) for source in sources):
+    if len(known) < len(plain):
         return None
-    return _Choice(points, sources, known).best(width, GAIN_ALONE if LAUNCH in nest.attributes else GAIN)
+    turned = any(_turned(source.access, points.sizes) or source.reading.beside for source in sources)
+    shared = not points.anywhere and not all(all(source.access.steps) for source in sources)
+    if not turned and (alone is None or not shared):
+        return None
+    gain = GAIN_ALONE if LAUNCH in nest.attributes else GAIN if turned else GAIN_SHARED
+    if turned:  # a row that all have in common is read by each warp: its banks are not those that suit what is turned
+        rows = [s for s in sources if len(s.reading.coordinates) < 2 and not s.reading.beside]
+        known += [source.access for source in rows]
+        sources = [source for source in sources if source not in rows]
+    return _Choice(points, sources, known).best(width, gain, None if turned else alone)
+
+
+def _together(points: Points) -> list[Reading]:
+    """What points read; loads that alone move parts of sectors are one with those that differ by what is added."""
+    groups: list[list[tuple[Reading, _Access]]] = []
+    found: list[Reading] = []
+    for reading in points.readings:
+        access = _access_of(reading.op, points.variables) if isinstance(reading.op, LoadOp) else None
+        if access is None or reading.loops or not _wasteful(access, points.sizes):
+            found.append(reading)
+            continue
+        same = next((group for group in groups if _beside(group[0], (reading, access))), None)
+        if same is not None:
+            same.append((reading, access))
+        else:
+            groups.append([(reading, access)])
+    for group in groups:
+        first = min(group, key=lambda each: each[1].start)[0]
+        away = [_away(first, other) for other, _ in group if other is not first]
+        if len(group) > 1 and min(map(min, away)) >= 0:
+            loads = [cast("LoadOp", other.op) for other, _ in group if other is not first]
+            found.append(replace(first, beside=tuple(zip(loads, away, strict=True))))
+        else:
+            found += [reading for reading, _ in group]
+    return found
+
+
+def _wasteful(access: _Access, sizes: Sequence[int]) -> bool:
+    """Whether neighbouring points, each on its own, ask for sectors of which they take a part."""
+    return access.sectors(numbers_of(sizes, COUNTED)) * SECTOR > GAIN * access.itemsize
+
+
+def _beside(first: tuple[Reading, _Access], other: tuple[Reading, _Access]) -> bool:
+    """Whether two loads read the same buffer, but for what is added to coordinates."""
+    loads = [reading.op for reading, _ in (first, other)]
+    same = isinstance(loads[0], LoadOp) and isinstance(loads[1], LoadOp) and loads[0].memref is loads[1].memref
+    return same and all(a.terms == b.terms for a, b in zip(first[0].coordinates, other[0].coordinates, strict=True))
+
+
+def _away(first: Reading, other: Reading) -> tuple[int, ...]:
+    return tuple(b.constant - a.constant for a, b in zip(first.coordinates, other.coordinates, strict=True))
 
 
 def sectors_of(places: Numbers) -> float:
@@ -169,7 +222,7 @@ def _source_of(reading: Reading, variables: Sequence[SSAValue]) -> _Source | Non
     load = _load_of(reading)
     access = _access_of(load, variables) if load is not None and not reading.loops else None
     found = _subscripts(load, variables) if load is not None else None
-    if access is None or found is None or len(reading.coordinates) < 2:
+    if access is None or found is None or not reading.coordinates:
         return None
     left = [(linear, stride) for linear, stride in found if linear.terms]
     start = access.start - sum(linear.constant * stride for linear, stride in left)
@@ -184,6 +237,8 @@ def _source_of(reading: Reading, variables: Sequence[SSAValue]) -> _Source | Non
         strides.append(same[1] if same is not None else 0)
     if left:
         return None
+    if reading.beside:  # coordinates are those of the buffer
+        strides = [stride for _, stride in found]
     last = reading.coordinates[-1]
     whole = SECTOR // access.itemsize
     first = start + last.constant * strides[-1]  # of the first point, but for whole steps along other coordinates
@@ -204,12 +259,13 @@ class _Choice:
     sources: Sequence[_Source]
     plain: Sequence[_Access]  # what points always take on their own, as what they write
 
-    def best(self, width: int, gain: float) -> Windows | None:
-        """The tile that costs least, of those that move so many times fewer sectors."""
+    def best(self, width: int, gain: float, alone: float | None) -> Windows | None:
+        """The tile that costs least, of those that move so many times fewer sectors than threads `alone` do."""
         sizes = self.points.sizes
         first = numbers_of(sizes, COUNTED, width)
-        each = sum(access.sectors(first) for access in (*self.plain, *(source.access for source in self.sources)))
-        most = prod(sizes) * each / width / gain
+        each = sum(access.sectors(first) for access in self.plain)
+        each += sum(source.access.sectors(first) * len(source.reading.reads) for source in self.sources)
+        most = (prod(sizes) * each / width if alone is None else alone) / gain
         moved = ((self._moved(tile), tile) for tile in self._tiles() if self._fits(tile))
         costs = [(sectors * self._slower(tile, sectors), tile) for sectors, tile in moved if sectors <= most]
         # of the same cost those first of the longest rows on both sides: lines of a cache are longer than sectors
@@ -264,7 +320,9 @@ class _Choice:
         return [
             source
             for source in self.sources
-            if _turned(source.access, self.points.sizes) or 2 * prod(self._box(source, tile)) <= prod(tile)
+            if _turned(source.access, self.points.sizes)
+            or source.reading.beside
+            or 2 * prod(self._box(source, tile)) <= prod(tile)
         ]
 
     def _lead(self, source: _Source, tile: Sequence[int]) -> int | None:
@@ -284,7 +342,7 @@ class _Choice:
     def _box(self, source: _Source, tile: Sequence[int]) -> tuple[int, ...]:
         """What a tile reads, in whole sectors where all its rows begin at the same place of one."""
         sides = dict(zip(self.points.variables, tile, strict=True))
-        box = [side_of(each, 1, sides) for each in source.reading.coordinates]
+        box = list(source.reading.box(sides))
         lead = self._lead(source, tile)
         if lead is not None:
             box[-1] += lead
@@ -363,8 +421,9 @@ class _Choice:
             reading, lead = source.reading, self._lead(source, tile) or 0
             box = self._box(source, tile)
             terms = [[each.terms.get(v, 0) for v in self.points.variables] for each in reading.coordinates]
-            taken = points @ np.array(terms, dtype=np.int64).T
-            taken[:, -1] += lead
+            first: Numbers = points @ np.array(terms, dtype=np.int64).T
+            first[:, -1] += lead
+            taken = np.concatenate([first + np.array(away, dtype=np.int64) for _, away in reading.reads])
             brought, often = numbers_of(box, COUNTED), prod(box) / prod(tile)
             size, ways = reading.itemsize, list[_Way]()
             exchanged = ((row_major(box), swizzle) for swizzle in swizzles_of(size))
@@ -380,6 +439,16 @@ class _Choice:
             if min(way.again for way in ways) and self._whole(source, tile):
                 ways += _by_rows(box, taken, size)
             best = min(ways, key=lambda way: (way.again, way.swizzle is not None, way.room, way.strides))
+            if best.again and lanes is None and (around := self._around(source, tile)):
+                row = tuple(around + WARP - 1 if each.terms else 1 for each in reading.coordinates)
+                found.append(Shared(reading, row, (prod(row),), row_major(row), around=around))
+                continue
             total += best.again
             found.append(Shared(reading, best.box, (best.room,), best.strides, lead, best.swizzle))
         return total, tuple(found)
+
+    def _around(self, source: _Source, tile: Sequence[int]) -> int:
+        """After how many points of a tile, in order, a source is read from its begin on again; 0 where it is not."""
+        row = tile[-1] if tile[-1] == self.points.sizes[-1] else 0
+        alone = [each.terms for each in source.reading.coordinates if each.terms] == [{self.points.variables[-1]: 1}]
+        return row if alone and not self._lead(source, tile) else 0

@@ -41,6 +41,7 @@ from xdsl.rewriter import InsertPoint
 from ...compiler.layouts import Swizzle
 from ...dialects.affine import ApplyOp, LoadOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu import BarrierOp, BlockIdOp, ThreadIdOp
+from ...dialects.gpu.ops import WARP
 from .bands import band_of
 from .banks import row_major
 from .nest_writer import NestWriter
@@ -81,26 +82,31 @@ class _Tile(NestWriter):
         lead = [0 for _ in shared.box[1:]] + [shared.lead for _ in shared.box[-1:]]
 
         def element(number: SSAValue, local: list[SSAValue]) -> None:
+            there = local
+            if shared.around:
+                again = [each.terms for each in reading.coordinates]
+                there = [self.apply(d0 % shared.around, at) if t else at for at, t in zip(local, again, strict=True)]
             count = prod(sides)
             inside = [(number, count - 1)] if count % self.w.threads else []
             gaps = zip(local, shared.box, sides, strict=True)
             inside += [(at, side - 1) for at, side, room in gaps if room > side]  # nothing lies in gaps
             place: list[SSAValue] = []
-            for at, before, side, coordinate in zip(local, lead, shared.box, reading.coordinates, strict=True):
+            each = zip(there, lead, shared.box, reading.coordinates, reading.spans, strict=True)
+            for at, before, side, coordinate, span in each:
                 terms = [(v, n) for v, n in coordinate.terms.items() if v in self.origin]
-                where: AffineExpr = AffineExpr.dimension(0)
+                where: AffineExpr = d0
                 for position, (_, factor) in enumerate(terms):
                     where = where + AffineExpr.dimension(1 + position) * factor
                 constant = coordinate.constant - before
                 where = where + constant if constant else where
                 place.append(self.apply(where, at, *(self.origin[v] for v, _ in terms)))
-                span = reading.span(coordinate)
                 more = side - before - self.w.side(coordinate, span)
                 most = self.w.last(coordinate, span, of_tiles=False)
-                if self.w.last(coordinate, span, of_tiles=True) + more > most:
+                if not shared.around and self.w.last(coordinate, span, of_tiles=True) + more > most:
                     inside.append((place[-1], most))
             self.where(inside, lambda: self.copy(shared, room, local, place))
 
+        d0 = AffineExpr.dimension(0)
         self.spread(sides, self.thread, self.w.threads, element)
 
     def copy(self, shared: Shared, room: _Buffer, local: Sequence[SSAValue], place: Sequence[SSAValue]) -> None:
@@ -129,13 +135,19 @@ class _Tile(NestWriter):
             for at, size, side in zip(place, w.sizes, w.tile, strict=True):
                 inside += [(at, size - 1)] if size % side else []
             for shared, room in zip(w.shared, rooms, strict=True):
-                self.take(shared, room, dict(zip(w.variables, local, strict=True)))
+                last = self.around(number, shared.around) if shared.around else local[-1]
+                self.take(shared, room, dict(zip(w.variables, [*local[:-1], last], strict=True)))
             for variable, at in zip(w.variables, place, strict=True):
                 variable.replace_all_uses_with(at)
             self.where(inside, self.move)
 
         before = self.before_first()
         self.spread((w.numbers,), self.thread, w.threads, point)
+
+    def around(self, number: SSAValue, count: int) -> SSAValue:
+        """Where a point finds what points read around: lanes of a warp next to each other."""
+        d0, lane = AffineExpr.dimension(0), AffineExpr.dimension(1) % WARP
+        return self.apply((d0 - lane) % count + lane, number, self.thread)
 
     def before_first(self) -> SSAValue | None:
         """Points between the begin of a sector and the first of the tile; None where tiles begin with sectors."""
@@ -149,25 +161,26 @@ class _Tile(NestWriter):
         return self.apply(AffineExpr.dimension(0) % whole, begin)
 
     def take(self, shared: Shared, room: _Buffer, local: Mapping[SSAValue, SSAValue]) -> None:
-        """Lets a reading take what lies in shared memory."""
-        reading = shared.reading
-        used = list(dict.fromkeys(v for coordinate in reading.coordinates for v in coordinate.terms))
-        results: list[AffineExpr] = []
-        for coordinate in reading.coordinates:
-            expr: AffineExpr = AffineExpr.constant(0)
-            for variable, factor in coordinate.terms.items():
-                expr = expr + AffineExpr.dimension(used.index(variable)) * factor
-            results.append(expr)
-        if shared.lead:
-            results[-1] = results[-1] + shared.lead
-        before = reading.op.prev_op
-        b = Builder(InsertPoint.before(reading.op))
-        load = b.insert(LoadOp(room, *_in_room(b, shared, results, [local.get(v, v) for v in used])))
-        for op in _between(before, reading.op):
-            op.location = reading.op.location
-        reading.op.results[0].replace_all_uses_with(load.result)
-        reading.op.detach()
-        reading.op.erase()
+        """Lets what reads a box take it in shared memory."""
+        coordinates = shared.reading.coordinates
+        used = list(dict.fromkeys(v for coordinate in coordinates for v in coordinate.terms))
+        for op, away in shared.reading.reads:
+            results: list[AffineExpr] = []
+            for coordinate, more in zip(coordinates, away, strict=True):
+                expr: AffineExpr = AffineExpr.constant(more)
+                for variable, factor in coordinate.terms.items():
+                    expr = expr + AffineExpr.dimension(used.index(variable)) * factor
+                results.append(expr)
+            if shared.lead:
+                results[-1] = results[-1] + shared.lead
+            before = op.prev_op
+            b = Builder(InsertPoint.before(op))
+            load = b.insert(LoadOp(room, *_in_room(b, shared, results, [local.get(v, v) for v in used])))
+            for made in _between(before, op):
+                made.location = op.location
+            op.results[0].replace_all_uses_with(load.result)
+            op.detach()
+            op.erase()
 
     def move(self) -> None:
         """The ops of the nest to where they are done now."""

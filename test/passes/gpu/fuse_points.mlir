@@ -258,3 +258,40 @@ func.func private @wide_pad(%x: memref<7x8xf32>, %y: memref<9x8xf32>) attributes
 }
 // CHECK-LABEL: func.func private @wide_pad(
 // CHECK-COUNT-2: affine.parallel
+
+// Nests that read the same, or numbers in between, are one, which reads what is the same once; halves are two.
+func.func private @even_and_odd(%x: memref<8x16xf32>, %y: memref<2x8x8xf32>) attributes {lamina.kernel = "copy"} {
+  affine.parallel (%i, %j) = (0, 0) to (8, 8) {
+    %a = affine.load %x[%i, %j * 2] : memref<8x16xf32>
+    affine.store %a, %y[0, %i, %j] : memref<2x8x8xf32>
+  }
+  affine.parallel (%i, %j) = (0, 0) to (8, 8) {
+    %a = affine.load %x[%i, %j * 2 + 1] : memref<8x16xf32>
+    %b = affine.load %x[%i, %j * 2] : memref<8x16xf32>
+    %c = arith.addf %a, %b : f32
+    affine.store %c, %y[1, %i, %j] : memref<2x8x8xf32>
+  }
+  func.return
+}
+// CHECK-LABEL: func.func private @even_and_odd(
+// CHECK: affine.parallel ([[I:%.*]], [[J:%.*]]) = (0, 0) to (8, 8) {
+// CHECK-NEXT: [[A:%.*]] = affine.load %x{{\[}}[[I]], [[J]] * 2]
+// CHECK-NEXT: affine.store [[A]], %y
+// CHECK-NEXT: [[B:%.*]] = affine.load %x{{\[}}[[I]], [[J]] * 2 + 1]
+// CHECK-NEXT: [[S:%.*]] = arith.addf [[B]], [[A]] : f32
+// CHECK-NEXT: affine.store [[S]], %y
+// CHECK-NOT: affine.parallel
+
+// CHECK-LABEL: func.func private @halves(
+func.func private @halves(%x: memref<8x16xf32>, %y: memref<2x8x8xf32>) attributes {lamina.kernel = "copy"} {
+  affine.parallel (%i, %j) = (0, 0) to (8, 8) {
+    %a = affine.load %x[%i, %j] : memref<8x16xf32>
+    affine.store %a, %y[0, %i, %j] : memref<2x8x8xf32>
+  }
+  affine.parallel (%i, %j) = (0, 0) to (8, 8) {
+    %a = affine.load %x[%i, %j + 8] : memref<8x16xf32>
+    affine.store %a, %y[1, %i, %j] : memref<2x8x8xf32>
+  }
+  func.return
+}
+// CHECK-COUNT-2: affine.parallel
