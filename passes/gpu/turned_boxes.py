@@ -49,6 +49,7 @@ PHASES = 4  # begins of warps inside of a sector that are looked at
 IDLE = 0.5  # of lanes that may have nothing to bring, where rows of a box are brought each on its own
 GAIN = 1.1  # how many times fewer sectors are to be moved than by a thread a point
 GAIN_ALONE = 2  # and where that takes a launch of its own
+WASTE = 1.5  # times as many sectors as elements fill, from which on loads that differ by what is added come together
 GAIN_SHARED = 1.05  # and than by a thread for several points, where points have something in common
 
 
@@ -163,7 +164,7 @@ def _together(points: Points) -> list[Reading]:
 
 def _wasteful(access: _Access, sizes: Sequence[int]) -> bool:
     """Whether neighbouring points, each on its own, ask for sectors of which they take a part."""
-    return access.sectors(numbers_of(sizes, COUNTED)) * SECTOR > GAIN * access.itemsize
+    return access.sectors(numbers_of(sizes, COUNTED)) * SECTOR > WASTE * access.itemsize
 
 
 def _beside(first: tuple[Reading, _Access], other: tuple[Reading, _Access]) -> bool:
