@@ -209,6 +209,7 @@ STEPS = 6  # cycles per vector and point of a transform, both passes
 START = 20_000  # cycles that two more kernels take to begin
 FILTER_STEPS = 2.2  # cycles per eight numbers and point of a filter's transform: the second-level cache's, not vectors'
 LARGE_FILTER = 2 << 20  # bytes from which on a transformed filter is not kept
+NEAR_TILES = 4 << 20  # bytes of tiles that all panels of a filter may read again
 GAIN = 0.85  # of the cost of the sums: less is not worth another rounding
 
 
@@ -232,7 +233,7 @@ def is_transformed_late(c: Convolution, m: int, machine: Machine) -> bool:
     """
     (rows, columns), points = c.tiles(m), 4 * (m + 2) ** 2
     large = points * c.channels * c.filters > LARGE_FILTER
-    near = points * c.batch * rows * columns * c.channels < 2 * machine.l2_bytes
+    near = points * c.batch * rows * columns * c.channels < NEAR_TILES
     return large and near and not c.filters % (2 * machine.lanes(4))
 
 

@@ -107,15 +107,15 @@ func.func @large(%x: tensor<1x16x16x256xf32>, %zero: tensor<1x14x14x256xf32>) ->
 // FORCED-LABEL: func.func @large_of_many_tiles
 // CHECK-LABEL: func.func @large_of_many_tiles
 // CHECK: linalg.winograd_filter_transform fmr(F_4_3) ins(%{{.*}} : tensor<3x3x256x256xf32>) outs(%{{.*}} : tensor<6x6x256x256xf32>)
-func.func @large_of_many_tiles(%x: tensor<1x30x30x256xf32>, %zero: tensor<1x28x28x256xf32>) -> tensor<1x28x28x256xf32> {
+func.func @large_of_many_tiles(%x: tensor<1x58x58x256xf32>, %zero: tensor<1x56x56x256xf32>) -> tensor<1x56x56x256xf32> {
   %g = arith.constant dense<1.0> : tensor<3x3x256x256xf32>
-  %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x30x30x256xf32>, tensor<3x3x256x256xf32>) outs(%zero : tensor<1x28x28x256xf32>) {
+  %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x58x58x256xf32>, tensor<3x3x256x256xf32>) outs(%zero : tensor<1x56x56x256xf32>) {
   ^bb0(%l: f32, %k: f32, %o: f32):
     %m = arith.mulf %l, %k : f32
     %s = arith.addf %o, %m : f32
     linalg.yield %s : f32
-  } -> tensor<1x28x28x256xf32>
-  func.return %r : tensor<1x28x28x256xf32>
+  } -> tensor<1x56x56x256xf32>
+  func.return %r : tensor<1x56x56x256xf32>
 }
 
 // Of very few, only where vectors are narrow: wide ones multiply faster, and the filter is transformed no faster.
