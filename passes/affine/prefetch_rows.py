@@ -128,7 +128,7 @@ def _place(loop: ForOp, load: VectorLoadOp, variable: SSAValue, least: int, most
     apart = (stride_along(load, variable) or 0) * size
     if total < least or not length <= most or apart < length:
         return None
-    return load.memref, (bounds, _without(load, loop.variable))
+    return load.memref, (bounds[:2], _without(load, loop.variable))  # by as many at a time as the loop likes
 
 
 def _without(load: VectorLoadOp, variable: SSAValue) -> object:
