@@ -37,7 +37,8 @@ ROOM = 48 << 10  # bytes of shared memory: several blocks share a multiprocessor
 THREADS = 256
 FEW_THREADS = 512  # of a block, where blocks are few
 LONGEST = 128  # of a tile's side
-CLOSEST = 3  # tiles of the least cost with as many columns whose banks are looked at
+ALIKE = 1.01  # times the least cost, up to which tiles are told apart by what they move: nobody knows costs better
+CLOSEST = 5  # tiles of the least cost with as many columns whose banks are looked at
 AGAIN = 0.5  # of all time, that asking banks once more takes
 LOOKED_AT = 8 * WARP  # of their points
 GAPS = 4  # rows, or words of a gap inside of rows
@@ -204,10 +205,10 @@ class Points:
         """Of so many points each, in all."""
         return prod(-(-n // t) for n, t in zip(self.sizes, tile, strict=True)) * self.times
 
-    def few(self, tile: Sequence[int], moved: float) -> float:
+    def few(self, tile: Sequence[int], moved: float, threads: int = THREADS) -> float:
         """How many times slower where blocks of so many points, that move so many bytes, are too few for a GPU."""
         taps = prod(self.sizes) * sum(reading.trips for reading in self.readings)
-        return slowed(moved * self.times, taps * self.times, self.blocks(tile))
+        return slowed(moved * self.times, taps * self.times, self.blocks(tile), threads / THREADS)
 
     def threads(self, tile: Sequence[int]) -> int:
         """That blocks of so many points have at most."""
@@ -330,7 +331,7 @@ class _Choice:
         return self.points.readings
 
     def best(self) -> Windows | None:
-        """The tile that costs least."""
+        """The tile that costs least; of those that cost almost as little the one that moves least."""
         tiles = product(*(self._sides(d) for d in range(len(self.sizes))))
         costs = sorted(((cost, tile) for tile in tiles if (cost := self._cost(tile)) is not None), key=lambda c: c[0])
         if not costs:
@@ -339,7 +340,9 @@ class _Choice:
         for cost, tile in costs:
             columns.setdefault(tile[-1], []).append((cost, tile))
         close = [(cost, tile, *self._roomy(tile)) for each in columns.values() for cost, tile in each[:CLOSEST]]
-        _, tile, _, shared = min(close, key=lambda each: each[0] * (1 + AGAIN * each[2]))
+        took = [cost * (1 + AGAIN * again) for cost, _, again, _ in close]
+        alike = [each for each, cost in zip(close, took, strict=True) if cost <= ALIKE * min(took)]
+        _, tile, _, shared = min(alike, key=lambda each: self._moved(each[1]) * (1 + AGAIN * each[2]))
         found = Windows(self.variables, self.sizes, tile, tuple(shared), self.points.threads(tile))
         asked = sum(map(self._asked, (s.reading for s in found.shared)))
         return found if asked >= GAIN * sum(self._bytes(s, found.tile) for s in found.shared) else None
@@ -380,17 +383,22 @@ class _Choice:
         parts = -(-row // SECTOR) * SECTOR / row if tile[-1] < self.sizes[-1] else 1
         return prod(self.sizes) * dtype_of(store.value.type).itemsize * parts
 
+    def _moved(self, tile: Sequence[int]) -> float:
+        """Bytes that all blocks move."""
+        shared = self._shared(tile)
+        together = {each.reading for each in shared}
+        moved = sum(self._bytes(each, tile) for each in shared)
+        moved += sum(self._asked(reading) for reading in self.readings if reading not in together)
+        return moved + sum(self._written(op, tile) for op in self.points.stores)
+
     def _cost(self, tile: Sequence[int]) -> float | None:
         """Bytes, more where blocks are too few for a GPU; None where there is no room."""
-        shared = self._shared(tile)
-        if sum(each.nbytes + 16 for each in shared) > ROOM:
+        if sum(each.nbytes + 16 for each in self._shared(tile)) > ROOM:
             return None
-        moved = sum(self._bytes(each, tile) for each in shared)
-        together = {each.reading for each in shared}
-        moved += sum(self._asked(reading) for reading in self.readings if reading not in together)
-        moved += sum(self._written(op, tile) for op in self.points.stores)
+        moved = self._moved(tile)
         idle = prod(-(-n // t) * t / n for n, t in zip(self.sizes, tile, strict=True))  # threads without a point
-        return moved * (1 + 0.2 * (idle - 1)) * self.points.few(tile, moved)
+        threads = max(THREADS, min(self.points.threads(tile), prod(tile)))
+        return moved * (1 + 0.2 * (idle - 1)) * self.points.few(tile, moved, threads)
 
     def _roomy(self, tile: Sequence[int]) -> tuple[float, list[Shared]]:
         """The boxes with gaps that keep banks apart, and how often more than needed they are asked."""

@@ -25,16 +25,17 @@ TAP = 0.25  # bytes that memory moves while all multiprocessors take a number fr
 LATENT = 8 << 20  # bytes that memory moves while a kernel is launched and its first bytes are on the way
 
 
-def slowed(moved: float, taps: float, blocks: float) -> float:
+def slowed(moved: float, taps: float, blocks: float, larger: float = 1) -> float:
     """How many times slower a kernel that moves so many bytes is than if its blocks were enough for a GPU.
 
-    They are blocks of 256 threads; larger ones are more of them, as what is on the way at once counts.
+    They are blocks of 256 threads, or so many times `larger` ones, which are more of them, as what is on the way at
+    once counts; of what they take from shared memory none does more than a multiprocessor.
 
-    >>> slowed(1 << 20, 0, 64), slowed(1 << 21, 0, 8), slowed(1 << 26, 0, 8) > 3.5
-    (1.0, 1.6, True)
+    >>> slowed(1 << 20, 0, 64), slowed(1 << 21, 0, 8), slowed(1 << 21, 0, 4, 2), slowed(1 << 26, 0, 8) > 3.5
+    (1.0, 1.6, 1.6, True)
     """
     work = taps * TAP
-    took = max(moved * max(1, ENOUGH / blocks), work * max(1, MANY / blocks))
+    took = max(moved * max(1, ENOUGH / (blocks * larger)), work * max(1, MANY / blocks))
     return (LATENT + took) / (LATENT + max(moved, work))
 
 

@@ -338,11 +338,13 @@ def windows(
         (windows((1, 9, 9, 2048), step=2, pad=(0, 0)), 1.0),
         (windows((1, 12, 12, 32)), 1.0),  # though blocks are few
         (windows((2, 24, 24, 16)), 1.05),  # parts of an image, and what lies around them
+        (windows((1, 48, 48, 8)), 1.05),  # the tile that moves least of those that cost as much
+        (windows((1, 56, 56, 16)), 1.06),
         (windows((8, 20, 20, 32)), 1.0),
         (windows((8, 17, 17, 32), step=2, pad=(0, 1)), 1.0),
         (DEPTHWISE, 1.0),  # with the pad before and what follows, and with weights and bias
     ],
-    ids=["whole", "whole, stride", "small", "parts", "images", "images, stride", "depthwise"],
+    ids=["whole", "whole, stride", "small", "parts", "few channels", "more channels", "images", "images, stride", "depthwise"],
 )
 def test_windows_that_overlap_are_read_once(text: str, most: float, tmp_path: Path, emulated: Emulated) -> None:
     model, nbytes = emulated(text, tmp_path, near=1e-5)  # sums of nine products of up to 100
