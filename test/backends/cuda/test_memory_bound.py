@@ -344,7 +344,17 @@ def windows(
         (windows((8, 17, 17, 32), step=2, pad=(0, 1)), 1.0),
         (DEPTHWISE, 1.0),  # with the pad before and what follows, and with weights and bias
     ],
-    ids=["whole", "whole, stride", "small", "parts", "few channels", "more channels", "images", "images, stride", "depthwise"],
+    ids=[
+        "whole",
+        "whole, stride",
+        "small",
+        "parts",
+        "few channels",
+        "more channels",
+        "images",
+        "images, stride",
+        "depthwise",
+    ],
 )
 def test_windows_that_overlap_are_read_once(text: str, most: float, tmp_path: Path, emulated: Emulated) -> None:
     model, nbytes = emulated(text, tmp_path, near=1e-5)  # sums of nine products of up to 100
