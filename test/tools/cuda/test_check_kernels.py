@@ -11,6 +11,7 @@ from lamina.compiler.parsing import parse_module
 from lamina.compiler.verifier import verify
 from lamina.passes.convert.contraction_to_cta.schedule import LARGE, SMALL, Schedule
 from lamina.tools.cuda import check_kernels
+from lamina.tools.cuda.check_kernels import Case, Outcome
 from lamina.tools.cuda.every_model import every_model
 from lamina.tools.cuda.gathered import needed_bytes
 from lamina.tools.cuda.smaller import smaller, times
@@ -158,7 +159,8 @@ def test_kernels_are_run_and_told(
     path = tmp_path / "both.mlir"
     path.write_text(PROGRAM)
     assert check_kernels.main([str(path), "--seeds", "1"]) == 0
-    _, *lines, last = capsys.readouterr().out.splitlines()
+    _, *lines, moved, last = capsys.readouterr().out.splitlines()
+    assert "that are no products, of over 4096 points: " in moved
     assert len(lines) == 6 and last.startswith("6 kernels, 6 when cut, 6 codes, 0 of them wrong or not run")
     units = [line[36:].split()[:2] for line in lines]  # in bf16 operands are rounded by kernels of their own
     assert [units.count([*each]) for each in (("all", "loops"), ("all", "fma"))] == [3, 1]
@@ -167,6 +169,17 @@ def test_kernels_are_run_and_told(
     monkeypatch.setattr(check_kernels, "interpret", lambda *args: [1.01 * a for a in right(*args)])  # pyright: ignore
     assert check_kernels.main([str(path), "--seeds", "0", "--precision", "f32"]) == 1
     assert capsys.readouterr().out.count("WRONG: result 0: largest error") == 2
+
+
+def test_what_kernels_move_is_told() -> None:
+    kinds = ("loops", 5000), ("mma 32x32", 5000), ("", 9)
+    cases = [Case(["sm_80"], "", unit, points, [""]) for unit, points in kinds]
+    outcomes = [Outcome(["sm_80"], traffic=each) for each in (1.0, 1.08, 1.2, 3.0)]
+    found = [(case, outcome) for case in cases for outcome in outcomes] + [(cases[0], Outcome([], told="WRONG"))]
+    told = (
+        "4 that are no products, of over 4096 points: 1 at most 1.02 times, 2 at most 1.1 times, 3 at most 1.25 times"
+    )
+    assert check_kernels.moved(found) == f"of {told} their bytes, 0 ask a bank twice"
 
 
 ROUNDED = """
