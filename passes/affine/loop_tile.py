@@ -10,7 +10,7 @@ Before:                                        After (sizes=32,32):
 
 Without `sizes`, nests are tiled where one access runs along memory with the innermost loop and another with an
 outer one (a transpose): these two loops, by about 32, so that what is left over is no less than a vector. Tiles follow
-one another along what is read.
+one another along what is read, and loops around the two stay around the tiles.
 The loops must be permutable: no dependence goes backwards in any.
 """
 
@@ -55,7 +55,9 @@ class LoopTile(ModulePass):
                 done.update(loops)
                 sizes = self._sizes(loops)
                 if any(sizes):
-                    tile(loops, sizes)
+                    # each page of a batch is turned by itself: its tiles lie together in memory
+                    first = 0 if self.sizes else next(i for i, size in enumerate(sizes) if size)
+                    tile(loops[first:], sizes[first:])
 
     def _sizes(self, loops: Sequence[ForOp]) -> list[int]:
         if any(each.constant_bounds() is None for each in loops):

@@ -9,25 +9,31 @@ from xdsl.ir import SSAValue
 from .exponential import LOG2E, exp, expm1, log, log1p
 from .numbers import Numbers
 
-# ((e^(-2s) - 1) / s + 2) / s for |s| <= ln(2)/4
-_DECAY = (1.9999998807907104, -1.3333237171173096, 0.6666790843009949, -0.267720103263855, 0.08876767009496689)
+# tanh(s) / s in s^2 for |s| <= ln(2)/4
+_TANH = (1.0, -0.3333127200603485, 0.13110671937465668)
 
 
 def tanh(e: Numbers, x: SSAValue) -> SSAValue:
-    """-t / (t + 2) with t = e^(-2|x|) - 1: exact near 0, 1 at infinity."""
+    """The hyperbolic tangent: exact near 0, 1 at infinity."""
     a = e.abs(x)
-    t = expm1(e, e.mul(a, e.c(-2.0))) if e.double else _decay_f32(e, a)
-    return e.copysign(e.div(t, e.add(t, e.c(2.0))), x)
+    return e.copysign(_tanh_f64(e, a) if e.double else _tanh_f32(e, a), x)
 
 
-def _decay_f32(e: Numbers, a: SSAValue) -> SSAValue:
-    """e^(-2a) - 1 for a >= 0: a = -k ln(2)/2 + s, a polynomial in s, and 2^k."""
+def _tanh_f64(e: Numbers, a: SSAValue) -> SSAValue:
+    """t / (t + 2) with t = e^(-2a) - 1, but for the sign."""
+    t = expm1(e, e.mul(a, e.c(-2.0)))
+    return e.div(t, e.add(t, e.c(2.0)))
+
+
+def _tanh_f32(e: Numbers, a: SSAValue) -> SSAValue:
+    """For a >= 0: a = k ln(2)/2 + s and p = tanh(s), so e^(-2a) = 2^-k (1 - p) / (1 + p)."""
     a = e.at_most(a, 10.0)  # tanh is 1 in f32 from there on
     whole, biased = e.round_to_biased(a, e.bias, -2 * LOG2E)
     s = e.fma(whole, e.c(math.log(2) / 2), a)
-    p = e.mul(s, e.poly(s, (-2.0, *_DECAY)))
+    p = e.mul(s, e.poly(e.mul(s, s), _TANH))
     power = e.in_exponent(biased)
-    return e.fma(power, p, e.sub(power, e.c(1.0)))
+    less, more = e.sub(e.c(1.0), power), e.add(e.c(1.0), power)
+    return e.div(e.fma(p, more, less), e.fma(p, less, more))
 
 
 def sinh(e: Numbers, x: SSAValue) -> SSAValue:

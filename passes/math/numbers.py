@@ -145,13 +145,16 @@ class Numbers:
     def poly(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
         """c0 + c1 x + c2 x² + …, by Horner's rule with steps that are fused where that costs nothing.
 
-        Long ones go in two chains, which overlap.
+        Long ones go by pairs, in x² (Estrin's scheme, once): as many steps, and half as many wait for each other.
         """
         if len(coefficients) < 6:
             return self._horner(x, coefficients)
         square = self.mul(x, x)
-        odd, even = (self._horner(square, coefficients[start::2]) for start in (1, 0))
-        return self._step(odd, x, even)
+        pairs = [self._horner(x, coefficients[start : start + 2]) for start in range(0, len(coefficients), 2)]
+        result = pairs.pop()
+        while pairs:
+            result = self._step(result, square, pairs.pop())
+        return result
 
     def _horner(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
         result = self.c(coefficients[-1])

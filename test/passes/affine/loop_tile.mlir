@@ -35,6 +35,26 @@ func.func @long(%x: memref<1024x512xf32>, %y: memref<512x1024xf32>) {
   func.return
 }
 
+// The pages of a batch one after the other, each by tiles.
+// CHECK-LABEL: func.func @batch
+// CHECK: affine.for %[[B:.*]] = 0 to 12 {
+// CHECK-NEXT: affine.for %[[JT:.*]] = 0 to 16 {
+// CHECK-NEXT: affine.for %[[IT:.*]] = 0 to 2 {
+// CHECK-NEXT: affine.for %i = 0 to 32 {
+// CHECK-NEXT: affine.for %j = 0 to 32 {
+// CHECK-NEXT: affine.load %x[%[[B]], %[[JT]] * 32 + %j, %[[IT]] * 32 + %i]
+func.func @batch(%x: memref<12x512x64xf32>, %y: memref<12x64x512xf32>) {
+  affine.for %b = 0 to 12 {
+    affine.for %i = 0 to 64 {
+      affine.for %j = 0 to 512 {
+        %v = affine.load %x[%b, %j, %i] : memref<12x512x64xf32>
+        affine.store %v, %y[%b, %i, %j] : memref<12x64x512xf32>
+      }
+    }
+  }
+  func.return
+}
+
 // Not by itself: all accesses run along the innermost loop.
 // CHECK-LABEL: func.func @copy
 // CHECK-COUNT-3: affine.for
