@@ -160,9 +160,12 @@ def _stored(array: Array) -> Array:
 
 
 def _same_bits(a: Array, b: Array) -> bool:
-    """Whether two arrays of one type and size are the same, NaN and the sign of zero included; neither is copied."""
+    """Whether two arrays of one type and shape are the same, NaN and the sign of zero included; neither is copied."""
+    if a.strides == b.strides and a.__array_interface__["data"] == b.__array_interface__["data"]:
+        return True  # one initializer, met again
     step = max(1, BLOCK_BYTES // a.itemsize)
-    return all(a.flat[i : i + step].tobytes() == b.flat[i : i + step].tobytes() for i in range(0, a.size, step))
+    first, second = (each.reshape(-1) if each.flags.c_contiguous else each.flat for each in (a, b))
+    return all(first[i : i + step].tobytes() == second[i : i + step].tobytes() for i in range(0, a.size, step))
 
 
 def mapped_arrays(path: Path) -> dict[str, Array]:
