@@ -62,16 +62,20 @@ def is_operator(domain: str, name: str) -> bool:
     return defs.has(name, "" if domain == DEFAULT_DOMAIN else domain)
 
 
-@cache
 def accepted_types(domain: str, name: str) -> tuple[frozenset[str], ...]:
     """The types ("tensor(float)", ...) that each input of an operator takes in any version; the last one's repeat."""
+    return tuple(_accepted().get(("" if domain == DEFAULT_DOMAIN else domain, name), ()))
+
+
+@cache
+def _accepted() -> dict[tuple[str, str], list[frozenset[str]]]:
+    """What each operator of the registry accepts: to ask for all schemas takes longer than to go through them."""
     from onnx import defs
 
-    own = "" if domain == DEFAULT_DOMAIN else domain
-    accepted: list[frozenset[str]] = []
+    operators: dict[tuple[str, str], list[frozenset[str]]] = {}
     for schema in defs.get_all_schemas_with_history():
-        if (schema.domain, schema.name) == (own, name):
-            for place, formal in enumerate(schema.inputs):
-                accepted += [frozenset()] if place == len(accepted) else []
-                accepted[place] |= formal.types
-    return tuple(accepted)
+        accepted = operators.setdefault((schema.domain, schema.name), [])
+        for place, formal in enumerate(schema.inputs):
+            accepted += [frozenset()] if place == len(accepted) else []
+            accepted[place] |= formal.types
+    return operators
