@@ -17,45 +17,59 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects.builtin import StringAttr
 
 from .diagnostics import LaminaError
+
+if TYPE_CHECKING:
+    from .program import Program
 
 SECTION = "contractions"
 PROBLEM = "lamina.problem"  # on a kernel: what it computes, by name
 SCHEDULE = "lamina.schedule"  # on a kernel: how
-_NUMBER = re.compile(r"([a-z_]+)=([0-9]{1,9})")
+_NUMBER = re.compile(r"([a-z_]+)=(?:([0-9]{1,9})|([a-z][a-z0-9]*))")
 _LINE = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)')\s*=""")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """The numbers for one computation, and where they stand (`file:line`)."""
+    """The numbers for one computation, or words for what is none, and where they stand (`file:line`)."""
 
-    values: Mapping[str, int]
+    values: Mapping[str, int | str]
     where: str = ""
 
     @staticmethod
     def parse(text: str, where: str = "") -> Entry:
-        """`lanes=16 rows=6` as numbers.
+        """`lanes=16 rows=6` as numbers, by name.
 
         >>> Entry.parse("lanes=16 rows=6").values
         {'lanes': 16, 'rows': 6}
 
-        Raises LaminaError for anything else than names with numbers, and for a name given twice.
+        Raises LaminaError for anything else than names with numbers or words, and for a name given twice.
         """
-        values: dict[str, int] = {}
+        values: dict[str, int | str] = {}
         for word in text.split():
             found = _NUMBER.fullmatch(word)
             if found is None:
-                raise LaminaError(f"'{word}' is not a name with a number", where=where, hint="for example rows=6")
+                raise LaminaError(
+                    f"'{word}' is not a name with a number or a word", where=where, hint="for example rows=6"
+                )
             if found[1] in values:
                 raise LaminaError(f"'{found[1]}' is given twice", where=where)
-            values[found[1]] = int(found[2])
+            values[found[1]] = found[3] or int(found[2])
         return Entry(values, where)
 
     def __str__(self) -> str:
         return " ".join(f"{name}={value}" for name, value in self.values.items())
+
+    def number(self, name: str) -> int:
+        """One of the numbers. Raises LaminaError at the entry's line for a word."""
+        value = self.values[name]
+        if not isinstance(value, int):
+            raise LaminaError(f"'{name}={value}' is not a name with a number", where=self.where, hint=f"as {name}=4")
+        return value
 
     def without(self, name: str) -> Entry:
         """The entry less one of its numbers."""
@@ -131,6 +145,14 @@ class Schedules:
     def merged(self, other: Schedules) -> Schedules:
         """Both; where both have an entry, that of `other`."""
         return Schedules({**self.entries, **other.entries}, self.strict)
+
+
+def tell_unused(schedules: Schedules, program: Program) -> None:
+    """Warns of the entries that are for no kernel of `program`, which passes have named."""
+    names = {function.attributes.get(PROBLEM) for function in program.module.ops}
+    for name, entry in schedules.entries.items():
+        if StringAttr(name) not in names:
+            program.context.diagnostics.emit("warning", f"the model has no kernel '{name}'", entry.where)
 
 
 def _lines(text: str) -> dict[str, int]:

@@ -59,13 +59,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _write_schedules(program: Program, args: argparse.Namespace, options: Options) -> None:
+    from ..backends.cuda.target import CudaTarget
+
     target = find_target(args.target)
-    if not isinstance(target, CpuTarget):
-        raise LaminaError(f"target '{args.target}' has no schedules", hint="cpu has")
-    problems = problems_of(target.buffers(program, options))
+    if not isinstance(target, CpuTarget | CudaTarget):
+        raise LaminaError(f"target '{args.target}' has no schedules", hint="cpu and cuda have")
+    problems = problems_of(target.lower(program, "buffers", options))
     schedules = Schedules({problem.name: problem.entry for problem in problems})
     head = "Edit any number; a line or a number that is left out is as the cost model has it."
-    text = schedules_text(problems, schedules, args.model, target.machine, remarks={}, head=head)
+    machine = target.machine if isinstance(target, CpuTarget) else target.architecture.machine
+    text = schedules_text(problems, schedules, args.model, machine, remarks={}, head=head)
     with written_whole(args.output) as file:
         file.write(text.encode())
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import cast
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, StringAttr
+from xdsl.ir import Operation
 
 from ..compiler.context import LaminaContext
 from ..compiler.diagnostics import Diagnostic
@@ -19,6 +20,7 @@ from ..compiler.places import describe_location
 from ..compiler.program import Program
 from ..compiler.schedules import PROBLEM, SCHEDULE, Entry, Schedules
 from ..passes.convert.contraction_to_vector.analysis import analyse
+from ..passes.linalg.pack_contractions import LANES
 
 
 def add_schedules_argument(parser: argparse.ArgumentParser) -> None:
@@ -51,17 +53,21 @@ class Problem:
     """A contraction problem of a model: its kernels on the level of buffers, which share one schedule."""
 
     name: str
-    lanes: int  # the width of the panels of the right operand; 0 where it is not packed
     kernels: list[func.FuncOp] = field(default_factory=list[func.FuncOp])
+    told: list[Entry] = field(default_factory=list[Entry])  # by kernel
     calls: dict[str, int] = field(default_factory=dict[str, int])  # by kernel
     origin: str = ""
 
     @property
+    def lanes(self) -> int:
+        """The width of the panels of the right operand; 0 where it is not packed."""
+        return self.told[0].number(LANES) if LANES in self.told[0].values else 0
+
+    @property
     def entry(self) -> Entry:
-        """The numbers that all kernels have in common, with the lanes first."""
-        told = [Entry.parse(cast("StringAttr", kernel.attributes[SCHEDULE]).data).values for kernel in self.kernels]
-        same = {name: n for name, n in told[0].items() if all(other.get(name) == n for other in told)}
-        return Entry({"lanes": self.lanes, **same} if self.lanes else same)
+        """What all kernels have in common."""
+        first, *others = (each.values for each in self.told)
+        return Entry({name: n for name, n in first.items() if all(other.get(name) == n for other in others)})
 
 
 def problems_of(lowered: Program) -> list[Problem]:
@@ -76,13 +82,33 @@ def problems_of(lowered: Program) -> list[Problem]:
         name = function.attributes.get(PROBLEM)
         if not isinstance(function, func.FuncOp) or not isinstance(name, StringAttr):
             continue
-        contraction = analyse(function).contraction
-        lanes = contraction.panels.lanes if contraction.panels is not None else 0
-        problem = problems.setdefault(name.data, Problem(name.data, lanes))
+        problem = problems.setdefault(name.data, Problem(name.data))
+        told, contraction = _told(function)
         problem.kernels.append(function)
+        problem.told.append(told)
         problem.calls[function.sym_name.data] = calls.get(function.sym_name.data, 0)
-        problem.origin = problem.origin or describe_location(contraction.op.location)
+        problem.origin = problem.origin or describe_location(contraction.location)
     return list(problems.values())
+
+
+def _told(kernel: func.FuncOp) -> tuple[Entry, Operation]:
+    """The schedule that stands on a kernel, and its contraction; on a CPU with the width of packed panels first."""
+    given = kernel.attributes.get(SCHEDULE)
+    if not isinstance(given, StringAttr):
+        return _told_of_gpu(kernel)
+    contraction = analyse(kernel).contraction
+    numbers, panels = Entry.parse(given.data).values, contraction.panels
+    return Entry(numbers if panels is None else {LANES: panels.lanes, **numbers}), contraction.op
+
+
+def _told_of_gpu(kernel: func.FuncOp) -> tuple[Entry, Operation]:
+    from ..passes.convert.contraction_to_cta.problem import problem_of
+    from ..passes.convert.contraction_to_cta.schedule import SCHEDULE, Schedule
+
+    product = problem_of(kernel)
+    assert product is not None
+    schedule = Schedule.of(cast("DictionaryAttr", kernel.attributes[SCHEDULE]))
+    return Entry(asdict(schedule)), product.contraction
 
 
 def schedules_text(
@@ -100,5 +126,6 @@ def schedules_text(
         for p in problems
     }
     name = machine.identity if machine.name == "host" else machine.name
-    replay = f"lamina compile {model} --schedules THIS_FILE -o model.lamx"
+    target = f"--target cuda:{name} " if machine.triple.startswith("nvptx64") else ""
+    replay = f"lamina compile {model} {target}--schedules THIS_FILE -o model.lamx"
     return schedules.format(told, "\n".join([f"Schedules of {model} for {name}.", head, f"To compile: {replay}"]))

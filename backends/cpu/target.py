@@ -6,15 +6,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from xdsl.dialects.builtin import StringAttr
-
 from ... import __version__
 from ...compiler.artefact import Artefact
 from ...compiler.descent import Phase, descend, level_of, remaining
 from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
 from ...compiler.program import Program
-from ...compiler.schedules import PROBLEM, Schedules
+from ...compiler.schedules import Schedules, tell_unused
 from ...compiler.size_limits import check_sizes
 from ...passes import all_passes
 from .. import Options
@@ -215,15 +213,7 @@ class CpuTarget:
                 instrumentations=[] if options.times is None else [options.times.module],
             )
             if phase.level == "buffers" and options.schedules is not None:
-                _tell_unused(options.schedules, program)
-
-
-def _tell_unused(schedules: Schedules, program: Program) -> None:
-    """Warns of the entries that are for no kernel of `program`."""
-    names = {function.attributes.get(PROBLEM) for function in program.module.ops}
-    for name, entry in schedules.entries.items():
-        if StringAttr(name) not in names:
-            program.context.diagnostics.emit("warning", f"the model has no kernel '{name}'", entry.where)
+                tell_unused(options.schedules, program)
 
 
 def _chosen(phase: Phase, options: Options) -> Phase:

@@ -34,8 +34,8 @@ MODULE_PHASES = (
     ),
     Phase(
         "buffers",
-        "every value gets a place: caller's buffer, arena or constants",
-        ("bufferize{stack=0}", "plan-arena"),
+        "every value gets a place: caller's buffer, arena or constants; every product a schedule",
+        ("bufferize{stack=0}", "plan-arena", "gpu-schedule-contractions"),
     ),
 )
 

@@ -10,6 +10,7 @@ from ...compiler.artefact import Artefact
 from ...compiler.descent import descend, level_of, remaining
 from ...compiler.diagnostics import LaminaError
 from ...compiler.program import Program
+from ...compiler.schedules import Schedules, tell_unused
 from ...compiler.signature import Array
 from ...compiler.size_limits import check_sizes
 from ...compiler.weights import Section
@@ -55,8 +56,6 @@ class CudaTarget:
 
     def lower(self, program: Program, to: str, options: Options) -> Program:
         """A copy of `program` at level `to`. Raises LaminaError for a level above or unknown."""
-        if options.schedules is not None:
-            raise LaminaError("target 'cuda' takes no schedules", hint="cpu does")
         lowered = self._copy(program, options)
         here = level_of(lowered)
         phases = remaining(PHASES, here)
@@ -74,6 +73,8 @@ class CudaTarget:
             if phase in DEVICE_PHASES:
                 keep_kernels(lowered.module)
             descend(lowered, [phase], all_passes(), verify_each=options.verify_each, on_level=options.on_level)
+            if phase.level == "buffers" and options.schedules is not None:
+                tell_unused(options.schedules, lowered)
         lowered.record_signature()
         return lowered
 
@@ -82,6 +83,7 @@ class CudaTarget:
         copy.context = copy.context.clone()
         copy.context.machine = self.architecture.machine
         copy.context.precision = options.precision
+        copy.context.schedules = options.schedules or Schedules()
         check_sizes(copy.module)
         return copy
 

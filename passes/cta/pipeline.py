@@ -58,7 +58,7 @@ from ..convert.contraction_to_cta.schedule import FMA, ROW_BYTES, Schedule
 
 OpT = TypeVar("OpT", bound=Operation)
 CHUNK = 16  # bytes that are copied, and exchanged, as one
-BANK_BYTES = 16  # padding behind rows that threads read 16 bytes of
+BANK_BYTES = 16  # padding behind rows that threads read 16 bytes of, and write as many at a time
 APART = 32  # and behind those that a warp reads four of, eight neighbours each
 
 
@@ -128,9 +128,10 @@ def _bounds(loop: ForOp) -> tuple[int, int, SSAValue | None] | None:
 
 def _keep(tile: SSAValue, dot: DotOp, schedule: Schedule) -> None:
     """Lets a left operand that stays, or that is computed, lie in shared memory."""
-    load = tile.owner
-    rows, columns = tile_type(tile).get_shape()
-    encoding = _padded(rows, columns, 1, BANK_BYTES // 4)
+    load, type_ = tile.owner, tile_type(tile)
+    rows, columns = type_.get_shape()
+    assert isinstance(type_.element_type, FixedBitwidthType)
+    encoding = _padded(rows, columns, 1, BANK_BYTES * 8 // type_.element_type.bitwidth)
     if isinstance(load, LoadOp):
         type_ = _in_shared(load, dot, schedule)
         if schedule.unit == FMA:
@@ -157,7 +158,7 @@ def _in_shared(load: LoadOp, dot: DotOp, schedule: Schedule) -> TensorType[Attri
     along = load.view.type.width(2, 16 // size) >= load.view.type.width(1, 16 // size)
     runs = 1 if along else 0  # the dimension of neighbours in memory
     if schedule.unit == FMA:
-        encoding = _padded(rows, columns, 1 - inner, BANK_BYTES // 4)
+        encoding = _padded(rows, columns, 1 - inner, BANK_BYTES // size)
     elif runs == inner or size == 2:
         encoding = _in_rows(rows, columns, runs, size)
     else:  # numbers of 32 bits cannot be turned on the way to registers: threads read them one by one

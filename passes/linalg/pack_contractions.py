@@ -134,7 +134,7 @@ def _given_lanes(op: GenericOp, schedules: Schedules, constant: bool) -> int | N
     entry = schedules.get(problem_name(op, origin(constant)) or "")
     if entry is None or LANES not in entry.values:
         return None
-    lanes = entry.values[LANES]
+    lanes = entry.number(LANES)
     if lanes & (lanes - 1) or not 1 <= lanes <= MOST_LANES:
         if not schedules.strict:
             return None

@@ -83,6 +83,7 @@ def given_schedule(entry: Entry, kernel: Kernel, default: Schedule, machine: Mac
             raise LaminaError(
                 f"'{name}' is no part of a schedule", where=entry.where, hint=f"one of {', '.join((LANES, *names))}"
             )
+        entry.number(name)
     numbers = {**Entry.parse(str(default)).values, **entry.without(LANES).values}
     try:
         schedule = Schedule.parse(" ".join(f"{name}={value}" for name, value in numbers.items()))

@@ -30,7 +30,7 @@ def test_the_digest_tells_other_numbers():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("rows=6", "rows=six", "a.schedules:4: error: 'rows=six' is not a name with a number"),
+        ("rows=6", "rows=-6", "a.schedules:4: error: 'rows=-6' is not a name with a number"),
         ("rows=6", "rows=6 rows=7", "a.schedules:4: error: 'rows' is given twice"),
         ('"rows=6"', "6", "a.schedules:4: error: the schedule of 'conv .* is not text"),
         ('"rows=6"', '"rows=6', "a.schedules:4:.*not TOML"),

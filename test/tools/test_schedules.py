@@ -79,6 +79,8 @@ def test_written_edited_and_compiled_with(model: Path, tmp_path: Path, capsys: p
     [
         ("lanes=12", "m.schedules:2: error: 12 lanes (expected a power of two"),
         ("rows=900", "m.schedules:2: error: a tile of 900 rows and"),
+        ("rows=six", "m.schedules:2: error: 'rows=six' is not a name with a number"),
+        ("lanes=six", "m.schedules:2: error: 'lanes=six' is not a name with a number"),
         ("rows=0", "m.schedules:2: error: not a schedule"),
         ("colour=3", "m.schedules:2: error: 'colour' is no part of a schedule (one of lanes, rows"),
     ],

@@ -31,10 +31,10 @@ class Candidate:
     @staticmethod
     def of(entry: Entry, default: Candidate) -> Candidate | None:
         """What an entry says, completed from `default`; None where it is no schedule."""
-        numbers = {**default.entry.values, **entry.values}
-        lanes = numbers.pop(LANES, 0)
+        whole = Entry({**default.entry.values, **entry.values})
         try:
-            return Candidate(lanes if default.lanes else 0, Schedule.parse(str(Entry(numbers))))
+            lanes = whole.number(LANES) if default.lanes else 0
+            return Candidate(lanes, Schedule.parse(str(whole.without(LANES))))
         except LaminaError:
             return None
 

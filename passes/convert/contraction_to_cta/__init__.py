@@ -23,8 +23,8 @@ After:
 
 Operands may lie in any order, batched, or be parts of matrices, and a convolution is a product whose left matrix is a
 view of the image with windows for rows. What follows the product elementwise is part of the program. How large tiles
-are, and whether threads, warps or warpgroups multiply, is data: `schedule`, chosen here unless the kernel has an
-attribute `cta.schedule`.
+are, and whether threads, warps or warpgroups multiply, is data: `schedule`, which `gpu-schedule-contractions` has
+written on the kernel (`cta.schedule`), or else is chosen here.
 Kernels of other types stay as they are.
 """
 
@@ -39,9 +39,10 @@ from xdsl.passes import ModulePass
 
 from ....compiler.context import lamina_context
 from ....compiler.dtypes import dtype_of
+from ....dialects.cta.ops import TF32
 from .emit import emit
 from .problem import problem_of
-from .schedule import SCHEDULE, Schedule, by_elements, choose, unit_for
+from .schedule import MMA, SCHEDULE, Schedule, default_schedule
 
 __all__ = ["ConvertContractionToCta", "Schedule"]
 
@@ -61,12 +62,10 @@ class ConvertContractionToCta(ModulePass):
                 problem = problem_of(function)
                 if problem is None:
                     continue
-                unit = self.unit or unit_for(problem, ours.machine, ours.precision)
-                size = dtype_of(problem.left.buffer.type).itemsize
                 given = function.attributes.get(SCHEDULE)
                 if isinstance(given, DictionaryAttr):
                     schedule = Schedule.of(given)
                 else:
-                    single = any(by_elements(matrix) for matrix in (problem.left, problem.right))
-                    schedule = choose(problem.m, problem.n, problem.batch, unit, size, single)
-                emit(function, problem, schedule, "tf32" if schedule.unit == "mma" and size == 4 else "")
+                    schedule = default_schedule(problem, ours.machine, ours.precision, self.unit)
+                narrow = dtype_of(problem.left.element).itemsize < 4
+                emit(function, problem, schedule, "" if narrow or schedule.unit != MMA else TF32)

@@ -12,6 +12,7 @@ from ....compiler.layouts import Layout
 from ....compiler.machine import Machine
 from ....dialects.cta import ViewType
 from ....dialects.cta.ops import TF32
+from ....dialects.gpu.ops import WARP, WARPGROUP
 from .problem import Matrix, Problem
 
 SCHEDULE = "cta.schedule"  # on a kernel: what is taken, where it is a product
@@ -49,6 +50,15 @@ class Schedule:
         told = {name: cast("IntegerAttr", value).value.data for name, value in attribute.data.items() if name != "unit"}
         return Schedule(cast(StringAttr, attribute.data["unit"]).data, **told)
 
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        if self.unit == FMA:
+            return self.columns // self.across * (self.rows // self.down)
+        if self.unit == WGMMA:
+            return WARPGROUP * (1 + self.down)
+        return WARP * self.down * self.across
+
 
 LARGE = Schedule(FMA, 128, 128, 16, 8, 8)
 MIDDLE = Schedule(FMA, 64, 64, 16, 4, 4)
@@ -66,6 +76,13 @@ GROUPS = (
     Schedule(WGMMA, 64, 64, 0, 1, 1, 4),
 )
 ENOUGH = 64  # blocks that keep most of a GPU busy: with fewer, smaller tiles
+
+
+def default_schedule(problem: Problem, machine: Machine, precision: str, unit: str | None = None) -> Schedule:
+    """What a problem gets unless something else is given; `unit` overrides what multiplies."""
+    size = dtype_of(problem.left.element).itemsize
+    single = any(by_elements(matrix) for matrix in (problem.left, problem.right))
+    return choose(problem.m, problem.n, problem.batch, unit or unit_for(problem, machine, precision), size, single)
 
 
 def choose(m: int, n: int, batch: int, unit: str, element_bytes: int, single: bool = False) -> Schedule:

@@ -37,7 +37,6 @@ from ....compiler.context import lamina_context
 from ....compiler.locations import locate
 from ....dialects.cta import PipelineOp, ProgramOp
 from ....dialects.gpu import KERNEL, ROLLED
-from ....dialects.gpu.ops import WARP, WARPGROUP
 from ...gpu.kernels import launched, leave
 from ..contraction_to_cta.schedule import FMA, WGMMA, Schedule
 from . import fma, online, online_groups, warpgroups, warps
@@ -62,15 +61,6 @@ class ConvertCtaToGpu(ModulePass):
                     convert(function, program, lamina_context(ctx).machine.cores)
 
 
-def threads_of(schedule: Schedule) -> int:
-    """Threads of a block."""
-    if schedule.unit == FMA:
-        return schedule.columns // schedule.across * (schedule.rows // schedule.down)
-    if schedule.unit == WGMMA:
-        return WARPGROUP * (1 + schedule.down)
-    return WARP * schedule.down * schedule.across
-
-
 def convert(function: FuncOp, program: ProgramOp, processors: int) -> None:
     """Makes a kernel of the program, and lets the function launch that."""
     schedule = Schedule.of(program.schedule)
@@ -79,7 +69,7 @@ def convert(function: FuncOp, program: ProgramOp, processors: int) -> None:
     for argument, copy in zip(block.args, body.args, strict=True):
         copy.name_hint = argument.name_hint
     arguments = cast("dict[SSAValue, SSAValue]", dict(zip(block.args, body.args, strict=True)))
-    kernel = Kernel(body, arguments, threads_of(schedule))
+    kernel = Kernel(body, arguments, schedule.threads)
     blocks, made_before = _write(kernel, program, schedule, processors)
     body.add_op(ReturnOp())
     kernel.done()
