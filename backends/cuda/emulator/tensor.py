@@ -50,9 +50,9 @@ def matrix_transfer(instruction: Instruction) -> Step:
     inputs = [] if loads else [reads(o, np.uint32) for o in parts]
 
     def step(agent: Agent) -> object:
-        _whole_warps(agent)
+        warps, active = _whole_warps(agent), slice(None) if agent.all_active else agent.active
         shared, counters = agent.block.shared, agent.block.launch.counters
-        where = agent.block.in_shared(agent, _shared_offsets(agent, address(agent)))
+        where = agent.block.in_shared(agent, _shared_offsets(agent, address(agent)[active]))
         rows = where.reshape(-1, WARP)[:, : 8 * count].reshape(-1, count, 8)
         shared.check(rows.reshape(-1), 16, "reads" if loads else "writes")
         counters.shared_requests += len(rows)
@@ -64,9 +64,11 @@ def matrix_transfer(instruction: Instruction) -> Step:
             values = values.swapaxes(-1, -2) if turned else values
             words = np.ascontiguousarray(values).view(np.uint32)  # warp, matrix, row, pair
             for i, write in enumerate(outputs):
-                write(agent, words[:, i].reshape(-1))
+                found = np.zeros(agent.lanes, np.uint32)
+                found[active] = words[:, i].reshape(-1)
+                write(agent, found)
             return None
-        words = np.stack([read(agent).reshape(-1, 8, 4) for read in inputs], 1)
+        words = np.stack([read(agent).reshape(-1, 8, 4)[warps] for read in inputs], 1)
         values = np.ascontiguousarray(words).view(np.uint16)
         cells[at] = values.swapaxes(-1, -2) if turned else values
         agent.block.wrote(agent, rows.reshape(-1), 16)
@@ -75,9 +77,14 @@ def matrix_transfer(instruction: Instruction) -> Step:
     return step
 
 
-def _whole_warps(agent: Agent) -> None:
-    if not agent.all_active or agent.lanes % WARP:
-        raise EmulationError("not all threads of the warp execute this together")
+def _whole_warps(agent: Agent) -> Array:
+    """Which warps execute this, as blocks that step together may be at different places."""
+    if agent.lanes % WARP == 0:
+        active = agent.active.reshape(-1, WARP)
+        some = active.any(1)
+        if agent.all_active or np.array_equal(some, active.all(1)):
+            return some
+    raise EmulationError("not all threads of the warp execute this together")
 
 
 def _fragment(registers: Sequence[Array], rows: int, columns: int, elements: int, dtype: Any, across: bool) -> Array:

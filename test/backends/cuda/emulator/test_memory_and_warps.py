@@ -216,6 +216,30 @@ def test_blocks_that_step_together_meet_each_on_its_own(late: bool) -> None:
     assert any(not np.array_equal(each, right) for each in wrong)
 
 
+# Warps load a matrix and multiply, in block i as often as i + 1 times; with a hole, a lane of theirs does not.
+PRODUCTS = """mov.u32 %x0, %ctaid.x; mov.u32 %x1, smem; mad.lo.u32 %x2, %t, 4, %x1; st.shared.u32 [%x2], %t; bar.sync 0;
+    and.b32 %x3, %t, 7; mad.lo.u32 %x3, %x3, 16, %x1; mov.u32 %x4, 0; mov.u32 %x5, 0; mov.u32 %x6, 0x3F803F80;
+    mov.b32 %f0, 0f00000000; mov.b32 %f1, %f0; mov.b32 %f2, %f0; mov.b32 %f3, %f0;
+    $again: {hole}
+    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%x7}}, [%x3]; add.u32 %x5, %x5, %x7;
+    mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
+        {{%f0, %f1, %f2, %f3}}, {{%x6, %x6, %x6, %x6}}, {{%x6, %x6}}, {{%f0, %f1, %f2, %f3}};
+    $after: add.u32 %x4, %x4, 1; setp.le.u32 %q0, %x4, %x0; @%q0 bra $again;
+    cvt.rzi.u32.f32 %x8, %f0; mad.lo.u32 %x5, %x8, 1000, %x5;
+    mad.lo.u32 %x9, %x0, 64, %t; mad.wide.u32 %p1, %x9, 4, %o; st.global.u32 [%p1], %x5;"""
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_blocks_that_step_together_multiply_each_as_often_as_it_does(late: bool) -> None:
+    how = dict(threads=64, shared=256, grid=(5, 1, 1), late=late, seed=1)
+    found, _ = run(PRODUCTS.format(hole=""), [], (5, 64), np.uint32, **how)
+    once = np.arange(64) % 32 + 16 * 1000
+    assert all(np.array_equal(row, (i + 1) * once) for i, row in enumerate(found))
+    hole = "setp.eq.u32 %q1, %t, 5; @%q1 bra $after;"
+    with pytest.raises(LaminaError, match="not all threads of the warp execute this together"):
+        run(PRODUCTS.format(hole=hole), [], (5, 64), np.uint32, **how)
+
+
 @pytest.mark.parametrize("where", [256, 252 + 1024, 1 << 20])
 def test_shared_memory_of_blocks_that_step_together_has_bounds(where: int) -> None:
     last = f"""mov.u32 %x0, %ctaid.x; mov.u32 %x1, smem; mad.lo.u32 %x2, %t, 4, %x1; setp.eq.u32 %q0, %x0, 3;
