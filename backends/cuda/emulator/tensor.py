@@ -81,7 +81,7 @@ def _whole_warps(agent: Agent) -> Array:
     """Which warps execute this, as blocks that step together may be at different places."""
     if agent.lanes % WARP == 0:
         active = agent.active.reshape(-1, WARP)
-        some = active.any(1)
+        some: Array = np.logical_or.reduce(active, 1)
         if agent.all_active or np.array_equal(some, active.all(1)):
             return some
     raise EmulationError("not all threads of the warp execute this together")
