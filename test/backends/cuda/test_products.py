@@ -17,7 +17,6 @@ from lamina.backends.cuda.target import CudaTarget
 from lamina.compiler.interpreter import Interpreter
 from lamina.compiler.program import Program
 from lamina.compiler.signature import dtype_named
-from lamina.passes.convert import contraction_to_cta
 from lamina.passes.convert.contraction_to_cta.schedule import GROUPS, LARGE, MIDDLE, WARPS, Schedule
 from lamina.tools.sources import read_program
 
@@ -176,7 +175,7 @@ def test_edges(unit: str, text: str, tmp_path: Path) -> None:
 def test_larger_tiles(schedule: Schedule, right: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fma = schedule.unit == "fma"
     given = schedule if fma else replace(schedule, depth=64)
-    monkeypatch.setattr(contraction_to_cta, "choose", lambda *_: given)  # pyright: ignore[reportUnknownLambdaType]
+    monkeypatch.setattr("lamina.passes.convert.contraction_to_cta.schedule.choose", lambda *_: given)  # pyright: ignore
     name = "sm_90a" if schedule.unit == "wgmma" else "sm_80"
     texts = [text_of(100, 136, 72, right=right, t="f32" if fma else "bf16")]
     if schedule.unit == "wgmma":
