@@ -69,6 +69,7 @@ class Agent:
     def __init__(self, block: Block, kernel: Kernel, threads: Array):
         self.block, self.threads, self.lanes = block, threads, len(threads)
         lanes = self.lanes
+        self._every = np.arange(lanes)
         self.room = block.rooms(threads)
         self.times = 1 if block.launch.program.apart else len(block.indices)  # instructions of one for each block
         self.banks = _unwritten(kernel, lanes)
@@ -144,6 +145,15 @@ class Agent:
             if outcome is PAUSE:
                 return taken
         return taken
+
+    @property
+    def here(self) -> Array:
+        """The active lanes."""
+        return self._every if self.all_active else np.flatnonzero(self.active)
+
+    def of_active(self, value: Array) -> Array:
+        """What the active lanes have of a value that all lanes have."""
+        return value if self.all_active else value[self.active]
 
     def leave(self) -> None:
         """The active threads return."""

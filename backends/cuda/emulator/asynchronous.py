@@ -5,13 +5,13 @@ PTX ISA, 9.7.9.25 (copies) and 9.7.13.15 (barriers).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
 from ....compiler.signature import Array
-from .agent import PAUSE, SPIN, Agent, Copy, EmulationError, Step, addresses, reads, writes
+from .agent import PAUSE, SPIN, Agent, Copy, EmulationError, Read, Step, addresses, reads, writes
 from .block import WARP, Block, MBarrier
 from .decode import decodes
 from .layouts import TENSOR_MAP_BYTES, TensorMap
@@ -45,11 +45,11 @@ def _copy_by_threads(instruction: Instruction) -> Step:
     assert nbytes in (4, 8, 16)
 
     def step(agent: Agent) -> None:
-        lanes = np.flatnonzero(agent.active)
-        shared, offsets = located(agent, "shared", target(agent)[lanes])
-        given = size(agent)[lanes].astype(np.int64) if size else np.full(lanes.size, nbytes)
+        lanes = agent.here
+        shared, offsets = located(agent, "shared", agent.of_active(target(agent)))
+        given = agent.of_active(size(agent)).astype(np.int64) if size else np.full(lanes.size, nbytes)
         wanted = given > 0
-        memory, where = located(agent, "global", source(agent)[lanes])
+        memory, where = located(agent, "global", agent.of_active(source(agent)))
         if wanted.any():
             memory.check(where[wanted] - memory.base, nbytes, "copies")
             count_traffic(agent, memory, where[wanted], lanes[wanted], nbytes, False)
@@ -59,19 +59,26 @@ def _copy_by_threads(instruction: Instruction) -> Step:
             _move(agent, memory, where, offsets, given, nbytes)
             return
         warps = agent.threads[lanes] // WARP
-        for warp in np.unique(warps):
+        for warp in sorted(set(warps.tolist())):
             own = warps == warp
             effect = partial(_move, agent, memory, where[own], offsets[own], given[own], nbytes)
-            agent.copies.append(Copy(int(warp), effect))
+            agent.copies.append(Copy(warp, effect))
 
     return step
 
 
 def _move(agent: Agent, memory: Memory, where: Array, offsets: Array, given: Array, nbytes: int) -> None:
-    byte = np.arange(nbytes)
-    valid = byte < given[:, None]
-    at = np.where(valid, where[:, None] - memory.base + byte, 0)
-    agent.block.shared.bytes[offsets[:, None] + byte] = np.where(valid, memory.bytes[at], 0)
+    """All of them, or zeros instead: an element a thread; else byte by byte."""
+    whole = given == nbytes
+    if (whole | (given == 0)).all():
+        cells = agent.block.shared.view(nbytes)
+        cells[offsets // nbytes] = 0
+        cells[offsets[whole] // nbytes] = memory.view(nbytes)[(where[whole] - memory.base) // nbytes]
+    else:
+        byte = np.arange(nbytes)
+        valid = byte < given[:, None]
+        at = np.where(valid, where[:, None] - memory.base + byte, 0)
+        agent.block.shared.bytes[offsets[:, None] + byte] = np.where(valid, memory.bytes[at], 0)
     agent.block.wrote(agent, offsets, nbytes)
 
 
@@ -145,7 +152,7 @@ def _tensor_map(agent: Agent, address: int) -> TensorMap:
 
 
 def _one_lane(agent: Agent) -> int:
-    lanes = np.flatnonzero(agent.active)
+    lanes = agent.here
     if lanes.size != 1:
         raise EmulationError(f"{lanes.size} threads issue this copy, expected one")
     return int(lanes[0])
@@ -294,8 +301,9 @@ def _initialise(instruction: Instruction) -> Step:
     count = reads(instruction.operands[1], np.uint32) if instruction.opcode[1] == "init" else None
 
     def step(agent: Agent) -> None:
-        for lane in np.flatnonzero(agent.active):
-            block, offset = _barrier_of(agent, int(address(agent)[lane]), "shared")
+        where = address(agent)
+        for lane in agent.here.tolist():
+            block, offset = _barrier_of(agent, int(where[lane]), "shared")
             block.shared.check(np.array([offset]), 8, "initialises")
             if count is None:
                 block.mbarriers.pop(offset, None)
@@ -306,11 +314,15 @@ def _initialise(instruction: Instruction) -> Step:
     return step
 
 
-def _each_barrier(agent: Agent, address: Callable[[Agent], Array], space: str) -> Iterator[tuple[int, MBarrier]]:
+def _each_barrier(agent: Agent, address: Read, space: str) -> Iterator[tuple[int, MBarrier]]:
     """The lane and barrier of each active thread."""
-    for lane in np.flatnonzero(agent.active):
-        block, offset = _barrier_of(agent, int(address(agent)[lane]), space)
-        yield int(lane), block.mbarrier(offset)
+    known: dict[int, MBarrier] = {}
+    for lane, where in zip(agent.here.tolist(), agent.of_active(address(agent)).tolist(), strict=True):
+        barrier = known.get(where)
+        if barrier is None:
+            block, offset = _barrier_of(agent, where, space)
+            barrier = known[where] = block.mbarrier(offset)
+        yield lane, barrier
 
 
 def _expect(instruction: Instruction) -> Step:
@@ -318,8 +330,9 @@ def _expect(instruction: Instruction) -> Step:
     space = space_of(instruction)
 
     def step(agent: Agent) -> None:
+        more = nbytes(agent)
         for lane, barrier in _each_barrier(agent, address, space):
-            barrier.bytes += int(nbytes(agent)[lane])
+            barrier.bytes += int(more[lane])
 
     return step
 
@@ -335,8 +348,9 @@ def _arrive(instruction: Instruction) -> Step:
     space = space_of(instruction)
 
     def step(agent: Agent) -> object:
+        numbers = number(agent) if number else None
         for lane, barrier in _each_barrier(agent, address, space):
-            given = int(number(agent)[lane]) if number else 1
+            given = 1 if numbers is None else int(numbers[lane])
             barrier.bytes += given if expects else 0
             barrier.pending -= 1 if expects else given
             barrier.settle()
@@ -353,12 +367,11 @@ def _try(instruction: Instruction) -> Step:
     address, parity = addresses(instruction.operands[1]), reads(instruction.operands[2], np.uint32)
 
     def step(agent: Agent) -> object:
-        over = np.zeros(agent.lanes, np.bool_)
+        phases = np.zeros(agent.lanes, np.uint32)
         for lane, barrier in _each_barrier(agent, address, "shared"):
-            over[lane] = barrier.phase != int(parity(agent)[lane]) & 1
+            phases[lane] = barrier.phase
+        over = phases != parity(agent) & np.uint32(1)
         write(agent, over)
-        if over[agent.active].all():
-            return None
-        return SPIN
+        return None if agent.of_active(over).all() else SPIN
 
     return step

@@ -74,18 +74,18 @@ class Memory:
         self._views: dict[int, Array] = {}
 
     def view(self, width: int) -> Array:
-        """All of it as unsigned integers of so many bytes."""
+        """All of it as elements of so many bytes, unsigned integers where NumPy has them."""
         if width not in self._views:
-            self._views[width] = self.bytes.view(UNSIGNED[width])
+            self._views[width] = self.bytes.view(UNSIGNED.get(width, np.complex128))
         return self._views[width]
 
     def check(self, offsets: Array, nbytes: int, does: str) -> None:
-        """Raises MemoryFault for an access outside or across its alignment."""
-        low, high = int(offsets.min()), int(offsets.max()) + nbytes
-        if low < 0 or high > self.nbytes:
-            at = low if low < 0 else high - nbytes
+        """Raises MemoryFault for an access outside or across its alignment, of a power of two of bytes."""
+        bits, high = int(np.bitwise_or.reduce(offsets)), int(np.maximum.reduce(offsets)) + nbytes
+        if bits < 0 or high > self.nbytes:
+            at = int(offsets.min()) if bits < 0 else high - nbytes
             raise MemoryFault(f"{does} {nbytes} bytes at {at} of {self.what}, which has {self.nbytes}")
-        if (offsets % nbytes).any():
+        if bits & (nbytes - 1):
             raise MemoryFault(
                 f"{does} {nbytes} bytes at {self.what} + {int(offsets[offsets % nbytes != 0][0])}: misaligned"
             )
@@ -118,16 +118,17 @@ class SharedMemories(Memory):
 
     def check_inside(self, addresses: Array) -> None:
         """Raises MemoryFault for addresses that are of no block's memory."""
-        if (addresses < 0).any() or (addresses >= self.each).any():
-            at = int(addresses.min()) if (addresses < 0).any() else int(addresses.max())
+        below, high = int(np.bitwise_or.reduce(addresses)) < 0, int(np.maximum.reduce(addresses))
+        if below or high >= self.each:
+            at = int(addresses.min()) if below else high
             raise MemoryFault(f"address {at} of {self.what}, which has {self.each}")
 
     def check(self, offsets: Array, nbytes: int, does: str) -> None:
         """Raises MemoryFault for an access that does not lie in the memory of one block."""
         if self.pitch < self.nbytes:
-            inside = offsets % self.pitch
-            if int(inside.max()) + nbytes > self.each:
-                raise MemoryFault(f"{does} {nbytes} bytes at {int(inside.max())} of {self.what}, which has {self.each}")
+            inside = int(np.maximum.reduce(offsets % self.pitch))
+            if inside + nbytes > self.each:
+                raise MemoryFault(f"{does} {nbytes} bytes at {inside} of {self.what}, which has {self.each}")
         super().check(offsets, nbytes, does)
 
 
@@ -177,9 +178,9 @@ class GlobalMemory(Memory):
 
     def check(self, offsets: Array, nbytes: int, does: str) -> None:
         """Raises MemoryFault for an access that does not lie in one allocation."""
-        if (offsets % nbytes).any():
+        if int(np.bitwise_or.reduce(offsets)) & (nbytes - 1):
             raise MemoryFault(f"{does} {nbytes} bytes at a misaligned address of global memory")
-        low, high = int(offsets.min()), int(offsets.max())
+        low, high = int(np.minimum.reduce(offsets)), int(np.maximum.reduce(offsets))
         first = bisect_right(self._starts, low) - 1
         if first >= 0 and high + nbytes <= self._starts[first] + self.allocations[first].nbytes:
             return  # all lanes in one allocation: the usual case

@@ -192,8 +192,10 @@ def _product(instruction: Instruction) -> Step:
     (a_type, width), (b_type, _) = ELEMENTS[a_kind], ELEMENTS[b_kind]
     assert depth * width == 32
     d, a, b, scale, *modifiers = instruction.operands
-    sums = [(o.name, writes(o)) for o in items(d) if isinstance(o, Register)]
+    sums = [o.name for o in items(d) if isinstance(o, Register)]
     assert len(sums) == columns // 2
+    rows_of, columns_of = zip(*map(accumulator, range(len(sums))), strict=True)
+    places = np.array(rows_of), np.array(columns_of)
     in_registers = isinstance(a, Several)
     left = [reads(o, np.uint32) for o in items(a)] if in_registers else [reads(a, np.uint64)]
     right = reads(b, np.uint64)
@@ -218,11 +220,10 @@ def _product(instruction: Instruction) -> Step:
             y = _matrix(agent.block, b_descriptor, columns, depth, b_type, bool(turned[1]), fenced)
             wide: Any = np.float64 if result_type is np.float32 else np.int64
             product = _cut(x, a_kind).astype(wide) * signs[0] @ (_cut(y, b_kind).astype(wide) * signs[1]).T
-            for i, (name, _) in enumerate(sums):
-                row, column = accumulator(i)
-                part = product[row, column]
+            parts = product[places]
+            for name, part in zip(sums, parts, strict=True):
                 register = agent.registers[name].view(result_type)
-                register[:] = (part + register.astype(wide) if keeps else part).astype(result_type)
+                register[:] = part + register if keeps else part
 
         if agent.block.launch.late and not agent.block.launch.copies_last:
             agent.products.append(execute)

@@ -95,8 +95,8 @@ def load(instruction: Instruction) -> Step:
     assert len(results) == count
 
     def step(agent: Agent) -> None:
-        lanes = np.flatnonzero(agent.active)
-        memory, where = located(agent, space, address(agent)[lanes])
+        lanes = agent.here
+        memory, where = located(agent, space, agent.of_active(address(agent)))
         count_traffic(agent, memory, where, lanes, dtype.itemsize * count, False)
         for write, found in zip(results, memory.load(where, dtype.itemsize, count), strict=True):
             value = found
@@ -118,10 +118,10 @@ def store(instruction: Instruction) -> Step:
     assert len(sources) == count
 
     def step(agent: Agent) -> object:
-        lanes = np.flatnonzero(agent.active)
-        memory, where = located(agent, space, address(agent)[lanes])
+        lanes = agent.here
+        memory, where = located(agent, space, agent.of_active(address(agent)))
         count_traffic(agent, memory, where, lanes, width * count, True)
-        memory.store(where, [source(agent)[lanes] for source in sources], width)
+        memory.store(where, [agent.of_active(source(agent)) for source in sources], width)
         if memory is agent.block.shared:
             agent.block.wrote(agent, where, width * count)
         return PAUSE if memory is not agent.block.launch.memory else None
@@ -190,8 +190,8 @@ def atomic(instruction: Instruction) -> Step:
     space = space_of(instruction)
 
     def step(agent: Agent) -> object:
-        lanes = np.flatnonzero(agent.active)
-        memory, where = located(agent, space, address(agent)[lanes])
+        lanes = agent.here
+        memory, where = located(agent, space, agent.of_active(address(agent)))
         memory.check(where - memory.base, dtype.itemsize, "changes")
         count_traffic(agent, memory, where, lanes, dtype.itemsize, True)
         cells = memory.view(dtype.itemsize).view(dtype)
