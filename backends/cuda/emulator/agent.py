@@ -74,7 +74,7 @@ class Agent:
         self.times = 1 if block.launch.program.apart else len(block.indices)  # instructions of one for each block
         self.banks = _unwritten(kernel, lanes)
         self.registers: dict[str, Array] = {
-            name: row for kind, bank in self.banks.items() for name, row in zip(kernel.bank(kind), bank, strict=True)
+            name: row for kind, bank in self.banks.items() for name, row in zip(kernel.banks[kind], bank, strict=True)
         }
         self.registers.update(block.special_registers(threads))
         everyone = np.ones(lanes, np.bool_)
@@ -187,8 +187,8 @@ class Agent:
 def _unwritten(kernel: Kernel, lanes: int) -> dict[str, Array]:
     """The registers before anything is written to them, by kind: a row for each."""
     found: dict[str, Array] = {}
-    for kind in dict.fromkeys(kernel.registers.values()):
-        shape = (len(kernel.bank(kind)), lanes)
+    for kind, names in kernel.banks.items():
+        shape = (len(names), lanes)
         bits = 0xCCCCCCCCCCCCCCCC & ((1 << 8 * width_of(kind)) - 1) if kind != "pred" else 0
         found[kind] = np.full(shape, bits, UNSIGNED[width_of(kind)] if kind != "pred" else np.bool_)
     return found

@@ -367,9 +367,10 @@ def _try(instruction: Instruction) -> Step:
     address, parity = addresses(instruction.operands[1]), reads(instruction.operands[2], np.uint32)
 
     def step(agent: Agent) -> object:
-        phases = np.zeros(agent.lanes, np.uint32)
-        for lane, barrier in _each_barrier(agent, address, "shared"):
-            phases[lane] = barrier.phase
+        where, phases = address(agent), np.zeros(agent.lanes, np.uint32)
+        for at in set(agent.of_active(where).tolist()):
+            block, offset = _barrier_of(agent, at, "shared")
+            phases[where == at] = block.mbarrier(offset).phase
         over = phases != parity(agent) & np.uint32(1)
         write(agent, over)
         return None if agent.of_active(over).all() else SPIN

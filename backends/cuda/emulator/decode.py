@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any, TypeAlias
 
@@ -39,11 +40,17 @@ def decodes(*names: str) -> Callable[[Decoder], Decoder]:
     return register
 
 
-def decode(instruction: Instruction, kernel: Kernel) -> Step:
-    """What executes the instruction. Raises LaminaError, with the line, for one that is not known."""
+@cache
+def _table() -> dict[str, Decoder]:
+    """What decodes each instruction, all chapters read."""
     for chapter in _CHAPTERS:
         import_module(f".{chapter}", __package__)
-    decoder = _TABLE.get(instruction.opcode[0])
+    return _TABLE
+
+
+def decode(instruction: Instruction, kernel: Kernel) -> Step:
+    """What executes the instruction. Raises LaminaError, with the line, for one that is not known."""
+    decoder = _table().get(instruction.opcode[0])
     where = f"{kernel.name}, line {instruction.line}"
     if decoder is None:
         raise LaminaError(f"the emulator does not know '{instruction.name}'", where=where)

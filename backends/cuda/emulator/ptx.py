@@ -6,6 +6,7 @@ import re
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from ....compiler.diagnostics import LaminaError
@@ -109,9 +110,13 @@ class Kernel:
     variables: list[Variable] = field(default_factory=list[Variable])
     max_threads: int = 1024
 
-    def bank(self, kind: str) -> list[str]:
-        """The registers of a kind."""
-        return [name for name, its in self.registers.items() if its == kind]
+    @cached_property
+    def banks(self) -> dict[str, list[str]]:
+        """The registers of each kind, of a kernel that is read to its end."""
+        found: dict[str, list[str]] = {}
+        for name, kind in self.registers.items():
+            found.setdefault(kind, []).append(name)
+        return found
 
     @property
     def parameter_bytes(self) -> int:

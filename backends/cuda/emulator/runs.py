@@ -56,7 +56,7 @@ def _registers(kernel: Kernel, instruction: Instruction) -> Sequence[str]:
 def together(kernel: Kernel, at: int, count: int) -> Step:
     """What executes a run."""
     function = _TOGETHER[kernel.instructions[at].name]
-    row = {name: i for i, name in enumerate(kernel.bank(_KIND))}
+    row = {name: i for i, name in enumerate(kernel.banks[_KIND])}
     run = [_registers(kernel, each) for each in kernel.instructions[at : at + count]]
     result, *sources = (np.array([row[name] for name in column]) for column in zip(*run, strict=True))
 
