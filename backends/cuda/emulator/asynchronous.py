@@ -58,6 +58,9 @@ def _copy_by_threads(instruction: Instruction) -> Step:
         if not agent.block.launch.late:
             _move(agent, memory, where, offsets, given, nbytes)
             return
+        if len(agent.block.indices) > 1:  # where no barrier counts copies: no warp waits for another's
+            agent.copies.append(Copy(-1, partial(_move, agent, memory, where, offsets, given, nbytes)))
+            return
         warps = agent.threads[lanes] // WARP
         for warp in sorted(set(warps.tolist())):
             own = warps == warp

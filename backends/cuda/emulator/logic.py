@@ -12,7 +12,7 @@ from .agent import Agent, EmulationError, Step, items, reads, writes
 from .arithmetic import elementwise
 from .decode import PAIRS, TYPES, decodes, type_of
 from .memory import UNSIGNED
-from .ptx import Instruction, Several
+from .ptx import Instruction, Number, Several
 
 _BITWISE: dict[str, Callable[[Array, Array], Array]] = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
@@ -38,6 +38,11 @@ def shift(instruction: Instruction) -> Step:
     source, amount = reads(instruction.operands[1], dtype), reads(instruction.operands[2], np.uint32)
     write = writes(instruction.operands[0])
     left, bits = instruction.opcode[0] == "shl", 8 * dtype.itemsize
+
+    by_number = instruction.operands[2]
+    if isinstance(by_number, Number) and by_number.value < bits:
+        fixed, function = dtype.type(by_number.value), np.left_shift if left else np.right_shift
+        return lambda agent: write(agent, function(source(agent), fixed))
 
     def step(agent: Agent) -> None:
         value, by = source(agent), amount(agent)

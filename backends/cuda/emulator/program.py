@@ -26,9 +26,11 @@ class Program:
         self.branches: list[Callable[[Agent, Array], list[tuple[Array, int]]] | None] = []
         self.steps: list[Step] = []
         self.runs: list[int] = []  # how many instructions a step executes
+        last = 0  # the end of the last run, into which nothing branches
         for at, instruction in enumerate(kernel.instructions):
             self.guards.append(None if instruction.guard is None else reads(instruction.guard, np.bool_))
-            self.runs.append(run_at(kernel, at))
+            self.runs.append(1 if at < last else run_at(kernel, at))
+            last = max(last, at + self.runs[at])
             if instruction.opcode[0] not in ("bra", "brx"):
                 self.branches.append(None)
                 run = self.runs[at]

@@ -10,14 +10,17 @@ one call of NumPy on a row for each gives what they give one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ....compiler.signature import Array
+from .agent import items
 from .arithmetic import fma32
 from .ptx import Instruction, Kernel, Register
+from .tensor import fragments_product, whole_warps
 
 if TYPE_CHECKING:
     from .agent import Agent, Step
@@ -31,41 +34,55 @@ _KIND = "b32"
 
 def run_at(kernel: Kernel, at: int) -> int:
     """How many instructions from this one on can be executed together; 1 where there is no run."""
-    name = kernel.instructions[at].name
-    if name not in _TOGETHER:
+    first = kernel.instructions[at]
+    if first.name not in _TOGETHER and first.opcode[0] != "mma":
         return 1
     entered = set(kernel.labels.values())
     written: set[str] = set()
     end = at
     while end < min(at + LONGEST, len(kernel.instructions)) and (end == at or end not in entered):
-        registers = _registers(kernel, kernel.instructions[end])
-        if kernel.instructions[end].name != name or not registers or written.intersection(registers):
+        operands = _operands(kernel, kernel.instructions[end])
+        if kernel.instructions[end].name != first.name or not operands or not written.isdisjoint(chain(*operands)):
             break
-        written.add(registers[0])
+        written.update(operands[0])
         end += 1
     return max(1, end - at)
 
 
-def _registers(kernel: Kernel, instruction: Instruction) -> Sequence[str]:
-    """The registers that an instruction is about; none where it has a guard, or another kind of operand."""
-    names = [each.name for each in instruction.operands if isinstance(each, Register)]
-    alike = len(names) == len(instruction.operands) and all(kernel.registers.get(name) == _KIND for name in names)
-    return names if alike and instruction.guard is None else ()
+def _operands(kernel: Kernel, instruction: Instruction) -> list[list[str]]:
+    """The registers of each operand; none where the instruction has a guard, or an operand is something else."""
+    found: list[list[str]] = []
+    for operand in instruction.operands:
+        names = [each.name for each in items(operand) if isinstance(each, Register)]
+        if len(names) != len(items(operand)) or any(kernel.registers.get(name) != _KIND for name in names):
+            return []
+        found.append(names)
+    return found if instruction.guard is None else []
 
 
 def together(kernel: Kernel, at: int, count: int) -> Step:
     """What executes a run."""
-    function = _TOGETHER[kernel.instructions[at].name]
+    first = kernel.instructions[at]
     row = {name: i for i, name in enumerate(kernel.banks[_KIND])}
-    run = [_registers(kernel, each) for each in kernel.instructions[at : at + count]]
-    result, *sources = (np.array([row[name] for name in column]) for column in zip(*run, strict=True))
+    run = [_operands(kernel, each) for each in kernel.instructions[at : at + count]]
+    result, *sources = (
+        np.array([[row[name] for name in names] for names in column]) for column in zip(*run, strict=True)
+    )
+    of_warps = first.opcode[0] == "mma"
+    function = fragments_product(first) if of_warps else _of_floats(_TOGETHER[first.name])
 
     def step(agent: Agent) -> None:
+        if of_warps:
+            whole_warps(agent)
         bank = agent.banks[_KIND]
-        found = function(*(bank[source].view(np.float32) for source in sources)).view(np.uint32)
+        found = function(*(bank[source] for source in sources))
         if agent.all_active:
             bank[result] = found
         else:
             bank[result] = np.where(agent.active, found, bank[result])
 
     return step
+
+
+def _of_floats(function: Callable[..., Array]) -> Callable[..., Array]:
+    return lambda *words: function(*(each.view(np.float32) for each in words)).view(np.uint32)

@@ -7,20 +7,22 @@ on its generation.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
 
 from ....compiler.signature import Array
 from .agent import PAUSE, Agent, EmulationError, Step, addresses, items, reads, writes
-from .block import Block
 from .decode import decodes
 from .layouts import swizzled
 from .memory import SHARED_WINDOW, conflicts
 from .ptx import Instruction, Register, Several
 from .warp import WARP, constant
+
+if TYPE_CHECKING:
+    from .block import Block
 
 WARPGROUP = 128
 ELEMENTS: dict[str, tuple[Any, int]] = {  # dtype, bytes
@@ -50,7 +52,7 @@ def matrix_transfer(instruction: Instruction) -> Step:
     inputs = [] if loads else [reads(o, np.uint32) for o in parts]
 
     def step(agent: Agent) -> object:
-        warps, active = _whole_warps(agent), slice(None) if agent.all_active else agent.active
+        warps, active = whole_warps(agent), slice(None) if agent.all_active else agent.active
         shared, counters = agent.block.shared, agent.block.launch.counters
         where = agent.block.in_shared(agent, _shared_offsets(agent, address(agent)[active]))
         rows = where.reshape(-1, WARP)[:, : 8 * count].reshape(-1, count, 8)
@@ -77,7 +79,7 @@ def matrix_transfer(instruction: Instruction) -> Step:
     return step
 
 
-def _whole_warps(agent: Agent) -> Array:
+def whole_warps(agent: Agent) -> Array:
     """Which warps execute this, as blocks that step together may be at different places."""
     if agent.lanes % WARP == 0:
         active = agent.active.reshape(-1, WARP)
@@ -87,55 +89,62 @@ def _whole_warps(agent: Agent) -> Array:
     raise EmulationError("not all threads of the warp execute this together")
 
 
-def _fragment(registers: Sequence[Array], rows: int, columns: int, elements: int, dtype: Any, across: bool) -> Array:
-    """The matrices [warp, rows, columns] that registers hold, `elements` neighbours in each.
-
-    Thread t has row t / 4 and columns elements * (t % 4) and on; further registers are 8 rows below first, then
-    4 * elements columns to the right. `across`: the other way round, as for the second operand, where neighbours follow
-    each other down a column.
-    """
-    words = [np.ascontiguousarray(r).view(dtype).reshape(-1, 8, 4 * elements) for r in registers]
-    if across:
-        return np.concatenate(words, 2).swapaxes(1, 2)
-    tall = rows // 8
-    slabs = [np.concatenate(words[i : i + tall], 1) for i in range(0, len(words), tall)]
-    whole = np.concatenate(slabs, 2)
-    assert whole.shape[1:] == (rows, columns)
-    return whole
-
-
 @decodes("mma")
 def multiply_accumulate(instruction: Instruction) -> Step:
     """`mma.sync.aligned.mMnNkK.row.col` of 16-bit floats, tf32 and bytes, summed in 32 bits."""
+    multiply = fragments_product(instruction)
+    d, *operands = (items(o) for o in instruction.operands)
+    outputs = [writes(o) for o in d]
+    sources = [[reads(o, np.uint32) for o in each] for each in operands]
+
+    def step(agent: Agent) -> None:
+        whole_warps(agent)
+        found = multiply(*(np.stack([read(agent) for read in each])[None] for each in sources))
+        for write, value in zip(outputs, found[0], strict=True):
+            write(agent, value)
+
+    return step
+
+
+def fragments_product(instruction: Instruction) -> Callable[[Array, Array, Array], Array]:
+    """A B + C of what registers of whole warps hold: [product, register, lane] of each, as words of 32 bits.
+
+    Raises ValueError for forms that are not known.
+    """
     shape = re.fullmatch(r"m16n8k(\d+)", instruction.opcode[3])
-    assert shape is not None and instruction.opcode[4:6] == ("row", "col")
+    if shape is None or instruction.opcode[4:6] != ("row", "col"):
+        raise ValueError("its shape")
     depth = int(shape[1])
     kinds = [p for p in instruction.opcode[6:] if p != "satfinite"]
     result_kind, a_kind, b_kind, _ = kinds
     (a_type, width), (b_type, _) = ELEMENTS[a_kind], ELEMENTS[b_kind]
+    if result_kind not in ("f32", "s32"):
+        raise ValueError(f"sums of {result_kind}")
     result_type: Any = np.float32 if result_kind == "f32" else np.int32
-    assert result_kind in ("f32", "s32")
-    d, a, b, c = (items(o) for o in instruction.operands)
-    outputs = [writes(o) for o in d]
-    left, right = [reads(o, np.uint32) for o in a], [reads(o, np.uint32) for o in b]
-    third = [reads(o, result_type) for o in c]
-    assert len(left) * 4 // width * 32 == 16 * depth and len(outputs) == len(third) == 4
+    wide: Any = np.float64 if result_kind == "f32" else np.int64
+    counts = [len(items(o)) for o in instruction.operands]
+    assert counts == [4, 16 * depth * width // 128, 8 * depth * width // 128, 4]
 
-    def step(agent: Agent) -> None:
-        _whole_warps(agent)
-        x = _fragment([r(agent) for r in left], 16, depth, 4 // width, a_type, False)
-        y = _fragment([r(agent) for r in right], depth, 8, 4 // width, b_type, True)
-        wide: Any = np.float64 if result_type is np.float32 else np.int64
-        x, y = (_cut(m, kind).astype(wide) for m, kind in ((x, a_kind), (y, b_kind)))
-        sums = np.stack([r(agent) for r in third], -1).reshape(
-            -1, 8, 4, 2, 2
-        )  # warp, row, pair, upper or lower, column
-        total = x @ y + sums.transpose(0, 3, 1, 2, 4).reshape(-1, 16, 8).astype(wide)
-        result = total.astype(result_type).reshape(-1, 2, 8, 4, 2).transpose(0, 2, 3, 1, 4).reshape(-1, 4)
-        for i, write in enumerate(outputs):
-            write(agent, np.ascontiguousarray(result[:, i]))
+    def multiply(a: Array, b: Array, c: Array) -> Array:
+        count, _, lanes = a.shape
+        x = _fragments(a, 2, a_type).reshape(count, -1, 16, depth)
+        y = _fragments(b, 1, b_type).reshape(count, -1, 8, depth).swapaxes(-1, -2)
+        product = _cut(x, a_kind).astype(wide) @ _cut(y, b_kind).astype(wide)  # product, warp, row, column
+        parts = product.reshape(count, -1, 2, 8, 4, 2).transpose(0, 2, 5, 1, 3, 4).reshape(count, 4, lanes)
+        return (parts + c.view(result_type)).astype(result_type).view(np.uint32)
 
-    return step
+    return multiply
+
+
+def _fragments(words: Array, tall: int, dtype: Any) -> Array:
+    """[product, warp, row, column] of [product, register, lane]: neighbours along the sum in each register.
+
+    Thread t has row t / 4 of eight and neighbours t % 4 of four; further registers are `tall` times 8 rows below first,
+    then to the right.
+    """
+    count, registers, lanes = words.shape
+    tiles = words.reshape(count, registers // tall, tall, lanes // WARP, 8, 4).transpose(0, 3, 2, 4, 1, 5)
+    return np.ascontiguousarray(tiles).view(dtype)
 
 
 def _cut(matrix: Array, kind: str) -> Array:
@@ -213,7 +222,7 @@ def _product(instruction: Instruction) -> Step:
 
         def execute() -> None:
             x = (
-                _registers_of_group([r(agent) for r in left], depth, a_type)
+                _fragments(np.stack([r(agent) for r in left])[None], 2, a_type).reshape(64, depth)
                 if in_registers
                 else _matrix(agent.block, a_descriptor, 64, depth, a_type, bool(turned[0]), fenced)
             )
@@ -238,11 +247,6 @@ def accumulator(register: int) -> tuple[Array, Array]:
     thread = np.arange(WARPGROUP)
     row = thread // 32 * 16 + thread % 32 // 4 + 8 * (register // 2 % 2)
     return row, register // 4 * 8 + thread % 4 * 2 + register % 2
-
-
-def _registers_of_group(registers: Sequence[Array], depth: int, dtype: Any) -> Array:
-    """The first operand, 64 rows, out of four registers of each thread."""
-    return _fragment(registers, 16, depth, 4 // np.dtype(dtype).itemsize, dtype, False).reshape(64, depth)
 
 
 _SWIZZLES = {0: 0, 1: 128, 2: 64, 3: 32}

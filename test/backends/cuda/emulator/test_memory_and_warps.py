@@ -25,7 +25,7 @@ def kernel_text(lines: str, inputs: int) -> str:
 .extern .shared .align 1024 .b8 smem[];
 .visible .entry k({parameters})
 {{
-.reg .b32 %t, %x<16>; .reg .b64 %p<4>, %o; .reg .pred %q<4>; .reg .f32 %f<8>;
+.reg .b32 %t, %x<20>; .reg .b64 %p<4>, %o; .reg .pred %q<4>; .reg .f32 %f<8>;
 {heads} ld.param.u64 %o, [out]; mov.u32 %t, %tid.x;
 {lines}
 ret;
@@ -308,15 +308,25 @@ READY: bar.warp.sync -1;
     and.b32 %x2, %t, 7; shl.b32 %x2, %x2, 5; shr.u32 %x3, %t, 3; and.b32 %x3, %x3, 1; shl.b32 %x3, %x3, 4;
     add.u32 %x2, %x2, %x3; add.u32 %x2, %x2, %x0;
     ldmatrix.sync.aligned.m8n8.x2.shared.b16 {{%x8, %x9}}, [%x2+512];
-    mov.f32 %f0, 0f3F800000; mov.f32 %f1, %f0; mov.f32 %f2, %f0; mov.f32 %f3, %f0;
+    mov.b32 %x10, 0x3F800000; mov.b32 %x11, %x10; mov.b32 %x12, %x10; mov.b32 %x13, %x10;
+    mov.b32 %x14, %x10; mov.b32 %x15, %x10; mov.b32 %x16, %x10; mov.b32 %x17, %x10;
     mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32
-      {{%f0, %f1, %f2, %f3}}, {{%x4, %x5, %x6, %x7}}, {{%x8, %x9}}, {{%f0, %f1, %f2, %f3}};
+      {{%x10, %x11, %x12, %x13}}, {{%x4, %x5, %x6, %x7}}, {{%x8, %x9}}, {{%x10, %x11, %x12, %x13}};
+    mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32
+      {{%x14, %x15, %x16, %x17}}, {{%x4, %x5, %x6, %x7}}, {{%x8, %x9}}, {{%x14, %x15, %x16, %x17}};
+    mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32
+      {{%x10, %x11, %x12, %x13}}, {{%x4, %x5, %x6, %x7}}, {{%x8, %x9}}, {{%x10, %x11, %x12, %x13}};
     shr.u32 %x2, %t, 2; and.b32 %x3, %t, 3; shl.b32 %x2, %x2, 5; shl.b32 %x3, %x3, 3; add.u32 %x2, %x2, %x3;
     cvt.u64.u32 %p1, %x2; add.u64 %p1, %p1, %o;
-    st.global.v2.f32 [%p1], {{%f0, %f1}}; st.global.v2.f32 [%p1+256], {{%f2, %f3}};"""
-    found, counters = run(lines, [a, b], (16, 8), np.float32, shared=1024)
-    expected = a.astype(np.float64) @ b.astype(np.float64).T + 1
-    np.testing.assert_array_equal(found, expected.astype(np.float32))
+    st.global.v2.b32 [%p1], {{%x10, %x11}}; st.global.v2.b32 [%p1+256], {{%x12, %x13}};
+    st.global.v2.b32 [%p1+512], {{%x14, %x15}}; st.global.v2.b32 [%p1+768], {{%x16, %x17}};"""
+    found, counters = run(lines, [a, b], (2, 16, 8), np.float32, shared=1024)
+    product = a.astype(np.float64) @ b.astype(np.float64).T
+    once = (product + 1).astype(np.float32)
+    np.testing.assert_array_equal(found, [(product + once).astype(np.float32), once])
+    kernel = parse(kernel_text(lines, 2)).kernel()
+    products = [at for at, each in enumerate(kernel.instructions) if each.opcode[0] == "mma"]
+    assert [run_at(kernel, at) for at in products] == [2, 2, 1]  # the third needs what the first makes
     assert counters.instructions["bar.warp.sync"] == 1
 
 
