@@ -17,6 +17,8 @@ images of these, and then 3 x 3 is Winograd's:
 
     %p = transpose of %x as 1x64x28x2x28x2                                                  -> 4x28x28x64
     %y = stablehlo.convolution(%p, %v), window = {pad = [[1, 1], [1, 1]]} : (4x28x28x64, 3x3x64x64) -> 4x28x28x64
+
+One whose result is turned anyhow, as that of a vision transformer whose patches become rows, is no such convolution.
 """
 
 from __future__ import annotations
@@ -293,6 +295,14 @@ def _lone(block: Block) -> list[ConvolutionOp]:
 
 
 def _between_transposes(op: ConvolutionOp) -> bool:
-    """Whether a neighbour is a transpose, which channels last might save."""
-    neighbours = [op.lhs.owner, *(use.operation for use in op.result.uses)]
-    return any(isinstance(neighbour, TransposeOp) for neighbour in neighbours)
+    """Whether a transpose is near, which channels last might save: next to it, or behind what transposes move past."""
+    source = op.lhs
+    while (reshape := defining(source, ReshapeOp)) is not None:
+        source = reshape.operand
+    near: dict[Operation, None] = {use.operation: None for use in op.result.uses}
+    for reader in (left := list(near)):
+        if isinstance(reader, (ReshapeOp, *ELEMENTWISE)):
+            later = [use.operation for use in reader.results[0].uses if use.operation not in near]
+            near |= dict.fromkeys(later)
+            left += dict.fromkeys(later)
+    return isinstance(source.owner, TransposeOp) or any(isinstance(reader, TransposeOp) for reader in near)

@@ -125,6 +125,23 @@ func.func @others(%x: tensor<1x3x3x3xf32>, %w: tensor<8x3x1x1xf32>, %v: tensor<8
   return %0, %1 : tensor<1x8x3x3xf32>, tensor<1x8x2x2xf32>
 }
 
+// Patches that become rows, as those of a vision transformer: channels last are the rows, and nothing is turned.
+// CHECK-LABEL: @patches_as_rows
+// CHECK:       [[X:%.*]] = stablehlo.transpose %x, dims = [0, 2, 3, 1]
+// CHECK:       [[W:%.*]] = stablehlo.transpose %w, dims = [2, 3, 1, 0]
+// CHECK-NOT:   stablehlo.transpose
+// CHECK:       stablehlo.convolution([[X]], [[W]]) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]
+// CHECK-NOT:   stablehlo.transpose
+// CHECK:       return {{.*}} : tensor<1x192x16xf32>
+func.func @patches_as_rows(%x: tensor<1x3x96x128xf32>, %w: tensor<16x3x8x8xf32>, %b: tensor<16xf32>) -> tensor<1x192x16xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [8, 8]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x96x128xf32>, tensor<16x3x8x8xf32>) -> tensor<1x16x12x16xf32>
+  %1 = stablehlo.broadcast_in_dim %b, dims = [1] : (tensor<16xf32>) -> tensor<1x16x12x16xf32>
+  %2 = stablehlo.add %0, %1 : tensor<1x16x12x16xf32>
+  %3 = stablehlo.reshape %2 : (tensor<1x16x12x16xf32>) -> tensor<1x16x192xf32>
+  %4 = stablehlo.transpose %3, dims = [0, 2, 1] : (tensor<1x16x192xf32>) -> tensor<1x192x16xf32>
+  return %4 : tensor<1x192x16xf32>
+}
+
 // One convolution after another, whatever is in between.
 // CHECK-LABEL: @two
 // CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, 0, 1, f]
