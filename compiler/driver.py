@@ -44,6 +44,7 @@ class Registry:
     dialects: Mapping[str, Callable[[], Dialect]]
     passes: Mapping[str, Mapping[str, Callable[[], type[ModulePass]]]]  # by heading, then by name
     warnings: Sequence[Diagnostic] = ()  # what went wrong while plug-ins were looked for
+    machine: Callable[[str], Machine] = Machine.preset  # the one of a name, or LaminaError
     all_passes: Mapping[str, Callable[[], type[ModulePass]]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -216,7 +217,7 @@ class _Run:
         ctx.allow_unregistered = self.args.allow_unregistered_dialect
         ctx.diagnostics.listeners.append(self.found.append)
         if self.args.machine:
-            ctx.machine = Machine.preset(self.args.machine)
+            ctx.machine = self.registry.machine(self.args.machine)
         if self.args.schedules:
             ctx.schedules = Schedules.read(self.args.schedules)
         if self.args.weights:

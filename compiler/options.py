@@ -26,7 +26,7 @@ def option_parser(program: str) -> argparse.ArgumentParser:
     add = g.add_argument
     add("-p", "--pass-pipeline", metavar="PIPELINE", help="a,b{option=1} or builtin.module(a,b)")
     add("--verify-each", action=argparse.BooleanOptionalAction, default=True, help="verify after every pass")
-    add("--machine", metavar="NAME", help="the machine that passes ask about (`lamina targets` lists them)")
+    add("--machine", metavar="NAME", help="the CPU or GPU that passes ask about (`lamina targets` lists them)")
     add("--schedules", metavar="FILE", help="schedules of contractions by name (docs/tuning.md)")
     add("--plugin", action="append", default=[], metavar="MODULE:NAME", help="a plug-in's Universe to load")
 

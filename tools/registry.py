@@ -8,6 +8,7 @@ from xdsl.dialects import get_all_dialects
 from xdsl.passes import ModulePass
 
 from ..compiler.driver import Registry
+from ..compiler.machine import Machine
 from ..compiler.plugins import installed, load_universes
 from ..compiler.semantics import MODULES
 from ..dialects import all_dialects
@@ -28,4 +29,13 @@ def registry(plugins: Sequence[str] = ()) -> Registry:
         for heading, group in PASSES.items()
     }
     passes |= {f"plug-in {package}": group for package, group in found.passes.items()}
-    return Registry({**dialects, **found.dialects}, passes, tuple(found.warnings))
+    return Registry({**dialects, **found.dialects}, passes, tuple(found.warnings), machine_named)
+
+
+def machine_named(name: str) -> Machine:
+    """A machine with a description, or a GPU of this compute capability. Raises LaminaError for any other name."""
+    from ..backends.cuda.architectures import ARCHITECTURES  # only who names a machine pays
+
+    if name in ARCHITECTURES:
+        return ARCHITECTURES[name].machine
+    return Machine.preset(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..backends import TARGETS, target
+from ..backends.cuda.architectures import ARCHITECTURES
 from ..compiler.machine import Machine, forget_measurements
 from ..compiler.systolic_machine import SystolicMachine
 
@@ -34,6 +35,10 @@ def main(args: argparse.Namespace) -> int:
     print("machines with a description (--target cpu:NAME)")
     for name in Machine.names():
         print(f"  {name}")
+    print("GPUs with a description (--target cuda:NAME)")
+    for name, gpu in ARCHITECTURES.items():
+        units = ", ".join(("fma", *gpu.units))
+        print(f"  {name:<18} {units}, shared memory {gpu.shared_bytes >> 10} KiB a block, PTX {gpu.ptx / 10}")
     print("systolic arrays with a description (--target systolic:NAME)")
     for name in SystolicMachine.names():
         print(f"  {name:<18} {SystolicMachine.preset(name).describe()}")

@@ -82,7 +82,7 @@ def with_test_passes() -> Driver:
 
     def with_tests(plugins: object) -> Registry:
         known = registry()
-        return Registry(known.dialects, {**known.passes, "test": passes})
+        return replace(known, passes={**known.passes, "test": passes})
 
     return replace(driver(), registry=with_tests)
 

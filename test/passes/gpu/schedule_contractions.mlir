@@ -1,9 +1,13 @@
 // RUN: lamina-opt %s -p gpu-schedule-contractions | filecheck %s
+// RUN: lamina-opt %s -p gpu-schedule-contractions --machine sm_80 | filecheck %s --check-prefix WARPS
+// RUN: lamina-opt %s -p gpu-schedule-contractions --machine sm_90a | filecheck %s --check-prefix GROUPS
 // RUN: lamina-opt %s -p gpu-schedule-contractions,convert-contraction-to-cta | filecheck %s --check-prefix TILES
 
 // What it computes by name, and how.
 // CHECK-LABEL: func.func private @halves
 // CHECK-SAME: lamina.problem = "matmul bf16,bf16,f32 m64 n64 k32", cta.schedule = {unit = "fma", rows = 32 : i64, columns = 32 : i64, depth = 16 : i64, down = 4 : i64, across = 4 : i64, stages = 1 : i64}
+// WARPS: @halves{{.*}} cta.schedule = {unit = "mma", rows = 32 : i64, columns = 32 : i64, depth = 64 : i64, down = 2 : i64, across = 1 : i64, stages = 3 : i64}
+// GROUPS: @halves{{.*}} cta.schedule = {unit = "wgmma", rows = 64 : i64, columns = 64 : i64, depth = 64 : i64, down = 1 : i64, across = 1 : i64, stages = 4 : i64}
 // TILES: cta.program {{.*}} schedule = {unit = "fma", rows = 32 : i64, columns = 32 : i64
 func.func private @halves(%a: memref<64x32xbf16>, %b: memref<32x64xbf16>, %c: memref<64x64xf32>) attributes {lamina.kernel = "contraction"} {
   %zero = arith.constant 0.0 : f32
