@@ -19,6 +19,7 @@ from .. import Options
 from ..buffers import constants_of
 from ..graph_phases import in_integers
 from ..kernel_cache import KernelCache
+from ..tuning_database import TuningDatabase
 from .build import BuiltModel, build, build_whole
 from .emit import feature_string
 from .executable import NativeExecutable
@@ -29,7 +30,6 @@ from .native_model import POOL_FUNCTIONS
 from .pipeline import KERNEL_PHASES, MODULE_PHASES, PHASES
 from .recall import identity_of
 from .runtime import runtime_digest
-from .tuning_database import TuningDatabase
 
 
 class CpuTarget:
@@ -70,7 +70,12 @@ class CpuTarget:
             return options.schedules
         if self.detail or not options.cache:
             return Schedules()
-        return TuningDatabase(self.machine, options.threads or self.machine.cores).read()
+        return self.database(options.threads).read()
+
+    def database(self, threads: int | None) -> TuningDatabase:
+        """What is kept of tuning this machine for so many threads; None: all cores."""
+        count, name = threads or self.machine.cores, self.machine.identity
+        return TuningDatabase(f"{name}-{count}t", f"{name} with {count} threads")
 
     def compile_artefact(self, program: Program, options: Options) -> Artefact:
         """The code and constants of a program; works for other machines than this one too."""

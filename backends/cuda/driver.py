@@ -19,6 +19,8 @@ _CAPABILITY = (75, 76)  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
 _LOG_BUFFER, _LOG_SIZE = 5, 6  # CU_JIT_ERROR_LOG_BUFFER, _SIZE_BYTES
 _CAPTURE_RELAXED = 2  # CU_STREAM_CAPTURE_MODE_RELAXED
 _LOG_BYTES = 8192
+_LOST = (700, 702, *range(714, 720))  # addresses, time limits, traps: nothing runs in this process any more
+PROCESSORS, REGISTERS, SHARED_BYTES, THREADS, BLOCKS = 16, 82, 81, 39, 106  # CU_DEVICE_ATTRIBUTE_..., of a GPU
 
 Handle = ctypes.c_void_p
 Address = ctypes.c_uint64  # CUdeviceptr
@@ -30,6 +32,11 @@ class DriverError(LaminaError):
     def __init__(self, message: str, code: int, hint: str | None = None):
         super().__init__(message, hint=hint)
         self.code = code
+
+    @property
+    def lost(self) -> bool:
+        """Whether the GPU does nothing more for this process."""
+        return self.code in _LOST
 
 
 class Driver:
@@ -48,13 +55,9 @@ class Driver:
         self("cuDeviceGet", ctypes.byref(device), 0)
         self("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         self("cuCtxSetCurrent", context)
-        self.context = context
-        numbers: list[int] = []
-        for attribute in _CAPABILITY:
-            number = ctypes.c_int(0)
-            self("cuDeviceGetAttribute", ctypes.byref(number), attribute, device)
-            numbers.append(number.value)
-        self.capability = (numbers[0], numbers[1])
+        self.context, self._device = context, device
+        major, minor = map(self.attribute, _CAPABILITY)
+        self.capability = (major, minor)
 
     def __call__(self, function: str, *arguments: Any, doing: str = "") -> None:
         """Calls a function of the driver. Raises DriverError, with what it was `doing`, where that fails."""
@@ -63,6 +66,19 @@ class Driver:
     def _check(self, code: int, doing: str) -> None:
         if code:
             raise DriverError(f"{doing}: {self.words(code)}", code)
+
+    def attribute(self, number: int) -> int:
+        """A fact of the GPU, by the number of a CUdevice_attribute."""
+        told = ctypes.c_int(0)
+        self("cuDeviceGetAttribute", ctypes.byref(told), number, self._device)
+        return told.value
+
+    @property
+    def name(self) -> str:
+        """What the GPU is called, as `NVIDIA H100 80GB HBM3`."""
+        told = ctypes.create_string_buffer(256)
+        self("cuDeviceGetName", told, len(told), self._device)
+        return told.value.decode(errors="replace")
 
     def words(self, code: int) -> str:
         """An error of the driver by name and in its own words."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import numpy as np
@@ -14,16 +15,18 @@ from ...compiler.schedules import Schedules, tell_unused
 from ...compiler.signature import Array
 from ...compiler.size_limits import check_sizes
 from ...compiler.weights import Section
+from ...dialects.cta.ops import TF32
 from ...passes import all_passes
 from .. import Executable, Options
 from ..buffers import constants_of
 from ..kernel_cache import KernelCache
+from ..tuning_database import SUFFIX, TuningDatabase, tuning_folder
 from .architectures import architecture
 from .artefacts import artefact_of, built_of
 from .assembler import find_ptxas, ptxas_version
 from .build import BuiltProgram, build, keep_kernels
 from .device import DeviceProgram, check_runs
-from .driver import driver
+from .driver import Driver, driver
 from .emulated import EmulatedProgram
 from .pipeline import DEVICE_PHASES, PHASES
 
@@ -83,9 +86,35 @@ class CudaTarget:
         copy.context = copy.context.clone()
         copy.context.machine = self.architecture.machine
         copy.context.precision = options.precision
-        copy.context.schedules = options.schedules or Schedules()
+        copy.context.schedules = self.schedules(options)
         check_sizes(copy.module)
         return copy
+
+    def schedules(self, options: Options) -> Schedules:
+        """The schedules that are given: those of the options, else what the tuning database has of this machine's GPU.
+
+        A machine without a GPU has none; the driver is asked only where something was tuned for the architecture.
+        """
+        if options.schedules is not None:
+            return options.schedules
+        if not options.cache or not any(tuning_folder().glob(f"*-{self._tuned_as(options.precision)}{SUFFIX}")):
+            return Schedules()
+        try:
+            found = driver()
+            check_runs(found, self.architecture)
+        except LaminaError:
+            return Schedules()
+        return self.database(found, options.precision).read()
+
+    def database(self, driver: Driver, precision: str) -> TuningDatabase:
+        """What is kept of tuning a GPU: by its name, and the architecture that code is made for."""
+        words = "-".join(re.findall(r"[a-z0-9]+", driver.name.lower())) or "gpu"
+        kind = self._tuned_as(precision)
+        return TuningDatabase(f"{words}-{kind}", f"{driver.name} as {kind}")
+
+    def _tuned_as(self, precision: str) -> str:
+        """The architecture; tf32 is kept apart, since its products are called as those of f32 are."""
+        return self.architecture.name + (f"-{TF32}" if precision == TF32 else "")
 
     def load(self, artefact: Artefact, threads: int | None = None) -> Executable:
         """Kernels on the GPU of this machine. Raises LaminaError without one, and for a damaged artefact."""

@@ -9,7 +9,6 @@ from onnx import TensorProto, helper, numpy_helper, save
 import lamina
 from lamina.backends import Options
 from lamina.backends.cpu.target import CpuTarget
-from lamina.backends.cpu.tuning_database import TuningDatabase
 from lamina.backends.kernel_cache import CacheWarning
 from lamina.compiler.machine import Machine
 from lamina.compiler.schedules import Entry, Schedules
@@ -97,7 +96,7 @@ def test_wrong_entries_are_told_with_their_line(
 def test_the_database_is_consulted(model: Path):
     default = objects(model)
     threads = Machine.host().cores
-    database = TuningDatabase(Machine.host(), threads)
+    database = CpuTarget().database(threads)
     database.update(Schedules({NAME: Entry({"rows": 2}), "another": Entry({"rows": 2})}), set())
     tuned = objects(model)  # the model is in the cache, but not with these schedules
     assert tuned != default
@@ -113,7 +112,7 @@ def test_the_database_is_consulted(model: Path):
 
 def test_what_the_compiler_no_longer_knows_is_left_out(model: Path):
     default = objects(model)
-    database = TuningDatabase(Machine.host(), Machine.host().cores)
+    database = CpuTarget().database(None)
     database.update(Schedules({NAME: Entry({"rows": 3, "colour": 1, "lanes": 7})}), set())
     assert objects(model) == default
     database.path.write_text("not TOML")

@@ -37,6 +37,7 @@ func.func public @main(%x: tensor<40x7xf32>) -> (tensor<40xf32>, tensor<40x7xf32
   return %s, %y : tensor<40xf32>, tensor<40x7xf32>
 }
 """
+FACTS = {16: 114, 39: 2048, 81: 100 << 10, 82: 64 << 10, 106: 16}  # of a GPU, by the number of the attribute
 ERRORS = {2: "OUT_OF_MEMORY", 100: "NO_DEVICE", 218: "INVALID_PTX", 700: "ILLEGAL_ADDRESS"}
 
 
@@ -74,7 +75,10 @@ class FakeLibrary:
         out._obj.value = self.devices
 
     def do_cuDeviceGetAttribute(self, out: Any, attribute: int, device: Any) -> None:
-        out._obj.value = self.capability[attribute - 75]
+        out._obj.value = self.capability[attribute - 75] if attribute in (75, 76) else FACTS[attribute]
+
+    def do_cuDeviceGetName(self, out: Any, nbytes: int, device: Any) -> None:
+        out.value = b"NVIDIA A10"
 
     def do_cuMemGetInfo_v2(self, free: Any, total: Any) -> None:
         free._obj.value, total._obj.value = 1024, 4096

@@ -1,4 +1,4 @@
-"""The tuning database: schedules that won on this machine, a file for each machine and number of threads.
+"""The tuning database: schedules that won, a file for each machine and number of threads, or for each GPU.
 
 `lamina tune` writes it; compiling reads it, unless a file of schedules is given. It is a file of schedules like any
 other (compiler/schedules.py), so it can be read, edited and deleted.
@@ -10,20 +10,26 @@ import warnings
 from dataclasses import replace
 from pathlib import Path
 
-from ...compiler.artefact import written_whole
-from ...compiler.diagnostics import LaminaError
-from ...compiler.folders import cache_folder
-from ...compiler.machine import Machine
-from ...compiler.schedules import Schedules
-from ..kernel_cache import CacheWarning
+from ..compiler.artefact import written_whole
+from ..compiler.diagnostics import LaminaError
+from ..compiler.folders import cache_folder
+from ..compiler.schedules import Schedules
+from .kernel_cache import CacheWarning
+
+SUFFIX = ".schedules"
+
+
+def tuning_folder() -> Path:
+    """Where all of them lie."""
+    return cache_folder() / "tuning"
 
 
 class TuningDatabase:
-    """The schedules kept for one machine that runs models on so many threads."""
+    """The schedules kept in the file of a name, which won on what `of` says."""
 
-    def __init__(self, machine: Machine, threads: int, folder: Path | None = None):
-        self.path = (folder or cache_folder()) / "tuning" / f"{machine.identity}-{threads}t.schedules"
-        self._head = f"Schedules that won on {machine.identity} with {threads} threads; written by lamina tune."
+    def __init__(self, name: str, of: str):
+        self.path = tuning_folder() / f"{name}{SUFFIX}"
+        self._head = f"Schedules that won on {of}; written by lamina tune."
 
     def read(self) -> Schedules:
         """What is kept: not strict, since another version of the compiler may have written it.
