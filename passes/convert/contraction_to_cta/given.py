@@ -54,10 +54,13 @@ def given_schedule(entry: Entry, problem: Problem, machine: Machine, precision: 
 
 def fault_of(schedule: Schedule, problem: Problem, machine: Machine, precision: str) -> tuple[str, str] | None:
     """Why a problem cannot be computed so on a machine, and what is expected; None where it can."""
-    s, size = schedule, min(dtype_of(matrix.element).itemsize for matrix in (problem.left, problem.right))
-    unit = _fault_of_unit(s.unit, problem, machine, precision)
-    if unit is not None:
-        return unit
+    return fault_of_unit(schedule.unit, problem, machine, precision) or fault_of_numbers(
+        schedule, problem.element_bytes, machine
+    )
+
+
+def fault_of_numbers(s: Schedule, size: int, machine: Machine) -> tuple[str, str] | None:
+    """The same of a schedule whose unit multiplies the problem's elements, which have `size` bytes."""
     if min(s.rows, s.columns, s.depth, s.down, s.across, s.stages) < 1:
         return "a schedule with a zero", "numbers from 1 on"
     fault = {FMA: _of_threads, MMA: _of_warps, WGMMA: _of_warpgroups}[s.unit](s, size)
@@ -70,13 +73,14 @@ def fault_of(schedule: Schedule, problem: Problem, machine: Machine, precision: 
         workers, most = s.threads - WARPGROUP, MOST_SUMS[WGMMA]
     if s.rows * s.columns > most * workers:
         return f"{s.rows * s.columns // workers} sums of a thread", f"{most} at most, or registers are spilled"
-    shared = s.stages * (s.rows + s.columns) * s.depth * max(size, 4 if s.unit == FMA else 2) + BESIDE
+    shared = s.staged_bytes(size) + BESIDE
     if shared > machine.l1_bytes:
         return f"stages take {shared} bytes of shared memory", f"a block of {machine.name} has {machine.l1_bytes}"
     return None
 
 
-def _fault_of_unit(unit: str, problem: Problem, machine: Machine, precision: str) -> tuple[str, str] | None:
+def fault_of_unit(unit: str, problem: Problem, machine: Machine, precision: str) -> tuple[str, str] | None:
+    """Why a problem cannot be computed by a unit of a machine, and what is expected; None where it can."""
     left, right = problem.left, problem.right
     if unit == FMA:
         return None

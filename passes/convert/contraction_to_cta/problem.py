@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
+from ....compiler.dtypes import dtype_of
 from ....compiler.layouts import Layout, coalesced, concatenated
 from ....dialects.cta import BorderAttr, ViewType
 from ....dialects.linalg import FillOp, GenericOp
@@ -65,6 +66,11 @@ class Problem:
     result: Matrix
     epilogue: tuple[Step, ...]
     contraction: GenericOp
+
+    @property
+    def element_bytes(self) -> int:
+        """Of an element of the operands; of the smaller, where they differ."""
+        return min(dtype_of(matrix.element).itemsize for matrix in (self.left, self.right))
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,11 @@ class Schedule:
             return WARPGROUP * (1 + self.down)
         return WARP * self.down * self.across
 
+    def staged_bytes(self, element_bytes: int) -> int:
+        """Shared memory that its stages take, of operands with elements of that size."""
+        width = max(element_bytes, 4 if self.unit == FMA else 2)
+        return self.stages * (self.rows + self.columns) * self.depth * width
+
 
 LARGE = Schedule(FMA, 128, 128, 16, 8, 8)
 MIDDLE = Schedule(FMA, 64, 64, 16, 4, 4)
