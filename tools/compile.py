@@ -68,7 +68,7 @@ def _write_schedules(program: Program, args: argparse.Namespace, options: Option
     schedules = Schedules({problem.name: problem.entry for problem in problems})
     head = "Edit any number; a line or a number that is left out is as the cost model has it."
     machine = target.machine if isinstance(target, CpuTarget) else target.architecture.machine
-    text = schedules_text(problems, schedules, args.model, machine, remarks={}, head=head)
+    text = schedules_text(problems, schedules, args.model, machine, remarks={}, head=head, precision=options.precision)
     with written_whole(args.output) as file:
         file.write(text.encode())
 

@@ -119,6 +119,7 @@ def schedules_text(
     *,
     remarks: Mapping[str, str],
     head: str,
+    precision: str = "f32",
 ) -> str:
     """A file with the schedule of every problem; behind each `remarks`, how often it is called and where it is from."""
     told = {
@@ -126,6 +127,7 @@ def schedules_text(
         for p in problems
     }
     name = machine.identity if machine.name == "host" else machine.name
-    target = f"--target cuda:{name} " if machine.triple.startswith("nvptx64") else ""
-    replay = f"lamina compile {model} {target}--schedules THIS_FILE -o model.lamx"
+    how = f"--target cuda:{name} " if machine.triple.startswith("nvptx64") else ""
+    how += f"--precision {precision} " if precision != "f32" else ""
+    replay = f"lamina compile {model} {how}--schedules THIS_FILE -o model.lamx"
     return schedules.format(told, "\n".join([f"Schedules of {model} for {name}.", head, f"To compile: {replay}"]))

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
-from ...backends import Options
-from ...backends.cpu.target import CpuTarget, NativeExecutable
-from ...compiler.program import Program
 from ...compiler.schedules import Schedules
-from ..inputs import complete
 from .rounds import Turn
 from .search import Ratio
 
@@ -28,31 +23,23 @@ class Comparer(Protocol):
 
 
 class ModelBench:
-    """Runs a program as it is compiled by default and with given schedules, alternating."""
+    """Runs a model as it is compiled by default and with given schedules, alternating.
 
-    def __init__(self, program: Program, target: CpuTarget, options: Options):
-        self._program, self._target, self._options = program, target, options
-        self._inputs = complete(program.signature, {}, 0)
-        self._default = self._executable(Schedules())
-        self._timer = time.thread_time if options.threads == 1 else time.perf_counter
+    `made` compiles it and runs it once; what it gives runs it again and tells the seconds that took.
+    """
 
-    def _executable(self, schedules: Schedules) -> NativeExecutable:
-        """Not from the cache of models: that is for what people compile."""
-        artefact = self._target.compile_artefact(self._program, replace(self._options, schedules=schedules))
-        return self._target.load(artefact, self._options.threads)
+    def __init__(self, made: Callable[[Schedules], Callable[[], float]]):
+        self._made = made
+        self._default = made(Schedules())
 
     def ratio(self, schedules: Schedules, until: float) -> Ratio:
         """See `Comparer`."""
-        tuned = self._executable(schedules)
+        both = (self._default, self._made(schedules))
         pairs: list[tuple[float, float]] = []
-        for executable in (self._default, tuned):
-            executable.run(self._inputs)
         while len(pairs) < LEAST or (time.perf_counter() < until and len(pairs) < MOST):
             times = [0.0, 0.0]
             for side in (0, 1) if len(pairs) % 2 else (1, 0):
-                begin = self._timer()
-                (self._default, tuned)[side].run(self._inputs)
-                times[side] = self._timer() - begin
+                times[side] = both[side]()
             pairs.append((times[0], times[1]))
         return Ratio.of(pairs)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ...compiler.diagnostics import LaminaError
 from .search import Search
@@ -19,7 +20,7 @@ class Turn:
 
     name: str
     share: float
-    search: Search
+    search: Search[Any]
 
 
 def parse_budget(text: str) -> float:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
-from .candidates import Candidate
+from ...compiler.schedules import Entry
 
 MARGIN = 0.01  # what wins by less is not worth a line in the lock-file
 ERRORS = 3.0  # how many standard errors of the measurement a win must exceed
@@ -46,33 +46,48 @@ def _median(values: Sequence[float]) -> float:
     return values[half] if len(values) % 2 else (values[half - 1] + values[half]) / 2
 
 
-class Bench(Protocol):
+class Candidate(Protocol):
+    """One way to compute a problem; equal ones are the same way."""
+
+    @property
+    def entry(self) -> Entry:
+        """As it stands in a file of schedules."""
+        ...
+
+    def __hash__(self) -> int: ...
+
+
+C = TypeVar("C", bound=Candidate)
+Tried = TypeVar("Tried", bound=Candidate, contravariant=True)
+
+
+class Bench(Protocol[Tried]):
     """Measures candidates of one problem."""
 
-    def compare(self, base: Candidate, others: Sequence[Candidate]) -> list[Ratio | None]:
+    def compare(self, base: Tried, others: Sequence[Tried]) -> list[Ratio | None]:
         """The time of each of `others` over that of `base`, briefly; None for what cannot be compiled or is wrong."""
         ...
 
-    def confirm(self, base: Candidate, other: Candidate) -> Ratio | None:
+    def confirm(self, base: Tried, other: Tried) -> Ratio | None:
         """The same at length, over all kernels of the problem, independent of what was measured before."""
         ...
 
 
 @dataclass
-class Search:
+class Search(Generic[C]):
     """The state of the search for one problem; `run` goes on from where it stopped.
 
     `steps` gives what to try beside the best so far. A step is taken when it wins and a second measurement agrees.
     """
 
-    bench: Bench
-    default: Candidate
-    steps: Callable[[Candidate], Sequence[Candidate]]
-    seeds: Sequence[Candidate] = ()
+    bench: Bench[C]
+    default: C
+    steps: Callable[[C], Sequence[C]]
+    seeds: Sequence[C] = ()
     batch: int = 4
-    best: Candidate = field(init=False)
+    best: C = field(init=False)
     done: bool = False
-    tried: set[Candidate] = field(init=False)
+    tried: set[C] = field(init=False)
     gain: Ratio | None = None  # of the best over the default, as confirmed at the end
 
     def __post_init__(self) -> None:
@@ -87,10 +102,10 @@ class Search:
             self._around(self.steps(self.best), time_is_up)
             self.done = self.best == before and not time_is_up()
 
-    def _around(self, candidates: Sequence[Candidate], time_is_up: Callable[[], bool]) -> None:
+    def _around(self, candidates: Sequence[C], time_is_up: Callable[[], bool]) -> None:
         """Tries candidates in batches; the best of those that win becomes the best so far."""
         fresh = [c for c in dict.fromkeys(candidates) if c not in self.tried]
-        winners: list[tuple[float, Candidate]] = []
+        winners: list[tuple[float, C]] = []
         base = self.best
         try:
             for start in range(0, len(fresh), self.batch):

@@ -1,107 +1,82 @@
-"""What of a model can be tuned: its contraction problems, each with a search and a bench of its own."""
+"""What of a model can be tuned: its contraction problems, each with a search; and what a target gives for that."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import partial
-from typing import cast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol
 
-from xdsl.dialects.builtin import StringAttr
-
-from ...backends import Options
-from ...backends.cpu.jit import pool
-from ...backends.cpu.target import CpuTarget
+from ...backends.tuning_database import TuningDatabase
 from ...compiler.machine import Machine
 from ...compiler.program import Program
-from ...compiler.schedules import SCHEDULE, Entry, Schedules
-from ...passes.convert.contraction_to_vector import problem_of
-from ...passes.convert.contraction_to_vector.amx_tiles import takes_tiles, tile_depth
-from ...passes.convert.contraction_to_vector.analysis import analyse
-from ...passes.convert.contraction_to_vector.schedule import Problem, Schedule, choose
-from ..schedules import Problem as Group
-from ..schedules import problems_of
-from .candidates import Candidate, neighbours, other_lanes, with_lanes
-from .kernels import KernelBench, Lowered
+from ...compiler.schedules import Schedules
+from ..schedules import Problem
+from .kernels import KernelBench
+from .models import Comparer
 from .rounds import Turn
-from .search import Search
+from .search import C, Search
 
 
-class Subjects:
-    """The problems of `program` as `target` compiles it for `threads` threads; `known` schedules are tried first.
+@dataclass(frozen=True)
+class Subject(Generic[C]):
+    """A problem of a model: how it is computed by default, what is tried first, and what beside a candidate."""
 
-    Panels of another width need the model lowered again, once for each width, when the first problem asks.
-    """
+    problem: Problem
+    bench: KernelBench[C]
+    default: C
+    seeds: Sequence[C]
+    steps: Callable[[C], Sequence[C]]
 
-    def __init__(self, program: Program, target: CpuTarget, threads: int, known: Schedules):
-        self._target = target
-        self._options = Options(threads=threads)
-        self._known = known
-        self.hub = target.lower(program, "stablehlo-canonical", self._options)
-        self._pool = pool(threads, target.machine)
-        self._default = target.buffers(self.hub, Options(threads=threads, schedules=Schedules()))
-        self.problems = problems_of(self._default)
-        self._groups = {group.name: group for group in self.problems}
-        self._widths: dict[int, tuple[Program, dict[str, Group]]] = {}
-        self._benches: dict[str, KernelBench] = {}
+
+@dataclass(frozen=True)
+class Subjects(Generic[C]):
+    """The problems of a model."""
+
+    all: Sequence[Subject[C]]
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What they are, in the order in which they occur."""
+        return [subject.problem for subject in self.all]
 
     def turns(self) -> list[Turn]:
-        """A search for each problem, with its share of the time of all."""
-        seconds: dict[str, float] = {}
-        searches: dict[str, Search] = {}
-        for name, group in self._groups.items():
-            lowered = partial(self._lowered, name)
-            bench = KernelBench(lowered, [group.calls[k.sym_name.data] for k in group.kernels], self._pool)
-            default = Candidate(group.lanes, _schedule_of(group))
-            seconds[name] = bench.seconds(default)
-            self._benches[name] = bench
-            given = self._known.get(name)
-            seed = Candidate.of(given, default) if given is not None else None
-            steps = partial(self._steps, group)
-            searches[name] = Search(bench, default, steps, [seed] if seed is not None else [])
-        total = sum(seconds.values()) or 1.0
-        return [Turn(name, seconds[name] / total, search) for name, search in searches.items()]
+        """A search for each, with its share of the time of all."""
+        seconds = [subject.bench.seconds(subject.default) for subject in self.all]
+        total = sum(seconds) or 1.0
+        return [
+            Turn(each.problem.name, time / total, Search(each.bench, each.default, each.steps, each.seeds))
+            for each, time in zip(self.all, seconds, strict=True)
+        ]
 
     def schedules(self, kept: Sequence[Turn]) -> Schedules:
         """The schedule of every problem: the best of those kept, the default of the others."""
-        defaults = {name: group.entry for name, group in self._groups.items()}
-        return Schedules(defaults).merged(self.won(kept))
-
-    def won(self, kept: Sequence[Turn]) -> Schedules:
-        """The schedules of the searches that are kept."""
-        return Schedules({turn.name: turn.search.best.entry for turn in kept})
+        return Schedules({problem.name: problem.entry for problem in self.problems}).merged(won(kept))
 
     def faults(self) -> list[str]:
         """What was noticed of candidates that gave wrong numbers."""
-        return [f"{name}: {text}" for name, bench in self._benches.items() for text in bench.problems]
-
-    def _steps(self, group: Group, best: Candidate) -> list[Candidate]:
-        machine = self._default.context.machine  # with as many cores as there will be threads
-        problem = with_lanes(_problem(group, machine), best.lanes)
-        found = [Candidate(best.lanes, s) for s in neighbours(best.schedule, problem, machine)]
-        for lanes in other_lanes(best.lanes, machine, problem):
-            found.append(Candidate(lanes, choose(with_lanes(problem, lanes), machine)))
-        return found
-
-    def _lowered(self, name: str, lanes: int) -> Lowered | None:
-        group = self._groups[name]
-        if lanes == group.lanes:
-            return Lowered(self._default, tuple(group.kernels))
-        if lanes not in self._widths:
-            wide = Schedules({n: Entry({"lanes": lanes}) for n, g in self._groups.items() if g.lanes})
-            program = self._target.buffers(self.hub, Options(threads=self._options.threads, schedules=wide))
-            self._widths[lanes] = program, {g.name: g for g in problems_of(program)}
-        program, groups = self._widths[lanes]
-        other = groups.get(name)
-        same = other is not None and other.lanes == lanes and len(other.kernels) == len(group.kernels)
-        return Lowered(program, tuple(other.kernels)) if other is not None and same else None
+        return [f"{each.problem.name}: {text}" for each in self.all for text in each.bench.problems]
 
 
-def _schedule_of(group: Group) -> Schedule:
-    return Schedule.parse(cast("StringAttr", group.kernels[0].attributes[SCHEDULE]).data)
+def won(kept: Sequence[Turn]) -> Schedules:
+    """The schedules of the searches that are kept."""
+    return Schedules({turn.name: turn.search.best.entry for turn in kept})
 
 
-def _problem(group: Group, machine: Machine) -> Problem:
-    kernel = analyse(group.kernels[0])
-    problem = problem_of(kernel.contraction, group.lanes or 1)
-    return replace(problem, tile=tile_depth(kernel.contraction)) if takes_tiles(kernel, machine) else problem
+class Tuned(Protocol):
+    """A target whose schedules can be tuned, as this machine has it."""
+
+    machine: Machine
+    place: str  # what is measured on, in words
+    database: TuningDatabase
+
+    def canonical(self, program: Program) -> Program:
+        """The program as it is lowered from again and again: what comes before is the same for all schedules."""
+        ...
+
+    def subjects(self, program: Program, known: Schedules) -> Subjects[Any]:
+        """The problems of a canonical program; `known` schedules are tried first."""
+        ...
+
+    def models(self, program: Program) -> Comparer:
+        """Measures the whole of a canonical program."""
+        ...

@@ -10,14 +10,14 @@ from onnx import TensorProto, helper, numpy_helper, save
 import lamina
 from lamina.backends import Options
 from lamina.backends.cpu.target import CpuTarget
-from lamina.backends.cpu.tuning_database import TuningDatabase
 from lamina.compiler.machine import Machine
 from lamina.compiler.schedules import Schedules
 from lamina.passes.convert.contraction_to_vector.schedule import Schedule
 from lamina.tools.main import main
 from lamina.tools.sources import read_program, whole
 from lamina.tools.tune import command
-from lamina.tools.tune.candidates import Candidate
+from lamina.tools.tune.cpu.candidates import Candidate
+from lamina.tools.tune.cpu.subjects import CpuTuned
 from lamina.tools.tune.kernels import KernelBench
 from lamina.tools.tune.models import ModelBench
 from lamina.tools.tune.rounds import Turn
@@ -70,7 +70,7 @@ def wins(monkeypatch: pytest.MonkeyPatch):
     def seconds(candidate: Candidate) -> float:
         return 1 + (candidate.lanes != LANES) + abs(candidate.schedule.rows - 3) / 10
 
-    def compare(self: KernelBench, base: Candidate, others: Sequence[Candidate]) -> list[Ratio | None]:
+    def compare(self: KernelBench[Candidate], base: Candidate, others: Sequence[Candidate]) -> list[Ratio | None]:
         told.comparisons += 1
         if told.comparisons == told.stops_at:
             raise KeyboardInterrupt
@@ -111,8 +111,7 @@ def test_a_model_that_gets_slower_keeps_the_default(model: str, wins):
     program = whole(read_program(model))
     replayed = CpuTarget().compile_artefact(program, Options(schedules=Schedules.read("m.schedules"), cache=False))
     assert replayed.objects == CpuTarget().compile_artefact(program, Options(cache=False)).objects
-    machine = Machine.host()
-    assert TuningDatabase(machine, machine.cores).read().entries == {}
+    assert CpuTarget().database(None).read().entries == {}
 
 
 def test_an_interruption_keeps_the_best_so_far(model: str, wins, capsys: pytest.CaptureFixture[str]):
@@ -152,8 +151,13 @@ def test_wrong_arguments_are_told(model: str, capsys: pytest.CaptureFixture[str]
     assert "no such directory" in capsys.readouterr().err
 
 
+def subjects_of(model: str) -> Subjects[Candidate]:
+    tuned = CpuTuned(1)
+    return tuned.subjects(tuned.canonical(whole(read_program(model))), Schedules())
+
+
 def test_candidates_are_compiled_and_agree(model: str):
-    subjects = Subjects(whole(read_program(model)), CpuTarget(), 1, Schedules())
+    subjects = subjects_of(model)
     (search,) = [turn.search for turn in subjects.turns() if turn.name == NAME]
     others = [Candidate(16, Schedule(2)), Candidate(8, Schedule(4)), Candidate(32, Schedule(3, row_blocks=2))]
     ratios = search.bench.compare(search.default, [*others, Candidate(64, Schedule(10**6))])
@@ -163,8 +167,8 @@ def test_candidates_are_compiled_and_agree(model: str):
 
 
 def test_wrong_numbers_are_refused_and_told(model: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("lamina.tools.tune.kernels._close", lambda a, b: False)
-    subjects = Subjects(whole(read_program(model)), CpuTarget(), 1, Schedules())
+    monkeypatch.setattr("lamina.tools.tune.kernels._close", lambda a, b, error: False)
+    subjects = subjects_of(model)
     search = subjects.turns()[0].search
     assert search.bench.compare(search.default, [Candidate(16, Schedule(2))]) == [None]
     assert "gives other numbers" in subjects.faults()[0]

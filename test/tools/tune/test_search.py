@@ -10,7 +10,7 @@ from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.machine import Machine
 from lamina.compiler.schedules import Entry, Schedules
 from lamina.passes.convert.contraction_to_vector.schedule import Problem, Schedule
-from lamina.tools.tune.candidates import Candidate, neighbours, other_lanes
+from lamina.tools.tune.cpu.candidates import Candidate, neighbours, other_lanes
 from lamina.tools.tune.models import keep_the_best
 from lamina.tools.tune.rounds import Turn, parse_budget, settle, spend
 from lamina.tools.tune.search import Ratio, Search

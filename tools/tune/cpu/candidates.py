@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
-from ...compiler.diagnostics import LaminaError
-from ...compiler.machine import Machine
-from ...compiler.schedules import Entry
-from ...passes.convert.contraction_to_vector.schedule import Problem, Schedule, ceil_div, max_rows
+from ....compiler.diagnostics import LaminaError
+from ....compiler.machine import Machine
+from ....compiler.schedules import Entry
+from ....passes.convert.contraction_to_vector.schedule import Problem, Schedule, ceil_div, max_rows
 
 LANES = "lanes"
 MOST = {"unroll": 8, "panels": 8}  # beyond these there is only more code
