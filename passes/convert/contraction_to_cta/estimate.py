@@ -20,7 +20,7 @@ from ....dialects.gpu.ops import WARP
 from .problem import Matrix, Problem
 from .schedule import FMA, MMA, WGMMA, Schedule
 
-OTHERS = 56  # registers of a thread that are no sums, about
+FOR_SUMS, OTHERS = 5 / 4, 44  # registers of a thread for each sum and for all else: about what ptxas gives it
 MOST_REGISTERS = 255  # of a thread
 REGISTERS_TOGETHER = 8  # of a thread: registers are given in eights
 RESERVED = 1 << 10  # bytes of shared memory that a block takes besides (NVIDIA's tuning guides of Ampere and Hopper)
@@ -79,12 +79,12 @@ def room(schedule: Schedule, element_bytes: int, gpu: Gpu) -> tuple[int, str]:
     >>> room(Schedule("mma", 128, 128, 64, 2, 2, 3), 2, gpu)
     (1, 'shared memory')
     >>> room(Schedule("fma", 32, 32, 16, 4, 4), 4, gpu)
-    (14, 'registers')
+    (16, 'registers')
     """
     if schedule.unit == WGMMA:
         return 1, "one stays"
     sums = schedule.rows * schedule.columns // schedule.threads
-    registers = ceil_div(sums + OTHERS, REGISTERS_TOGETHER) * REGISTERS_TOGETHER
+    registers = ceil_div(int(sums * FOR_SUMS) + OTHERS, REGISTERS_TOGETHER) * REGISTERS_TOGETHER
     registers = min(registers, MOST_REGISTERS, gpu.registers // schedule.threads)  # ptxas knows how many threads share
     shared = schedule.staged_bytes(element_bytes) + BARRIERS + RESERVED
     found = {

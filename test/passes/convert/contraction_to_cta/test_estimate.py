@@ -15,6 +15,7 @@ from lamina.backends.cuda.target import CudaTarget
 from lamina.compiler.schedules import Schedules
 from lamina.passes.convert.contraction_to_cta.estimate import (
     BARRIERS,
+    FOR_SUMS,
     LATENCY,
     MULTIPLY,
     OTHERS,
@@ -106,7 +107,8 @@ def test_room_is_what_limits_allow(name: str) -> None:
             if s.unit == WGMMA:
                 assert blocks == 1  # takes tile after tile
                 continue
-            of_thread = -(-(s.rows * s.columns // s.threads + OTHERS) // 8) * 8
+            sums = s.rows * s.columns // s.threads
+            of_thread = -(-int(FOR_SUMS * sums + OTHERS) // 8) * 8
             each = {
                 "registers": (min(255, of_thread, gpu.registers // s.threads) * s.threads, gpu.registers),
                 "shared memory": (s.staged_bytes(size) + RESERVED + BARRIERS, gpu.shared_bytes),
