@@ -206,11 +206,17 @@ def test_convolutions_are_products_of_views(name: str, which: str, tmp_path: Pat
     assert len(model.built.launches) == 1 or which == "groups"  # nothing is padded before
 
 
+def small_gpu() -> CudaTarget:
+    """One with warpgroups, of a single multiprocessor."""
+    target = CudaTarget("sm_90a")
+    target.architecture = replace(target.architecture, gpu=replace(target.architecture.gpu, processors=1))
+    return target
+
+
 @pytest.mark.parametrize("which", WINDOWS)
 def test_convolutions_by_warpgroups_whatever_comes_late(which: str, tmp_path: Path) -> None:
     program, inputs = program_of(WINDOWS[which], tmp_path)
-    target = CudaTarget("sm_90a")
-    target.architecture = replace(target.architecture, processors=1)  # blocks take several tiles
+    target = small_gpu()  # blocks take several tiles
     model = target.compile(program, Options(cache=False, emulate=True))
     assert isinstance(model, EmulatedProgram)
     [expected] = lamina.interpret(program, inputs)
@@ -256,8 +262,7 @@ def test_no_bank_is_asked_twice_and_accesses_are_wide(tmp_path: Path) -> None:
 def test_blocks_of_warpgroups_stay_and_take_one_tile_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target = CudaTarget("sm_90a")
-    target.architecture = replace(target.architecture, processors=1)  # which two blocks share
+    target = small_gpu()  # which two blocks share
     program, inputs = program_of(text_of(130, 72, 328, right="nk", t="bf16"), tmp_path)
     model = target.compile(program, Options(cache=False, emulate=True))
     assert isinstance(model, EmulatedProgram) and model.built.launches[0].grid == (2, 1, 1)
