@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.printer import Printer
 
+from ...compiler.anonymous_text import anonymous_text
 from ...compiler.descent import descend
 from ...compiler.program import Program
 from ...compiler.walking import all_ops
@@ -63,19 +62,19 @@ def build(lowered: Program, architecture: Architecture, cache: KernelCache | Non
     salt = f"{architecture!r}|{of_text}|{llvm_version()}|{ptxas_version()}"
     found: dict[str, bytes] = {}
     symbols: dict[str, str] = {}
-    todo: list[tuple[str, FuncOp]] = []  # by key, each distinct kernel once
+    todo: dict[str, _Distinct] = {}
     for function in lowered.module.ops:
         if isinstance(function, FuncOp) and KERNEL in function.attributes:
-            alone = _alone(function)
-            key = _digest(alone, salt)
-            if key not in symbols.values():
+            text = anonymous_text(function)
+            key = _digest(text, salt)
+            if key not in found and key not in todo:
                 kept = cache.get(key) if cache is not None else None
                 if kept is not None:
                     found[key] = kept
                 else:
-                    todo.append((key, alone))
+                    todo[key] = _Distinct(key, function, _digest(text, of_text))
             symbols[function.sym_name.data] = key
-    for key, data in _compiled(todo, _Texts(lowered, cache, of_text), architecture):
+    for key, data in _compiled(list(todo.values()), _Texts(lowered, cache), architecture):
         found[key] = data
         if cache is not None:
             cache.put(key, data)
@@ -87,41 +86,46 @@ def build(lowered: Program, architecture: Architecture, cache: KernelCache | Non
 
 
 @dataclass(frozen=True)
+class _Distinct:
+    """A kernel to compile: the key of its code for one architecture, and that of its LLVM IR for all of them."""
+
+    key: str
+    function: FuncOp
+    text_key: str
+
+
+@dataclass(frozen=True)
 class _Texts:
     """The LLVM IR of kernels of a program. It is kept, too: that of one architecture is that of all others."""
 
     whole: Program
     cache: KernelCache | None
-    salt: str
 
-    def of(self, function: FuncOp, symbol: str) -> str:
-        """That of a kernel, which is lowered in place, under a name."""
-        key = _digest(function, self.salt)
-        kept = self.cache.get(key) if self.cache is not None else None
+    def of(self, kernel: _Distinct) -> str:
+        """That of a kernel, under the symbol of its code."""
+        kept = self.cache.get(kernel.text_key) if self.cache is not None else None
         if kept is None:
-            function.properties["sym_name"] = StringAttr(_UNNAMED)
-            kept = device_text(ModuleOp([function]), self.whole).encode()
+            kept = device_text(ModuleOp([_unnamed(kernel.function)]), self.whole).encode()
             if self.cache is not None:
-                self.cache.put(key, kept)
-        return kept.decode().replace(_UNNAMED, symbol)
+                self.cache.put(kernel.text_key, kept)
+        return kept.decode().replace(_UNNAMED, _symbol(kernel.key))
 
 
-def _compiled(todo: list[tuple[str, FuncOp]], texts: _Texts, architecture: Architecture) -> Iterator[tuple[str, bytes]]:
+def _compiled(todo: list[_Distinct], texts: _Texts, architecture: Architecture) -> Iterator[tuple[str, bytes]]:
     """The code of kernels by key, made in as many processes as there are cores; the longest first, for an even end."""
-    todo.sort(key=lambda item: -sum(1 for _ in item[1].walk()))
+    todo.sort(key=lambda each: -len(all_ops(each.function)))
     if todo:
         table = all_passes()
         for name in (name for phase in DEVICE_PHASES for name in phase.passes):
             table[name.partition("{")[0]]()  # loaded once, for all processes
 
     def work(number: int) -> bytes:
-        key, function = todo[number]
-        ptx = ptx_of(texts.of(function, _symbol(key)), architecture)
+        ptx = ptx_of(texts.of(todo[number]), architecture)
         made = assemble(ptx, architecture.name)
-        return packed(Kernel(_symbol(key), ptx, made.cubin, next(iter(made.resources.values()), None)))
+        return packed(Kernel(_symbol(todo[number].key), ptx, made.cubin, next(iter(made.resources.values()), None)))
 
-    for number, data in parallel_map(work, len(todo), usable_cores(), [_symbol(key) for key, _ in todo]):
-        yield todo[number][0], data
+    for number, data in parallel_map(work, len(todo), usable_cores(), [_symbol(each.key) for each in todo]):
+        yield todo[number].key, data
 
 
 def _symbol(key: str) -> str:
@@ -138,10 +142,10 @@ def keep_kernels(module: ModuleOp) -> None:
             op.properties.pop("sym_visibility", None)
 
 
-def _alone(function: FuncOp) -> FuncOp:
-    """A copy under the name that every kernel has, without names of values: they are for people."""
+def _unnamed(function: FuncOp) -> FuncOp:
+    """A copy under the name that every kernel has until its code is made, without names of values."""
     copy = function.clone()
-    copy.properties["sym_name"] = StringAttr(_SYMBOL)
+    copy.properties["sym_name"] = StringAttr(_UNNAMED)
     copy.properties.pop("sym_visibility", None)
     for op in all_ops(copy):
         for result in op.results:
@@ -153,10 +157,8 @@ def _alone(function: FuncOp) -> FuncOp:
     return copy
 
 
-def _digest(function: FuncOp, salt: str) -> str:
-    out = io.StringIO()
-    Printer(stream=out).print_op(function)
-    return hashlib.sha256(f"{salt}\n{out.getvalue()}".encode()).hexdigest()
+def _digest(text: str, salt: str) -> str:
+    return hashlib.sha256(f"{salt}\n{text}".encode()).hexdigest()
 
 
 def device_text(module: ModuleOp, whole: Program) -> str:

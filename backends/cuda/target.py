@@ -8,6 +8,7 @@ import time
 import numpy as np
 
 from ...compiler.artefact import Artefact
+from ...compiler.collector import collector_paused
 from ...compiler.descent import descend, level_of, remaining
 from ...compiler.diagnostics import LaminaError
 from ...compiler.program import Program
@@ -52,7 +53,8 @@ class CudaTarget:
         """A program on the level `gpu`, and the code of its kernels."""
         lowered = self.lower(program, "gpu", options)
         start = time.perf_counter()
-        built = build(lowered, self.architecture, KernelCache() if options.cache else None)
+        with collector_paused():
+            built = build(lowered, self.architecture, KernelCache() if options.cache else None)
         if options.on_level is not None:
             options.on_level("machine code", lowered, time.perf_counter() - start)
         return lowered, built

@@ -28,7 +28,7 @@ from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp
 from ...dialects.gpu import KERNEL, BlockIdOp, ThreadIdOp
 from ..affine.accesses import accesses
 from .kernels import LAUNCH
-from .stored_boxes import box_of
+from .stored_boxes import Box, box_of
 
 _ALONE = (LoadOp, StoreOp, VectorLoadOp, VectorStoreOp, ForOp, IfOp, YieldOp, ReturnOp)
 MOST = 32  # nests of a launch
@@ -44,31 +44,50 @@ class Mapped:
     threads: int
 
 
+class _Effects:
+    """The buffers that a nest touches and writes, and what it stores in them: found once for all that it is held to."""
+
+    def __init__(self, nest: ParallelOp) -> None:
+        found = accesses([nest])
+        self.nest = nest
+        self.touched = {access.root for access in found}
+        self.written = {access.root for access in found if access.writes}
+        self._boxes: dict[SSAValue, Box | None] = {}
+
+    def box(self, buffer: SSAValue) -> Box | None:
+        """What the nest stores in a buffer, as `box_of`."""
+        if buffer not in self._boxes:
+            self._boxes[buffer] = box_of(self.nest, buffer)
+        return self._boxes[buffer]
+
+    def apart_from(self, other: _Effects) -> bool:
+        """Whether neither writes what the other one touches."""
+        for buffer in (self.written | other.written) & self.touched & other.touched:
+            one, two = self.box(buffer), other.box(buffer)
+            if one is None or two is None or one.meets(two):
+                return False
+        return True
+
+
 def mark_independent(function: FuncOp) -> None:
     """Numbers neighbouring nests that may be one launch."""
-    groups: list[list[ParallelOp]] = [[]]
+    groups: list[list[_Effects]] = [[]]
     for op in function.body.block.ops:
         if isinstance(op, ParallelOp):
-            if len(groups[-1]) >= MOST or not all(independent(op, other) for other in groups[-1]):
+            effects = _Effects(op)
+            if len(groups[-1]) >= MOST or not all(map(effects.apart_from, groups[-1])):
                 groups.append([])
-            groups[-1].append(op)
+            groups[-1].append(effects)
         elif not is_side_effect_free(op):
             groups.append([])
     for number, group in enumerate(each for each in groups if len(each) > 1):
-        for nest in group:
-            nest.attributes[LAUNCH] = IntegerAttr(number, i64)
+        for effects in group:
+            effects.nest.attributes[LAUNCH] = IntegerAttr(number, i64)
 
 
 def independent(nest: ParallelOp, other: ParallelOp) -> bool:
     """Whether neither writes what the other one touches."""
-    left, right = accesses([nest]), accesses([other])
-    written = {access.root for access in (*left, *right) if access.writes}
-    met = written & {access.root for access in left} & {access.root for access in right}
-    for buffer in met:
-        boxes = [box_of(each, buffer) for each in (nest, other)]
-        if boxes[0] is None or boxes[1] is None or boxes[0].meets(boxes[1]):
-            return False
-    return True
+    return _Effects(nest).apart_from(_Effects(other))
 
 
 def number_of(nest: ParallelOp | None) -> int | None:

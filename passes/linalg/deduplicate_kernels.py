@@ -9,15 +9,13 @@ Two kernels are equal when they print the same once their name and the names of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import sha256
-from io import StringIO
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.passes import ModulePass
-from xdsl.printer import Printer
 
+from ...compiler.anonymous_text import anonymous_text
 from .outline_kernels import KERNEL
 
 
@@ -28,12 +26,12 @@ class DeduplicateKernels(ModulePass):
     name = "linalg-deduplicate-kernels"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        first: dict[bytes, str] = {}
+        first: dict[str, str] = {}
         renamed: dict[str, str] = {}
         for function in list(op.ops):
             if isinstance(function, func.FuncOp) and KERNEL in function.attributes:
                 name = function.sym_name.data
-                kept = first.setdefault(structural_key(function), name)
+                kept = first.setdefault(anonymous_text(function), name)
                 if kept != name:
                     renamed[name] = kept
                     function.detach()
@@ -43,20 +41,3 @@ class DeduplicateKernels(ModulePass):
         for call in op.walk():
             if isinstance(call, func.CallOp) and (kept := renamed.get(call.callee.string_value())):
                 call.properties["callee"] = SymbolRefAttr(kept)
-
-
-def structural_key(function: func.FuncOp) -> bytes:
-    """A digest of the kernel that names of functions and values have no part in. Clears the values' name hints."""
-    for op in function.walk():
-        for region in op.regions:
-            for block in region.blocks:
-                for argument in block.args:
-                    argument.name_hint = None
-        for result in op.results:
-            result.name_hint = None
-    name = function.sym_name
-    function.properties["sym_name"] = StringAttr("kernel")
-    text = StringIO()
-    Printer(text).print_op(function)
-    function.properties["sym_name"] = name
-    return sha256(text.getvalue().encode()).digest()
