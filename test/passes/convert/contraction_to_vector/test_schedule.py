@@ -84,3 +84,15 @@ def test_panels_of_a_deep_window_stay_in_the_cache_from_strip_to_strip():
     assert choose(deep, avx512).panels * 16 * 9 * 960 * 4 <= avx512.l2_bytes
     assert choose(replace(deep, depth=9 * 64, loops=(3, 3, 64)), avx512).panels > 2
     assert choose(replace(deep, rows=6), avx512).panels > 2
+
+
+def test_blocks_of_k_are_deep_where_vectors_are_not_lines():
+    """Each block passes C once more: a panel of B has a quarter of L2, and rows of A are as many as pay for it."""
+    square = Problem(
+        batch=1, rows=4096, columns=4096, depth=4096, element_bytes=4, lanes=16, copies=True, loops=(4096,)
+    )
+    chosen = choose(square, AVX2)
+    assert chosen.depth == 2048 and chosen.depth * 16 * 4 == AVX2.l2_bytes // 4
+    assert (4096 // chosen.rows) // chosen.row_blocks >= 15
+    assert choose(replace(square, depth=2048, loops=(2048,)), AVX2).depth == 0
+    assert choose(replace(square, depth=4097, loops=(4097,)), AVX2).depth == 2048
