@@ -12,30 +12,46 @@ What the iterations load in common is loaded once, and independent sums run side
 loop are fused as `affine-loop-fusion` does; where a dependence forbids it the loop stays as it is. Iterations that
 do not fill the factor become a loop of their own.
 
-Without a `factor`, sums of products of a matrix's rows with what is the same for all rows are jammed, four at a time:
-one core fetches from several places at once nearly twice as fast as from one. So are rows that are added (or the like)
-to one row, which then is read and written a fourth as often.
+Without a `factor`, four at a time are jammed where memory is what a loop waits for: one core fetches from several
+places at once nearly twice as fast as from one.
+- sums of products of a matrix's rows with what is the same for all rows;
+- rows that are added (or the like) to one row, which then is read and written a fourth as often;
+- sums (or the like) along the rows of an array that the second cache does not hold, and the total of all of it.
+Where rows are too near each other for that, or may take any order, those are taken that lie a quarter of all apart:
+    affine.for %i = 0 to 4096 { %s = affine.for %k = 0 to 512 ... { ... %x[%i, %k] } ... }
+becomes
+    affine.for %i = 0 to 1024 {
+      %s, %t, %u, %v = affine.for %k = 0 to 512 ... { ... %x[%i, %k], %x[%i + 1024, %k], ..., %x[%i + 3072, %k] } ...
+    }
+On Zen 3 sums of 4096 rows of 4096 take 1.4 times less time so, maxima of rows of 512 1.8 times.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AffineMapAttr, MemRefType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 
+from ...compiler.context import lamina_context
+from ...compiler.dtypes import dtype_of
 from ...dialects.affine import ForOp, LoadOp, StoreOp
+from .dependence import is_parallel
 from .loop_fusion import fuse_block
 from .loops import (
     all_loops,
     band,
     erase,
     functions,
+    insert_before,
     is_innermost,
     new_for,
     stride_along,
@@ -43,6 +59,8 @@ from .loops import (
     terminated,
     top_loops,
 )
+from .vectorize.analysis import COMBINING
+from .vectorize.emit import neutral
 
 ROWS = 4  # at a time
 LONG = 64  # elements of a row from which on waiting for it is what counts
@@ -59,16 +77,36 @@ class LoopUnrollJam(ModulePass):
     factor: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        least = lamina_context(ctx).machine.l2_bytes
         for function in functions(op):
             for loop in all_loops(function):
                 inner = top_loops(loop.body.block)
-                if len(inner) == 1 and is_innermost(inner[0]):
-                    rows = sums_rows(loop, inner[0]) or accumulates_rows(loop, inner[0])
-                    unroll_jam(loop, self.factor or (ROWS if rows else 0))
-                elif not self.factor and len(inner) == 1:
-                    nest = band(inner[0])
-                    if is_innermost(nest[-1]) and accumulates_rows(loop, nest[-1]):
-                        unroll_jam(loop, ROWS)
+                if len(inner) != 1:
+                    continue
+                nest = band(inner[0])
+                if self.factor:
+                    if is_innermost(inner[0]):
+                        unroll_jam(loop, self.factor)
+                elif is_innermost(nest[-1]):
+                    _jam_rows(loop, nest, least)
+
+
+def _jam_rows(loop: ForOp, nest: Sequence[ForOp], least: int) -> None:
+    """Jams rounds of `loop` around a nest, if that pays; arrays of fewer bytes than `least` are near anyhow."""
+    inner = nest[-1]
+    between = accumulates_rows(loop, inner)
+    if between is not None:
+        if between >= APART:
+            unroll_jam(loop, ROWS)
+        elif len(nest) == 1 and in_any_order(inner) and reads(inner, least):
+            unroll_jam(loop, ROWS, apart=True)
+    elif len(nest) == 1 and sums_rows(loop, inner):
+        unroll_jam(loop, ROWS)
+    elif len(nest) == 1 and reads_rows(loop, inner) and reads(inner, least):
+        if is_total(loop, inner):
+            split_total(loop, inner, ROWS)
+        elif is_parallel(loop):
+            unroll_jam(loop, ROWS, apart=True)
 
 
 def sums_rows(loop: ForOp, inner: ForOp) -> bool:
@@ -82,35 +120,95 @@ def sums_rows(loop: ForOp, inner: ForOp) -> bool:
     return sorted(bool(stride_along(op, loop.variable)) for op in loads) == [False, True]
 
 
-def accumulates_rows(loop: ForOp, inner: ForOp) -> bool:
-    """Whether each round of `loop` takes another row into one that all rounds share, element by element."""
+def reads_rows(loop: ForOp, inner: ForOp) -> bool:
+    """Whether `inner` is a sum or the like along a row, another one in each round of `loop`, and reads nothing else."""
+    ops = list(inner.body.block.ops)
+    loads = _loads(ops)
+    if len(inner.inits) != 1 or (inner.trip_count or 0) < LONG or len(ops) > MOST_OPS or len(loads) != 1:
+        return False
+    if any(isinstance(op, StoreOp) for op in ops) or stride_along(loads[0], inner.variable) != 1:
+        return False
+    return (stride_along(loads[0], loop.variable) or 0) >= (inner.trip_count or 0)
+
+
+def reads(inner: ForOp, least: int) -> bool:
+    """Whether a loop reads an array of at least so many bytes."""
+    types = [op.memref.type for op in _loads(list(inner.body.block.ops))]
+    return any(isinstance(t, MemRefType) and prod(t.get_shape()) * dtype_of(t).itemsize >= least for t in types)
+
+
+def accumulates_rows(loop: ForOp, inner: ForOp) -> int | None:
+    """The elements between rows that rounds of `loop` take into one that all share; None where they do not."""
     ops = list(inner.body.block.ops)
     stores = [op for op in ops if isinstance(op, StoreOp)]
     if inner.inits or loop.inits or (inner.trip_count or 0) < LONG or len(ops) > MOST_OPS or len(stores) != 1:
-        return False
+        return None
     places = [(stride_along(op, inner.variable), stride_along(op, loop.variable)) for op in (*stores, *_loads(ops))]
     others = [down for along, down in places if along == 1]
     if len(others) != 3 or len(places) != 3 or others[0] != 0 or others.count(0) != 2:
-        return False
-    return all(down is not None and (not down or down >= APART) for down in others)
+        return None
+    return max((down or 0 for down in others), default=0) or None
+
+
+def in_any_order(inner: ForOp) -> bool:
+    """Whether what a loop stores is what was there and something else, combined as in sums."""
+    for store in [op for op in inner.body.block.ops if isinstance(op, StoreOp)]:
+        combined = store.value.owner
+        if type(combined) not in COMBINING or not isinstance(combined, Operation) or len(list(store.value.uses)) != 1:
+            return False
+        before = [
+            value
+            for value in combined.operands
+            if isinstance(value.owner, LoadOp) and value.owner.memref is store.memref and len(list(value.uses)) == 1
+        ]
+        if len(before) != 1:
+            return False
+    return True
+
+
+def is_total(loop: ForOp, inner: ForOp) -> bool:
+    """Whether `loop` does nothing but hand on what `inner` sums up."""
+    last = loop.body.block.last_op
+    assert last is not None
+    return (
+        len(loop.inits) == 1
+        and list(loop.body.block.ops) == [inner, last]
+        and list(inner.inits) == list(loop.carried)
+        and list(last.operands) == list(inner.results)
+        and _combiner(inner) is not None
+    )
+
+
+def _combiner(inner: ForOp) -> Operation | None:
+    """What combines numbers with the only one that a loop carries, if nothing else does anything with that."""
+    (carried,), last = inner.carried, inner.body.block.last_op
+    uses = [use.operation for use in carried.uses]
+    if last is None or len(uses) != 1 or type(uses[0]) not in COMBINING or len(list(uses[0].results[0].uses)) != 1:
+        return None
+    return uses[0] if list(last.operands) == list(uses[0].results) else None
 
 
 def _loads(ops: list[Operation]) -> list[LoadOp]:
     return [op for op in ops if isinstance(op, LoadOp)]
 
 
-def unroll_jam(loop: ForOp, factor: int) -> ForOp | None:
-    """The loop that does `factor` iterations at a time, or None when it may not or need not."""
+def unroll_jam(loop: ForOp, factor: int, *, apart: bool = False) -> ForOp | None:
+    """The loop that does `factor` iterations at a time, or None when it may not or need not.
+
+    They are those next to each other or, of iterations that may take any order, as far `apart` as can be.
+    """
     bounds, trips = loop.constant_bounds(), loop.trip_count
     if bounds is None or trips is None or loop.inits or factor < 2 or trips < factor:
         return None
     lower, upper, step = bounds
-    whole = lower + trips // factor * factor * step
+    rounds = trips // factor
+    whole = lower + rounds * factor * step
     block = Block(arg_types=[loop.variable.type])
     block.args[0].name_hint = loop.variable.name_hint
-    jammed = new_for(lower, whole, block, loop, step=step * factor)
+    end, stride, between = (lower + rounds * step, step, rounds * step) if apart else (whole, step * factor, step)
+    jammed = new_for(lower, end, block, loop, step=stride)
     for copy in range(factor):
-        _append_copy(loop, block, copy * step)
+        _append_copy(loop, block, copy * between)
     terminated(block, loop)
     Rewriter.insert_op(jammed, InsertPoint.before(loop))
     fuse_block(block)
@@ -119,21 +217,58 @@ def unroll_jam(loop: ForOp, factor: int) -> ForOp | None:
         erase(jammed)
         return None
     if whole < upper:
-        loop.properties["lowerBoundMap"] = new_for(
-            whole, whole, Block(arg_types=[loop.variable.type]), loop
-        ).lowerBoundMap
+        _begin_at(loop, whole)
     else:
         erase(loop)
     return jammed
 
 
-def _append_copy(loop: ForOp, block: Block, shift: int) -> None:
-    """Appends the body at `variable + shift`."""
+def split_total(loop: ForOp, inner: ForOp, factor: int) -> None:
+    """Makes `factor` sums of a total that two loops carry, each over rows next to each other, side by side."""
+    bounds, trips, combiner = loop.constant_bounds(), loop.trip_count, _combiner(inner)
+    if bounds is None or trips is None or combiner is None or trips < factor:
+        return
+    lower, upper, step = bounds
+    rounds = trips // factor
+    whole = lower + rounds * factor * step
+    total = loop.inits[0]
+    block = Block(arg_types=[loop.variable.type, *[total.type] * factor])
+    block.args[0].name_hint = loop.variable.name_hint
+    sums = [value for n in range(factor) for value in _append_copy(loop, block, n * rounds * step, block.args[1 + n])]
+    terminated(block, loop, *sums)
+    nothing = insert_before(arith.ConstantOp(neutral(COMBINING[type(combiner)], total.type)), loop).result
+    inits = [total, *[nothing] * (factor - 1)]
+    split = insert_before(ForOp.of(lower, lower + rounds * step, block, step=step, inits=inits), loop)
+    fuse_block(block)
+    result, *others = split.results
+    one, two = combiner.operands
+    for other in others:
+        result = insert_before(combiner.clone({one: result, two: other}), loop).results[0]
+    if whole < upper:
+        _begin_at(loop, whole)
+        loop.operands[0] = result  # bounds that are constants have none
+    else:
+        loop.results[0].replace_all_uses_with(result)
+        erase(loop)
+
+
+def _begin_at(loop: ForOp, lower: int) -> None:
+    """Leaves what comes from an iteration on, of a loop with constant bounds."""
+    loop.properties["lowerBoundMap"] = AffineMapAttr(AffineMap(0, 0, (AffineExpr.constant(lower),)))
+
+
+def _append_copy(loop: ForOp, block: Block, shift: int, *carried: SSAValue) -> list[SSAValue]:
+    """Appends the body at `variable + shift`, with what is carried; what it hands on."""
     stand_in = Block(arg_types=[loop.variable.type])
     values: dict[SSAValue, SSAValue] = {loop.variable: stand_in.args[0]}
+    values.update(zip(loop.carried, carried, strict=True))
     copies: list[Operation] = []
+    handed: list[SSAValue] = []
     for op in loop.body.block.ops:
-        if not op.has_trait(IsTerminator):
+        if op.has_trait(IsTerminator):
+            handed = [values.get(operand, operand) for operand in op.operands]
+        else:
             copies.append(op.clone(values))
     block.add_ops(copies)
     substitute(stand_in.args[0], AffineExpr.dimension(0) + shift, [block.args[0]], block)
+    return handed

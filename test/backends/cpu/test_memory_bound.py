@@ -134,3 +134,23 @@ def test_softmax(shape: tuple[int, ...], special: float | None):
         powers = np.exp((x - x.max(-1, keepdims=True)).astype(np.float64))
         want = powers / powers.sum(-1, keepdims=True)
     np.testing.assert_allclose(run("Softmax", x, axis=-1), want, rtol=1e-6, atol=1e-44)
+
+
+LARGE = [((258, 700), (1,)), ((257, 700), (0, 1)), ((3, 301, 303), (1,)), ((1031, 257), (0,)), ((2, 90001), (1,))]
+
+
+@pytest.mark.parametrize(("shape", "axes"), LARGE)
+@pytest.mark.parametrize("op", ["ReduceSum", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd"])
+def test_reductions_of_what_no_cache_holds(op: str, shape: tuple[int, ...], axes: tuple[int, ...]):
+    """Several rows at a time, from places far apart, and those that are left."""
+    x = RNG.standard_normal(shape).astype(np.float32)
+    if op == "ReduceProd":
+        x = np.exp(x / 100)
+    want = getattr(np, op.removeprefix("Reduce").lower())
+    given = {"axes": np.array(axes)}
+    np.testing.assert_allclose(
+        run(op, x, given, keepdims=0), want(x.astype(np.float64), axis=axes), rtol=2e-4, atol=2e-4
+    )
+    place = tuple(n - 1 for n in shape)
+    x[place] = np.nan
+    np.testing.assert_array_equal(np.isnan(run(op, x, given, keepdims=0)), np.isnan(want(x, axis=axes)))

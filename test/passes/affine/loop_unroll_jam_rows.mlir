@@ -106,3 +106,79 @@ func.func @planes(%x: memref<8x3x400xf32>, %y: memref<3x400xf32>) {
   }
   func.return
 }
+
+// Sums along the rows of an array that L2 does not hold: those of four quarters at once, then what is left.
+// CHECK-LABEL: func.func @apart
+// CHECK: affine.for %i = 0 to 64 {
+// CHECK-NEXT: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} = affine.for %[[K:.*]] = 0 to 700 iter_args(%{{.*}} = %zero, %{{.*}} = %zero, %{{.*}} = %zero, %{{.*}} = %zero)
+// CHECK: affine.load %x[%i, %[[K]]]
+// CHECK: affine.load %x[%i + 64, %[[K]]]
+// CHECK: affine.load %x[%i + 192, %[[K]]]
+// CHECK: affine.store %{{.*}}, %y[%i + 192]
+// CHECK: affine.for %{{.*}} = 256 to 258 {
+func.func @apart(%x: memref<258x700xf32>, %y: memref<258xf32>) {
+  %zero = arith.constant 0.0 : f32
+  affine.for %i = 0 to 258 {
+    %s = affine.for %k = 0 to 700 iter_args(%acc = %zero) -> (f32) {
+      %l = affine.load %x[%i, %k] : memref<258x700xf32>
+      %t = arith.addf %acc, %l : f32
+      affine.yield %t : f32
+    }
+    affine.store %s, %y[%i] : memref<258xf32>
+  }
+  func.return
+}
+
+// The total of all rows: four totals, of which three begin with what changes nothing.
+// CHECK-LABEL: func.func @total
+// CHECK: %[[NOTHING:.*]] = arith.constant -0.000000e+00 : f32
+// CHECK: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} = affine.for %i = 0 to 64 iter_args(%{{.*}} = %zero, %{{.*}} = %[[NOTHING]], %{{.*}} = %[[NOTHING]], %{{.*}} = %[[NOTHING]])
+// CHECK: affine.load %x[%i + 128, %{{.*}}]
+// CHECK: affine.yield %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}
+// CHECK: %[[A:.*]] = arith.addf
+// CHECK: %[[B:.*]] = arith.addf %[[A]]
+// CHECK: %[[C:.*]] = arith.addf %[[B]]
+// CHECK: %[[T:.*]] = affine.for %{{.*}} = 256 to 257 iter_args(%{{.*}} = %[[C]])
+// CHECK: affine.store %[[T]], %y[]
+func.func @total(%x: memref<257x700xf32>, %y: memref<f32>) {
+  %zero = arith.constant 0.0 : f32
+  %total = affine.for %i = 0 to 257 iter_args(%so_far = %zero) -> (f32) {
+    %s = affine.for %k = 0 to 700 iter_args(%acc = %so_far) -> (f32) {
+      %l = affine.load %x[%i, %k] : memref<257x700xf32>
+      %t = arith.addf %acc, %l : f32
+      affine.yield %t : f32
+    }
+    affine.yield %s : f32
+  }
+  affine.store %total, %y[] : memref<f32>
+  func.return
+}
+
+// Rows that are taken into one row and lie close together: those of four quarters, where any order will do.
+// CHECK-LABEL: func.func @near
+// CHECK: affine.for %i = 0 to 256 {
+// CHECK-NEXT: affine.for %[[J:.*]] = 0 to 256 {
+// CHECK: affine.load %x[%i, %[[J]]]
+// CHECK: affine.load %x[%i + 256, %[[J]]]
+// CHECK: affine.load %x[%i + 768, %[[J]]]
+// CHECK: affine.store
+// CHECK: affine.for %{{.*}} = 0 to 1024 {
+func.func @near(%x: memref<1024x256xf32>, %y: memref<256xf32>) {
+  affine.for %i = 0 to 1024 {
+    affine.for %j = 0 to 256 {
+      %s = affine.load %y[%j] : memref<256xf32>
+      %l = affine.load %x[%i, %j] : memref<1024x256xf32>
+      %t = arith.maximumf %s, %l : f32
+      affine.store %t, %y[%j] : memref<256xf32>
+    }
+  }
+  affine.for %i = 0 to 1024 { // each round halves what was there
+    affine.for %j = 0 to 256 {
+      %s = affine.load %y[%j] : memref<256xf32>
+      %l = affine.load %x[%i, %j] : memref<1024x256xf32>
+      %d = arith.subf %l, %s : f32
+      affine.store %d, %y[%j] : memref<256xf32>
+    }
+  }
+  func.return
+}
