@@ -34,7 +34,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AffineMapAttr, MemRefType, ModuleOp
+from xdsl.dialects.builtin import AffineMapAttr, AnyFloat, IntegerType, MemRefType, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -44,6 +44,7 @@ from xdsl.traits import IsTerminator
 from ...compiler.context import lamina_context
 from ...compiler.dtypes import dtype_of
 from ...dialects.affine import ForOp, LoadOp, StoreOp
+from ...dialects.memref.views import root
 from .dependence import is_parallel
 from .loop_fusion import fuse_block
 from .loops import (
@@ -151,19 +152,16 @@ def accumulates_rows(loop: ForOp, inner: ForOp) -> int | None:
 
 
 def in_any_order(inner: ForOp) -> bool:
-    """Whether what a loop stores is what was there and something else, combined as in sums."""
-    for store in [op for op in inner.body.block.ops if isinstance(op, StoreOp)]:
-        combined = store.value.owner
-        if type(combined) not in COMBINING or not isinstance(combined, Operation) or len(list(store.value.uses)) != 1:
-            return False
-        before = [
-            value
-            for value in combined.operands
-            if isinstance(value.owner, LoadOp) and value.owner.memref is store.memref and len(list(value.uses)) == 1
-        ]
-        if len(before) != 1:
-            return False
-    return True
+    """Whether a loop that accumulates a row combines it, as sums do, with what is read elsewhere."""
+    ops = list(inner.body.block.ops)
+    [store] = [op for op in ops if isinstance(op, StoreOp)]
+    loads = [op for op in _loads(ops) if root(op.memref) is root(store.memref)]
+    combined = store.value.owner
+    if not isinstance(combined, Operation) or type(combined) not in COMBINING or len(loads) != 1:
+        return False
+    same = loads[0].map == store.map and list(loads[0].indices) == list(store.indices)
+    once = all(len(list(value.uses)) == 1 for value in (loads[0].result, store.value))
+    return same and once and loads[0].result in combined.operands
 
 
 def is_total(loop: ForOp, inner: ForOp) -> bool:
@@ -172,8 +170,10 @@ def is_total(loop: ForOp, inner: ForOp) -> bool:
     assert last is not None
     return (
         len(loop.inits) == 1
+        and isinstance(loop.inits[0].type, AnyFloat | IntegerType)
         and list(loop.body.block.ops) == [inner, last]
         and list(inner.inits) == list(loop.carried)
+        and len(list(loop.carried[0].uses)) == 1
         and list(last.operands) == list(inner.results)
         and _combiner(inner) is not None
     )

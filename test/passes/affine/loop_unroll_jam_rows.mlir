@@ -182,3 +182,36 @@ func.func @near(%x: memref<1024x256xf32>, %y: memref<256xf32>) {
   }
   func.return
 }
+
+// Left alone: one of the rows is the one that all are added to, so that their order matters.
+// CHECK-LABEL: func.func @itself
+// CHECK: affine.for %i = 0 to 1024 {
+func.func @itself(%x: memref<1024x256xf32>) {
+  affine.for %i = 0 to 1024 {
+    affine.for %j = 0 to 256 {
+      %s = affine.load %x[5, %j] : memref<1024x256xf32>
+      %l = affine.load %x[%i, %j] : memref<1024x256xf32>
+      %t = arith.addf %s, %l : f32
+      affine.store %t, %x[5, %j] : memref<1024x256xf32>
+    }
+  }
+  func.return
+}
+
+// Left alone: what is summed up takes the total so far into account.
+// CHECK-LABEL: func.func @so_far
+// CHECK: affine.for %i = 0 to 256 iter_args
+func.func @so_far(%x: memref<256x700xf32>, %y: memref<f32>) {
+  %zero = arith.constant 0.0 : f32
+  %total = affine.for %i = 0 to 256 iter_args(%so_far = %zero) -> (f32) {
+    %s = affine.for %k = 0 to 700 iter_args(%acc = %so_far) -> (f32) {
+      %l = affine.load %x[%i, %k] : memref<256x700xf32>
+      %d = arith.subf %l, %so_far : f32
+      %t = arith.addf %acc, %d : f32
+      affine.yield %t : f32
+    }
+    affine.yield %s : f32
+  }
+  affine.store %total, %y[] : memref<f32>
+  func.return
+}
