@@ -20,7 +20,7 @@ from ...passes import all_passes
 from ..buffers import arena_bytes
 from ..kernel_cache import KernelCache, compiler_fingerprint
 from .architectures import ANY, Architecture
-from .assembler import Resources, assemble, ptxas_version
+from .assembler import Assembled, Resources, assemble, ptxas_version
 from .emit import llvm_version, module_text, ptx_of
 from .host import steps_of
 from .pipeline import DEVICE_PHASES
@@ -54,12 +54,14 @@ class BuiltProgram:
         return list(launches(self.steps))
 
 
-def build(lowered: Program, architecture: Architecture, cache: KernelCache | None) -> BuiltProgram:
-    """The machine code of a program on the level `gpu`, which is left unchanged."""
+def build(
+    lowered: Program, architecture: Architecture, cache: KernelCache | None, *, assembled: bool = True
+) -> BuiltProgram:
+    """The machine code of a program on the level `gpu`, which is left unchanged; PTX only if not to be `assembled`."""
     signature = lowered.signature
     steps = steps_of(lowered.module, len(signature.inputs), len(signature.outputs))
     of_text = f"{DEVICE_PHASES!r}|{compiler_fingerprint()}"
-    salt = f"{architecture!r}|{of_text}|{llvm_version()}|{ptxas_version()}"
+    salt = f"{architecture!r}|{of_text}|{llvm_version()}|{ptxas_version() if assembled else ''}"
     found: dict[str, bytes] = {}
     symbols: dict[str, str] = {}
     todo: dict[str, _Distinct] = {}
@@ -74,7 +76,7 @@ def build(lowered: Program, architecture: Architecture, cache: KernelCache | Non
                 else:
                     todo[key] = _Distinct(key, function, _digest(text, of_text))
             symbols[function.sym_name.data] = key
-    for key, data in _compiled(list(todo.values()), _Texts(lowered, cache), architecture):
+    for key, data in _compiled(list(todo.values()), _Texts(lowered, cache), architecture, assembled):
         found[key] = data
         if cache is not None:
             cache.put(key, data)
@@ -111,7 +113,9 @@ class _Texts:
         return kept.decode().replace(_UNNAMED, _symbol(kernel.key))
 
 
-def _compiled(todo: list[_Distinct], texts: _Texts, architecture: Architecture) -> Iterator[tuple[str, bytes]]:
+def _compiled(
+    todo: list[_Distinct], texts: _Texts, architecture: Architecture, assembled: bool
+) -> Iterator[tuple[str, bytes]]:
     """The code of kernels by key, made in as many processes as there are cores; the longest first, for an even end."""
     todo.sort(key=lambda each: -len(all_ops(each.function)))
     if todo:
@@ -121,7 +125,7 @@ def _compiled(todo: list[_Distinct], texts: _Texts, architecture: Architecture) 
 
     def work(number: int) -> bytes:
         ptx = ptx_of(texts.of(todo[number]), architecture)
-        made = assemble(ptx, architecture.name)
+        made = assemble(ptx, architecture.name) if assembled else Assembled(b"")
         return packed(Kernel(_symbol(todo[number].key), ptx, made.cubin, next(iter(made.resources.values()), None)))
 
     for number, data in parallel_map(work, len(todo), usable_cores(), [_symbol(each.key) for each in todo]):

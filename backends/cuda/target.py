@@ -53,11 +53,20 @@ class CudaTarget:
         """A program on the level `gpu`, and the code of its kernels."""
         lowered = self.lower(program, "gpu", options)
         start = time.perf_counter()
-        with collector_paused():
-            built = build(lowered, self.architecture, KernelCache() if options.cache else None)
+        built = self._code(lowered, options)
         if options.on_level is not None:
             options.on_level("machine code", lowered, time.perf_counter() - start)
         return lowered, built
+
+    def emulated(self, program: Program, options: Options) -> EmulatedProgram:
+        """A program in the emulator, which takes PTX: nothing is assembled, and there is nothing to save."""
+        lowered = self.lower(program, "gpu", options)
+        built = self._code(lowered, options, assembled=False)
+        return EmulatedProgram(built, lowered.signature, _memory(constants_of(lowered)))
+
+    def _code(self, lowered: Program, options: Options, *, assembled: bool = True) -> BuiltProgram:
+        with collector_paused():
+            return build(lowered, self.architecture, KernelCache() if options.cache else None, assembled=assembled)
 
     def lower(self, program: Program, to: str, options: Options) -> Program:
         """A copy of `program` at level `to`. Raises LaminaError for a level above or unknown."""
@@ -128,11 +137,7 @@ class CudaTarget:
 
     def _ready(self, artefact: Artefact, emulate: bool) -> Executable:
         built = built_of(artefact)
-        constants = artefact.constants
-        if isinstance(constants, Section):
-            memory: Array = np.zeros(constants.nbytes, np.uint8)
-            constants.write(memory)
-            constants = memory
+        constants = _memory(artefact.constants)
         if emulate:
             found: EmulatedProgram | DeviceProgram = EmulatedProgram(built, artefact.signature, constants)
         else:
@@ -149,3 +154,12 @@ class CudaTarget:
             ("assembler", ptxas_version() if find_ptxas() else "none (pip install nvidia-cuda-nvcc)"),
             ("levels", " > ".join(phase.level for phase in PHASES)),
         ]
+
+
+def _memory(constants: Array | Section) -> Array:
+    """Constants as they lie in memory."""
+    if not isinstance(constants, Section):
+        return constants
+    memory: Array = np.zeros(constants.nbytes, np.uint8)
+    constants.write(memory)
+    return memory

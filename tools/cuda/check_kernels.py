@@ -1,11 +1,11 @@
 """Runs the kernels of models in the emulator: `python -m lamina.tools.cuda.check_kernels [MODEL ...]`.
 
-Each distinct kernel of the level `linalg` is cut to smaller extents (`smaller`), compiled for all architectures, and
-run on random inputs against the interpreter of that level: once with everything at once, then, with warps interrupted
-and what is asynchronous late, once for each seed. Kernels that are the same when they are cut are run once, and so are
-architectures that get the same code. Without names: those of every model that the tests run, in f32 and bf16. A line
-for each, and how many move how many times the bytes that must be (`--seeds 0 --target sm_80` tells that alone, in a
-quarter of an hour for all models); exit code 1 where one is wrong.
+Each distinct kernel of the level `linalg`, with the schedule that it has on an architecture, is cut to smaller extents
+(`smaller`), compiled, and run on random inputs against the interpreter of that level: once with everything at once,
+then, with warps interrupted and what is asynchronous late, once for each seed. Kernels that are the same when they are
+cut are run once. Without names: those of every model that the tests run, in f32 and bf16. A line for each, and how many
+move how many times the bytes that must be (`--seeds 0 --target sm_80` tells that alone, in a quarter of an hour for all
+models); exit code 1 where one is wrong.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -79,10 +79,9 @@ class Case:
 class Outcome:
     """How far a kernel is from the reference at once and late, sectors moved for each that must be, bank conflicts.
 
-    Of the code that all these `targets` get. `cached` are sectors when each block reads one but once.
+    `cached` are sectors when each block reads one but once.
     """
 
-    targets: Sequence[str]
     eager: float = 0
     late: float = 0
     traffic: float = 0
@@ -91,16 +90,21 @@ class Outcome:
     told: str = ""
 
 
-def cases_of(name: str, program: Program, targets: Sequence[str], precision: str) -> list[Case]:
-    """The distinct kernels of a model. Down to `linalg` no pass asks which architecture it is."""
+def tiled(program: Program, targets: Sequence[str], precision: str) -> tuple[Program, dict[str, Program]]:
+    """A model on the level `linalg`, down to which no pass asks which architecture it is, and on `tiles` for each."""
     options = Options(cache=False, precision=precision)
     lowered = CudaTarget(targets[0]).lower(program, "linalg", options)
-    return merged([case for target in targets for case in _cases_for(name, lowered, target, options)])
+    return lowered, {target: CudaTarget(target).lower(lowered, "tiles", options) for target in targets}
 
 
-def _cases_for(name: str, lowered: Program, target: str, options: Options) -> list[Case]:
-    schedules = _schedules(CudaTarget(target).lower(lowered, "tiles", options))
-    suffix = "" if options.precision == PRECISIONS[0] else f" {options.precision}"
+def cases_of(name: str, lowered: Program, tiles: Mapping[str, Program], precision: str) -> list[Case]:
+    """The distinct kernels of a model that was `tiled`."""
+    suffix = "" if precision == PRECISIONS[0] else f" {precision}"
+    return merged([case for target in tiles for case in _cases_for(name, lowered, target, tiles[target], suffix)])
+
+
+def _cases_for(name: str, lowered: Program, target: str, tiles: Program, suffix: str) -> list[Case]:
+    schedules = _schedules(tiles)
     found: list[Case] = []
     for kernel in lowered.module.ops:
         if isinstance(kernel, FuncOp) and KERNEL in kernel.attributes:
@@ -172,26 +176,22 @@ def _text(program: Program) -> str:
     return str(program)
 
 
-def check(case: Case, seeds: int = SEEDS) -> list[Outcome]:
-    """Runs one case, once for architectures whose code is the same."""
+def check(case: Case, seeds: int = SEEDS) -> Outcome:
+    """Runs one case, as the first of its architectures does.
+
+    All that passes ask of an architecture is in the schedule that a case carries, so that others get the same code.
+    """
     if case.points > MOST:
-        told = f"not run: {case.points} points at the smallest extents that were found"
-        return [Outcome(case.targets, told=told)]
+        return Outcome(told=f"not run: {case.points} points at the smallest extents that were found")
     context = new_context()
     program = Program(parse_module(case.text, "kernel", context), context)
-    codes: dict[str, list[str]] = {}
-    lowered: dict[str, Program] = {}
+    target = CudaTarget(case.targets[0])
     try:
         inputs = _inputs(program)
         right = _Right(interpret(program, inputs), _by_rounding(program, inputs), needed_bytes(_kernel(program)))
-        program = CudaTarget(case.targets[0]).lower(program, "buffers", Options(cache=False))
-        for target in case.targets:
-            made = CudaTarget(target).lower(program, "gpu", Options(cache=False))
-            codes.setdefault(str(made), []).append(target)
-            lowered.setdefault(target, made)
+        return _run(target.emulated(program, Options(cache=False)), inputs, right, seeds)
     except (LaminaError, PassFault) as error:
-        return [Outcome(case.targets, told=str(error))]
-    return [_run(targets, lowered[targets[0]], inputs, right, seeds) for targets in codes.values()]
+        return Outcome(told=str(error))
 
 
 @dataclass(frozen=True)
@@ -212,24 +212,18 @@ class _Right:
         return max(every, key=lambda each: (not each.good, each.error))
 
 
-def _run(targets: Sequence[str], program: Program, inputs: Sequence[Array], right: _Right, seeds: int) -> Outcome:
-    try:
-        model = CudaTarget(targets[0]).compile(program, Options(cache=False, emulate=True))
-        assert isinstance(model, EmulatedProgram)
-        eager = right.worst(model.run(inputs))
-        counted = list(model.counters)
-        model.late = True
-        late: list[Comparison] = []
-        for model.seed in range(seeds):
-            late.append(right.worst(model.run(inputs)))
-    except (LaminaError, PassFault) as error:
-        return Outcome(targets, told=str(error))
+def _run(model: EmulatedProgram, inputs: Sequence[Array], right: _Right, seeds: int) -> Outcome:
+    eager = right.worst(model.run(inputs))
+    counted = list(model.counters)
+    model.late = True
+    late: list[Comparison] = []
+    for model.seed in range(seeds):
+        late.append(right.worst(model.run(inputs)))
     worst = max([eager, *late], key=lambda each: (not each.good, each.error))
     read = sum(each.global_read_sectors for each in counted)
     once = sum(each.global_block_sectors for each in counted)
     written = sum(each.global_written_sectors for each in counted)
     return Outcome(
-        targets,
         eager.error,
         max((each.error for each in late), default=0),
         (read + written) * SECTOR / right.nbytes,
@@ -303,12 +297,12 @@ def told(case: Case, outcome: Outcome) -> str:
     label = case.stands_for[0] + (f" and {len(case.stands_for) - 1} more" if len(case.stands_for) > 1 else "")
     moved = f"{outcome.traffic:.2f}", f"{outcome.cached:.2f}", str(outcome.conflicts)
     numbers = f"{outcome.eager:.0e}", f"{outcome.late:.0e}", *moved
-    targets = "all" if len(outcome.targets) == len(TARGETS) else " ".join(outcome.targets)
+    targets = "all" if len(case.targets) == len(TARGETS) else " ".join(case.targets)
     return line((label, targets, case.unit, str(case.points), *numbers, outcome.told))
 
 
 def moved(found: Sequence[tuple[Case, Outcome]]) -> str:
-    """How many codes of kernels that are no products, of many points, move how many times the bytes that must be."""
+    """How many kernels that are no products, of many points, move how many times the bytes that must be."""
     large = [o for case, o in found if not o.told and case.points > LARGE and case.unit.split(" ")[0] not in UNITS]
     least = [f"{sum(o.traffic <= ratio for o in large)} at most {ratio} times" for ratio in RATIOS]
     asked = f"{sum(o.conflicts > 0 for o in large)} ask a bank twice"
@@ -334,7 +328,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             found = [
                 case
                 for precision in given.precision or PRECISIONS
-                for case in cases_of(name, program, given.target or TARGETS, precision)
+                for case in cases_of(name, *tiled(program, given.target or TARGETS, precision), precision)
             ]
         except LaminaError as error:
             return json.dumps(f"{name}: {error}").encode()
@@ -360,20 +354,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def checked(number: int) -> bytes:
         if together > 1:
             os.environ["LAMINA_JOBS"] = "1"  # of a process of its own
-        return json.dumps([asdict(each) for each in check(cases[number], given.seeds)]).encode()
+        return json.dumps(asdict(check(cases[number], given.seeds))).encode()
 
     print(line(HEAD))
     found: list[tuple[Case, Outcome]] = []
     for number, data in parallel_map(checked, len(cases), together, [case.stands_for[0] for case in cases]):
-        for each in json.loads(data):
-            found.append((cases[number], Outcome(**each)))
-            print(told(*found[-1]), flush=True)
+        found.append((cases[number], Outcome(**json.loads(data))))
+        print(told(*found[-1]), flush=True)
     outcomes = [outcome for _, outcome in found]
     wrong = sum(bool(outcome.told) for outcome in outcomes)
     worst = max((max(o.eager, o.late) for o in outcomes), default=0)
-    ways = f"{kernels} kernels, {len(cases)} when cut, {len(outcomes)} codes"
     print(moved(found))
-    print(f"{ways}, {wrong} of them wrong or not run, largest error {worst:.1e}")
+    print(f"{kernels} kernels, {len(cases)} when cut, {wrong} of them wrong or not run, largest error {worst:.1e}")
     return 0 if good and not wrong else 1
 
 

@@ -53,23 +53,24 @@ class Row:
 def compile_model(name: str, load: Callable[[], Program], targets: Sequence[str], precision: str) -> Iterator[Row]:
     """A model through the whole pipeline, for one target after the other.
 
-    Down to buffers no pass asks which architecture it is, but for units that all of them have: that is done once.
+    Down to `linalg` no pass asks which architecture it is, but for units that all of them have: that is done once.
     """
-    options = Options(emulate=True, precision=precision)
     start = time.process_time()
     try:
-        program = CudaTarget(targets[0]).lower(load(), "buffers", options)
+        program = CudaTarget(targets[0]).lower(load(), "linalg", Options(precision=precision))
     except LaminaError as error:
         yield from (Row(name, target, seconds=time.process_time() - start, told=str(error)) for target in targets)
         return
     for target in targets:
-        yield _compiled(name, program, target, options, start)
+        yield compile_kernels(name, program, target, precision, start)
         start = time.process_time()
 
 
-def _compiled(name: str, program: Program, target: str, options: Options, start: float) -> Row:
+def compile_kernels(name: str, program: Program, target: str, precision: str, start: float | None = None) -> Row:
+    """A model from the level on which it stands; `start` is when work on it began, if that was before."""
+    start = time.process_time() if start is None else start
     try:
-        _, built = CudaTarget(target).built(program, options)
+        _, built = CudaTarget(target).built(program, Options(precision=precision))
     except LaminaError as error:
         return Row(name, target, seconds=time.process_time() - start, told=str(error))
     needs = [kernel.resources for kernel in built.kernels.values() if kernel.resources is not None]

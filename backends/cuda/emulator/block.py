@@ -145,11 +145,10 @@ class Block:
 
     def reads(self, addresses: Array, threads: Array) -> None:
         """Notes the sectors that threads ask global memory for."""
-        if not self.launch.late:
-            sectors = addresses.astype(np.int64) // SECTOR
-            self._asked.append(threads // self.launch.threads << SECTOR_BITS | sectors)
-            if len(self._asked) > NOTES:
-                self._asked = [np.unique(np.concatenate(self._asked))]
+        sectors = addresses.astype(np.int64) // SECTOR
+        self._asked.append(threads // self.launch.threads << SECTOR_BITS | sectors)
+        if len(self._asked) > NOTES:
+            self._asked = [np.unique(np.concatenate(self._asked))]
 
     def sectors(self) -> int:
         """How many different ones threads have asked for, those of each block counted by themselves."""

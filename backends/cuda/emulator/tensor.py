@@ -17,7 +17,7 @@ from ....compiler.signature import Array
 from .agent import PAUSE, Agent, EmulationError, Step, addresses, items, reads, writes
 from .decode import decodes
 from .layouts import swizzled
-from .memory import SHARED_WINDOW, conflicts
+from .memory import SHARED_WINDOW
 from .ptx import Instruction, Register, Several
 from .warp import WARP, constant
 
@@ -53,12 +53,12 @@ def matrix_transfer(instruction: Instruction) -> Step:
 
     def step(agent: Agent) -> object:
         warps, active = whole_warps(agent), slice(None) if agent.all_active else agent.active
-        shared, counters = agent.block.shared, agent.block.launch.counters
+        shared, launch = agent.block.shared, agent.block.launch
         where = agent.block.in_shared(agent, _shared_offsets(agent, address(agent)[active]))
         rows = where.reshape(-1, WARP)[:, : 8 * count].reshape(-1, count, 8)
         shared.check(rows.reshape(-1), 16, "reads" if loads else "writes")
-        counters.shared_requests += len(rows)
-        counters.bank_conflicts += conflicts(rows.reshape(-1, 8), 16)
+        if not launch.late:
+            launch.counters.count_shared(rows.reshape(len(rows), -1), 16)
         cells = shared.view(2)
         at = rows[..., None] // 2 + np.arange(8)  # warp, matrix, row, column
         if loads:

@@ -66,12 +66,13 @@ def _vector(instruction: Instruction) -> int:
 
 
 def count_traffic(agent: Agent, memory: Memory, where: Array, lanes: Array, nbytes: int, stores: bool) -> None:
-    """Adds a request of these lanes at these addresses to the counters, warp by warp."""
-    counters = agent.block.launch.counters
-    if memory is agent.block.launch.parameters:
+    """Adds a request of these lanes at these addresses to the counters, warp by warp; late, nothing is counted."""
+    launch = agent.block.launch
+    counters = launch.counters
+    if launch.late or memory is launch.parameters:
         return
     rows = by_warps(where, lanes, agent.lanes)
-    if memory is not agent.block.launch.memory:
+    if memory is not launch.memory:
         counters.count_shared(rows, nbytes)
         return
     asks, different, moved = requests(rows)

@@ -6,10 +6,20 @@ from typing import Any
 
 import pytest
 
+from lamina.backends import Options
 from lamina.backends.cuda import assembler, build, target
 from lamina.backends.cuda.driver import Driver
+from lamina.compiler.parsing import parse_module
+from lamina.compiler.program import Program
 from lamina.tools.cuda import compile_models, on_gpu
-from lamina.tools.cuda.programs import SMALL, product, softmax, sum_of
+from lamina.tools.cuda.programs import SMALL, Case, product, softmax, sum_of
+from lamina.tools.sources import new_context
+
+
+def program_of(case: Case) -> Program:
+    context = new_context()
+    return Program(parse_module(case.text, case.name, context), context)
+
 
 DEVICE = Path(__file__).resolve().parents[2] / "backends" / "cuda" / "test_device.py"
 
@@ -64,3 +74,12 @@ def test_models_are_compiled_and_told(tmp_path: Path, capsys: pytest.CaptureFixt
     assert summary == "1 models, 1 distinct kernels, 0 bytes spilled, 0 of 1 failed"
     assert compile_models.main([str(bad), "--target", "sm_80"]) == 1
     assert "error" in capsys.readouterr().out
+
+
+def test_each_architecture_has_its_own_schedules() -> None:
+    case = product(128, 128, 128, "bf16")
+    rows = list(compile_models.compile_model("product", lambda: program_of(case), compile_models.TARGETS, "f32"))
+    for row in rows:
+        _, built = target.CudaTarget(row.target).built(program_of(case), Options())
+        assert row.kernels == list(built.kernels) and not row.told
+        assert ("wgmma" in next(iter(built.kernels.values())).ptx) == (row.target == "sm_90a")

@@ -6,10 +6,8 @@ $LAMINA_MODELS included.
 
 import pytest
 
-from lamina.backends import Options
-from lamina.backends.cuda.target import CudaTarget
-from lamina.tools.cuda.check_kernels import PRECISIONS, SEEDS, cases_of, check
-from lamina.tools.cuda.compile_models import TARGETS, compile_model
+from lamina.tools.cuda.check_kernels import PRECISIONS, SEEDS, cases_of, check, tiled
+from lamina.tools.cuda.compile_models import TARGETS, compile_kernels
 from lamina.tools.cuda.every_model import every_model
 from lamina.tools.light_models import NAMES
 
@@ -32,10 +30,10 @@ def test_every_kernel_of_large_models(name: str, precision: str) -> None:
 
 
 def _check(name: str, precision: str) -> None:
-    kernels = CudaTarget(TARGETS[0]).lower(MODELS[name](), "linalg", Options(precision=precision))
-    for row in compile_model(name, kernels.clone, TARGETS, precision):
+    lowered, tiles = tiled(MODELS[name](), TARGETS, precision)
+    for target, program in tiles.items():
+        row = compile_kernels(name, program, target, precision)
         assert not row.spill_bytes and row.told in ("", "not assembled: no ptxas") and row.kernels
-    for case in cases_of(name, kernels, TARGETS, precision):
-        outcomes = check(case)
-        assert {target for outcome in outcomes for target in outcome.targets} == set(case.targets)
-        assert all(not outcome.told for outcome in outcomes), (case.stands_for, outcomes)
+    for case in cases_of(name, lowered, tiles, precision):
+        outcome = check(case)
+        assert not outcome.told, (case.stands_for, outcome)
