@@ -108,6 +108,10 @@ class RuleBuilder:
         scopes[-1][key] = value
         return value
 
+    def remember(self, key: Hashable, value: SSAValue) -> None:
+        """Lets `shared` find for `key` what was made already."""
+        self._conversion.scopes[-1][key] = value
+
     def at(self, point: InsertPoint) -> RuleBuilder:
         """A builder for the same op that inserts elsewhere, such as into a region being made."""
         other = RuleBuilder(self._conversion, self._op)

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import DenseArrayBase, VectorType, bf16, f16, f32, i8, i32, i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from ....compiler.conversion import RuleBuilder
 from ....dialects import nvgpu
 from ....dialects.llvm.addressing import GEPOp
 from ....dialects.llvm.instructions import AddrSpaceCastOp, ExtractElementOp, PoisonOp
-from ....dialects.nvgpu.matrices import LEFT, SUM
 from ....dialects.nvvm import GLOBAL, WgmmaFenceOp, WgmmaOp, WgmmaWaitOp, instruction
 from .memref import address, memref_type
 from .rules import RULES, binary, cast, constant
@@ -21,6 +20,14 @@ SWIZZLE_128 = 1 << 62  # of a matrix descriptor: rows of 128 bytes, swizzled
 CORE_BYTES = 1024  # eight such rows
 ADDRESS_BITS = (1 << 18) - 1
 _PAIR = VectorType(f16, [2])
+_TAKE_ELEMENTS = (  # of vectors, one by one
+    nvgpu.MmaSyncOp,
+    nvgpu.RoundTf32Op,
+    nvgpu.WarpgroupFenceOp,
+    nvgpu.WarpgroupMmaOp,
+    nvgpu.WarpgroupMmaRegistersOp,
+    nvgpu.WarpgroupWaitOp,
+)
 
 
 def _shared(b: RuleBuilder, buffer: SSAValue, pointer: SSAValue, index: SSAValue) -> SSAValue:
@@ -116,7 +123,7 @@ def lower_tma(op: nvgpu.TmaLoadOp, operands: Sequence[SSAValue], b: RuleBuilder)
 @RULES.lowers(nvgpu.LdMatrixOp)
 def lower_ldmatrix(op: nvgpu.LdMatrixOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     name = "ldmatrix.x4.trans" if op.transpose is not None else "ldmatrix.x4"
-    return _vector(b, b(instruction(name, _shared(b, op.source, *operands))).results[0], LEFT)
+    return _vector(b, b(instruction(name, _shared(b, op.source, *operands))).results[0], op.results[0])
 
 
 @RULES.lowers(nvgpu.MmaSyncOp)
@@ -127,7 +134,7 @@ def lower_mma(op: nvgpu.MmaSyncOp, operands: Sequence[SSAValue], b: RuleBuilder)
     if kind == "f16":
         registers = [cast(b, llvm.BitcastOp, register, _PAIR) for register in registers]
     name = f"mma.{'m16n8k8' if kind == 'tf32' else 'm16n8k16'}.f32.{kind}"
-    return _vector(b, b(instruction(name, *registers, *_elements(b, acc))).results[0], SUM)
+    return _vector(b, b(instruction(name, *registers, *_elements(b, acc))).results[0], op.results[0])
 
 
 @RULES.lowers(nvgpu.RoundTf32Op)
@@ -155,15 +162,29 @@ def lower_exp2(op: nvgpu.Exp2Op, operands: Sequence[SSAValue], b: RuleBuilder) -
 
 def _elements(b: RuleBuilder, value: SSAValue) -> list[SSAValue]:
     assert isinstance(value.type, VectorType)
-    return [b(ExtractElementOp(value, constant(b, i))).res for i in range(value.type.get_shape()[0])]
+    count = value.type.get_shape()[0]
+    return [b.shared((value, i), lambda i=i: ExtractElementOp(value, constant(b, i))) for i in range(count)]
 
 
-def _vector(b: RuleBuilder, struct: SSAValue, type_: VectorType, first: int = 0) -> SSAValue:
-    """A vector of elements of a struct, from one on."""
+def _vector(b: RuleBuilder, struct: SSAValue, result: SSAValue, first: int = 0) -> SSAValue:
+    """What a vector becomes whose elements are those of a struct, from one on.
+
+    It is put together only if something in another block wants it, or wants it whole.
+    """
+    type_, block = result.type, result.owner.parent
+    assert isinstance(type_, VectorType)
+    count = type_.get_shape()[0]
+    parts = [
+        b(llvm.ExtractValueOp(DenseArrayBase.from_list(i64, [first + i]), struct, type_.element_type)).res
+        for i in range(count)
+    ]
     found: SSAValue = b(PoisonOp(type_)).res
-    for i in range(type_.get_shape()[0]):
-        part = b(llvm.ExtractValueOp(DenseArrayBase.from_list(i64, [first + i]), struct, type_.element_type)).res
-        found = b(llvm.InsertElementOp(found, part, constant(b, i))).res
+    users = [use.operation for use in result.uses]
+    if any(user.parent is not block or not isinstance(user, _TAKE_ELEMENTS) for user in users):
+        for i, part in enumerate(parts):
+            found = b(llvm.InsertElementOp(found, part, constant(b, i))).res
+    for i, part in enumerate(parts):
+        b.remember((found, i), part)
     return found
 
 
@@ -183,9 +204,8 @@ def lower_warpgroup(op: nvgpu.WarpgroupMmaOp, operands: Sequence[SSAValue], b: R
     offsets, leading = ([int(n) for n in numbers.get_values()] for numbers in (op.offsets, op.leading))
     descriptors = [_descriptor(b, shared, *each) for each in zip((lhs, rhs), offsets, leading, strict=True)]
     turned = [bool(flag) for flag in op.turned.get_values()]
-    types = [value.type for value in op.results]
-    made = WgmmaOp(_all_elements(b, sums), descriptors, 4 * len(types), op.kind.data, turned)
-    return _vectors(b, b(made).res, types)
+    made = WgmmaOp(_all_elements(b, sums), descriptors, 4 * len(op.results), op.kind.data, turned)
+    return _vectors(b, b(made).res, op.results)
 
 
 @RULES.lowers(nvgpu.WarpgroupMmaRegistersOp)
@@ -194,10 +214,9 @@ def lower_warpgroup_registers(
 ) -> Sequence[SSAValue]:
     lhs, shared, rhs, *sums = operands
     descriptor = _descriptor(b, shared, rhs, op.offset.value.data, op.leading.value.data)
-    types = [value.type for value in op.results]
     factors = [*_elements(b, lhs), descriptor]
-    made = WgmmaOp(_all_elements(b, sums), factors, 4 * len(types), op.kind.data, [op.turned is not None])
-    return _vectors(b, b(made).res, types)
+    made = WgmmaOp(_all_elements(b, sums), factors, 4 * len(op.results), op.kind.data, [op.turned is not None])
+    return _vectors(b, b(made).res, op.results)
 
 
 @RULES.lowers(nvgpu.WarpgroupFenceOp)
@@ -206,26 +225,22 @@ def lower_fence(op: nvgpu.WarpgroupFenceOp, operands: Sequence[SSAValue], b: Rul
         b(instruction("wgmma.fence.sync.aligned"))
         return []
     made = b(WgmmaFenceOp(_all_elements(b, operands))).res
-    return _vectors(b, made, [value.type for value in operands])
+    return _vectors(b, made, op.results)
 
 
 @RULES.lowers(nvgpu.WarpgroupWaitOp)
 def lower_warpgroup_wait(op: nvgpu.WarpgroupWaitOp, operands: Sequence[SSAValue], b: RuleBuilder) -> Sequence[SSAValue]:
     made = b(WgmmaWaitOp(_all_elements(b, operands), op.groups.value.data)).res
-    return _vectors(b, made, [value.type for value in operands])
+    return _vectors(b, made, op.results)
 
 
 def _all_elements(b: RuleBuilder, values: Sequence[SSAValue]) -> list[SSAValue]:
     return [element for value in values for element in _elements(b, value)]
 
 
-def _vectors(b: RuleBuilder, struct: SSAValue, types: Sequence[Attribute]) -> list[SSAValue]:
-    """The elements of a struct as vectors of four."""
-    found: list[SSAValue] = []
-    for i, type_ in enumerate(types):
-        assert isinstance(type_, VectorType)
-        found.append(_vector(b, struct, type_, 4 * i))
-    return found
+def _vectors(b: RuleBuilder, struct: SSAValue, results: Sequence[SSAValue]) -> list[SSAValue]:
+    """What vectors of four become, whose elements are those of a struct."""
+    return [_vector(b, struct, result, 4 * i) for i, result in enumerate(results)]
 
 
 def _descriptor(b: RuleBuilder, shared: SSAValue, index: SSAValue, offset: int, leading: int) -> SSAValue:

@@ -85,14 +85,15 @@ def element_bytes(element: Attribute) -> int:
 
 
 def constant(b: RuleBuilder, number: int, type_: Attribute = i64) -> SSAValue:
-    """An integer constant; of a vector type the number in every lane."""
-    if isinstance(type_, VectorType):
-        element = type_.element_type
-        value = DenseIntOrFPElementsAttr.from_list(type_, [number] * type_.get_shape()[0])
-        assert isinstance(element, IntegerType)
-        return b(llvm.ConstantOp(value, type_)).result
-    assert isinstance(type_, IntegerType)
-    return b(llvm.ConstantOp(IntegerAttr(number, type_, truncate_bits=True), type_)).result
+    """An integer constant, made once where ops of a block share it; of a vector type the number in every lane."""
+
+    def made() -> Operation:
+        if isinstance(type_, VectorType):
+            return llvm.ConstantOp(DenseIntOrFPElementsAttr.from_list(type_, [number] * type_.get_shape()[0]), type_)
+        assert isinstance(type_, IntegerType)
+        return llvm.ConstantOp(IntegerAttr(number, type_, truncate_bits=True), type_)
+
+    return b.shared((number, type_), made)
 
 
 def binary(b: RuleBuilder, op: type[Operation], x: SSAValue, y: SSAValue) -> SSAValue:
