@@ -107,6 +107,7 @@ PASSES: dict[str, dict[str, str]] = {
         "gpu-widen-points": ".gpu.widen_points:WidenPoints",
         "convert-affine-to-gpu": ".convert.affine_to_gpu:ConvertAffineToGpu",
         "gpu-expand-reductions": ".gpu.expand_reductions:ExpandReductions",
+        "gpu-narrow-indices": ".gpu.narrow_indices:NarrowIndices",
     },
     "systolic: layers, tiles, tokens, instructions": {
         "systolic-flatten-products": ".systolic.flatten_products:FlattenProducts",

@@ -20,7 +20,10 @@ _ROOM = 1 << 16  # beside what is asked for: gaps between allocations, and const
 
 
 class EmulatedProgram:
-    """A program of kernels and launches. `counters` tells of each launch of the last run."""
+    """A program of kernels and launches. `counters` tells of each launch of the last run.
+
+    How it is run may be changed between runs: `late` with a `seed`, and whether traffic is `counted`.
+    """
 
     artefact: Artefact | None = None
 
@@ -28,7 +31,7 @@ class EmulatedProgram:
         self, built: BuiltProgram, signature: Signature, constants: Array, *, late: bool = False, seed: int = 0
     ):
         self.built, self.signature, self.constants = built, signature, constants
-        self.late, self.seed = late, seed
+        self.late, self.seed, self.counted = late, seed, True
         self._kernels: dict[str, Program] = {}
         self.counters: list[Counters] = []
 
@@ -78,6 +81,7 @@ class EmulatedProgram:
                     late=self.late,
                     seed=self.seed,
                     program=program,
+                    counted=self.counted,
                 )
                 self.counters.append(counted)
 

@@ -73,6 +73,7 @@ DEVICE_PHASES = (
             "convert-affine-to-scf",
             "canonicalize",
             "cse",
+            "gpu-narrow-indices",
             "convert-scf-to-cf",
             "convert-gpu-to-nvvm",
             "convert-to-llvm",

@@ -7,6 +7,7 @@ from xdsl.ir import Dialect
 
 from .ops import (
     BLOCK_SIZE,
+    GRID_SIZE,
     KERNEL,
     ROLLED,
     AllReduceOp,
@@ -38,6 +39,7 @@ GPU = Dialect(
 __all__ = [
     "BLOCK_SIZE",
     "GPU",
+    "GRID_SIZE",
     "KERNEL",
     "ROLLED",
     "AllReduceOp",

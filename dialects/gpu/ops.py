@@ -40,6 +40,7 @@ from xdsl.utils.exceptions import VerifyException
 
 KERNEL = "gpu.kernel"  # on a function: it is launched, not called
 BLOCK_SIZE = "gpu.known_block_size"  # on a kernel: the threads of its blocks along x, y, z
+GRID_SIZE = "gpu.known_grid_size"  # on a kernel: its blocks along x, y, z
 ROLLED = "gpu.rolled"  # on a kernel: its loops are as they should be, nobody is to unroll them
 SHARED_SPACE = 3  # the memory space of a block's shared memory
 WARP = 32

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.walking import all_ops
-from ...dialects.gpu import BLOCK_SIZE, KERNEL, LaunchFuncOp
+from ...dialects.gpu import BLOCK_SIZE, GRID_SIZE, KERNEL, LaunchFuncOp
 
 OpT = TypeVar("OpT", bound=Operation)
 LAMINA_KERNEL = "lamina.kernel"  # on a function: the host calls it, and it launches what it does
@@ -61,6 +61,7 @@ def launched(
     """Puts a kernel into the module behind `after`, and makes its launch."""
     kernel.attributes.pop(TIMES, None)
     kernel.attributes[BLOCK_SIZE] = DenseArrayBase.from_list(i32, [threads, 1, 1])
+    kernel.attributes[GRID_SIZE] = DenseArrayBase.from_list(i32, [blocks, 1, 1])
     Rewriter.insert_op(kernel, InsertPoint.after(after))
     return placed(LaunchFuncOp(kernel.sym_name.data, arguments, (blocks, 1, 1), (threads, 1, 1)), kernel)
 

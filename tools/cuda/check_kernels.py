@@ -215,7 +215,7 @@ class _Right:
 def _run(model: EmulatedProgram, inputs: Sequence[Array], right: _Right, seeds: int) -> Outcome:
     eager = right.worst(model.run(inputs))
     counted = list(model.counters)
-    model.late = True
+    model.late, model.counted = True, False
     late: list[Comparison] = []
     for model.seed in range(seeds):
         late.append(right.worst(model.run(inputs)))

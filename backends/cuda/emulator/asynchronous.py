@@ -190,7 +190,7 @@ def _tensor_in(instruction: Instruction) -> Step:
 
 def _count_box(agent: Agent, where: Array, stores: bool) -> None:
     """A box counts as one request; its bytes are asked for once, whatever the number of blocks that get them."""
-    if agent.block.launch.late:
+    if not agent.block.launch.counted:
         return
     counters = agent.block.launch.counters
     moved = int(np.unique(where // 32).size)

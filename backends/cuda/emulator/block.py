@@ -53,6 +53,7 @@ class Launch:
     random: random.Random
     constants: dict[str, int]
     counters: Counters = field(default_factory=Counters)
+    counted: bool = True  # whether traffic is, beside instructions
     agent_lanes: int = WARP
     proxies: bool = False  # whether products read shared memory by themselves, so that writes of threads need a fence
 
@@ -145,10 +146,11 @@ class Block:
 
     def reads(self, addresses: Array, threads: Array) -> None:
         """Notes the sectors that threads ask global memory for."""
-        sectors = addresses.astype(np.int64) // SECTOR
-        self._asked.append(threads // self.launch.threads << SECTOR_BITS | sectors)
-        if len(self._asked) > NOTES:
-            self._asked = [np.unique(np.concatenate(self._asked))]
+        if not self.launch.late:
+            sectors = addresses.astype(np.int64) // SECTOR
+            self._asked.append(threads // self.launch.threads << SECTOR_BITS | sectors)
+            if len(self._asked) > NOTES:
+                self._asked = [np.unique(np.concatenate(self._asked))]
 
     def sectors(self) -> int:
         """How many different ones threads have asked for, those of each block counted by themselves."""

@@ -41,10 +41,12 @@ def launch(
     late: bool = False,
     seed: int = 0,
     program: Program | None = None,
+    counted: bool = True,
 ) -> Counters:
     """Executes a kernel. `arguments` are numbers, addresses of `memory`, or the bytes of a block parameter.
 
-    `program` is the kernel when it was `decoded` before.
+    `program` is the kernel when it was `decoded` before. Unless it is to be `counted`, of what the kernel does only
+    instructions are.
 
     Raises EmulationError for what the hardware would not do or not finish: accesses out of bounds, barriers that not
     all reach, deadlocks, instructions that are not known here.
@@ -70,6 +72,7 @@ def launch(
         constants=_place_constants(kernel, memory),
         agent_lanes=WARPGROUP if in_step else WARP,
         proxies="wgmma" in used,
+        counted=counted,
     )
     with np.errstate(all="ignore"):
         corners = [

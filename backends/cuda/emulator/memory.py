@@ -32,8 +32,8 @@ class MemoryFault(LaminaError):
 class Counters:
     """What a launch did: bytes that lanes asked for, and sectors, of 32 bytes, that had to move for them.
 
-    `global_block_sectors` are those that are read when each block reads a sector once, as with a cache of its own. When
-    things are late only instructions are counted: the rest would be the same.
+    `global_block_sectors` are those that are read when each block reads a sector once, as with a cache of its own; they
+    are counted when nothing is late.
     """
 
     global_read_bytes: int = 0

@@ -57,7 +57,7 @@ def matrix_transfer(instruction: Instruction) -> Step:
         where = agent.block.in_shared(agent, _shared_offsets(agent, address(agent)[active]))
         rows = where.reshape(-1, WARP)[:, : 8 * count].reshape(-1, count, 8)
         shared.check(rows.reshape(-1), 16, "reads" if loads else "writes")
-        if not launch.late:
+        if launch.counted:
             launch.counters.count_shared(rows.reshape(len(rows), -1), 16)
         cells = shared.view(2)
         at = rows[..., None] // 2 + np.arange(8)  # warp, matrix, row, column

@@ -66,10 +66,10 @@ def _vector(instruction: Instruction) -> int:
 
 
 def count_traffic(agent: Agent, memory: Memory, where: Array, lanes: Array, nbytes: int, stores: bool) -> None:
-    """Adds a request of these lanes at these addresses to the counters, warp by warp; late, nothing is counted."""
+    """Adds a request of these lanes at these addresses to the counters, warp by warp."""
     launch = agent.block.launch
     counters = launch.counters
-    if launch.late or memory is launch.parameters:
+    if not launch.counted or memory is launch.parameters:
         return
     rows = by_warps(where, lanes, agent.lanes)
     if memory is not launch.memory:

@@ -65,9 +65,8 @@ def error(text: str, late: bool, seed: int, steps: int = 6) -> float:
         late=late,
         seed=seed,
     )
-    if not late:
-        assert counters.global_read_bytes == a.nbytes + b.nbytes and counters.global_written_bytes == 64 * 8 * 4
-        assert counters.full_sectors
+    assert counters.global_read_bytes == a.nbytes + b.nbytes and counters.global_written_bytes == 64 * 8 * 4
+    assert counters.full_sectors
     expected = a.astype(np.float32) @ b.astype(np.float32).T
     return float(np.abs(memory.download(out, (64, 8), np.float32) - expected).max())
 

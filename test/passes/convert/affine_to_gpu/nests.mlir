@@ -6,7 +6,7 @@
 // CHECK-NEXT: gpu.launch_func @two_1(%y, %s) {blocks = array<i64: 1, 1, 1>, threads = array<i64: 48, 1, 1>}
 // CHECK-NEXT: func.return
 // CHECK-LABEL: func.func private @two_0
-// CHECK-SAME: attributes {gpu.kernel, gpu.known_block_size = array<i32: 128, 1, 1>}
+// CHECK-SAME: attributes {gpu.kernel, gpu.known_block_size = array<i32: 128, 1, 1>, gpu.known_grid_size = array<i32: 3, 1, 1>}
 // CHECK: %[[B:.*]] = gpu.block_id x
 // CHECK: %[[T:.*]] = gpu.thread_id x
 // CHECK: %[[P:.*]] = affine.apply affine_map<(d0, d1) -> (((d0 * 128) + d1))> (%[[B]], %[[T]])

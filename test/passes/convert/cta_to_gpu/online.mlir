@@ -3,7 +3,7 @@
 // What is kept and the first stage are one group of copies. A warp reads its rows of it into registers once; what the
 // first product leaves is rounded by pairs and multiplied again.
 // CHECK-LABEL: func.func private @warps_0
-// CHECK-SAME: attributes {gpu.kernel, gpu.rolled, gpu.known_block_size = array<i32: 64, 1, 1>}
+// CHECK-SAME: attributes {gpu.kernel, gpu.rolled, gpu.known_block_size = array<i32: 64, 1, 1>, gpu.known_grid_size = array<i32: 1, 1, 1>}
 // CHECK-COUNT-4: nvgpu.device_async_copy
 // CHECK: nvgpu.device_async_create_group
 // CHECK-NEXT: nvgpu.device_async_wait {groups = 0 : i64}

@@ -5,7 +5,7 @@
 // CHECK-NEXT: gpu.launch_func @product_0(%a, %b, %c) {blocks = array<i64: 4, 1, 1>, threads = array<i64: 64, 1, 1>}
 // CHECK-NEXT: func.return
 // CHECK-LABEL: func.func private @product_0
-// CHECK-SAME: attributes {gpu.kernel, gpu.known_block_size = array<i32: 64, 1, 1>}
+// CHECK-SAME: attributes {gpu.kernel, gpu.known_block_size = array<i32: 64, 1, 1>, gpu.known_grid_size = array<i32: 4, 1, 1>}
 // CHECK: gpu.dynamic_shared_memory : memref<6144xi8, 3 : i32>
 // CHECK: affine.for %{{.*}} = 0 to 256 step 16 iter_args
 // CHECK-COUNT-4: affine.vector_load %{{.*}} {alignment = 16 : i64} : memref<16384xf32>, vector<4xf32>
@@ -32,7 +32,7 @@ func.func private @product(%a: memref<64x256xf32>, %b: memref<256x64xf32>, %c: m
 
 // Where a thread's registers are full of sums, nobody is to unroll its loops.
 // CHECK-LABEL: func.func private @large_0
-// CHECK-SAME: attributes {gpu.kernel, gpu.rolled, gpu.known_block_size = array<i32: 256, 1, 1>}
+// CHECK-SAME: attributes {gpu.kernel, gpu.rolled, gpu.known_block_size = array<i32: 256, 1, 1>, gpu.known_grid_size = array<i32: 1, 1, 1>}
 func.func private @large(%a: memref<64x256xf32>, %b: memref<256x64xf32>, %c: memref<64x64xf32>) attributes {lamina.kernel = "contraction", cta.schedule = {unit = "fma", rows = 128 : i64, columns = 128 : i64, depth = 16 : i64, down = 8 : i64, across = 8 : i64, stages = 1 : i64}} {
   %zero = arith.constant 0.0 : f32
   linalg.fill ins(%zero : f32) outs(%c : memref<64x64xf32>)

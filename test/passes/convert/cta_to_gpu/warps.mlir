@@ -2,7 +2,7 @@
 
 // Two stages are begun; in the loop a stage is waited for and the one after next begun, each of copies of 16 bytes.
 // CHECK-LABEL: func.func private @product_0
-// CHECK-SAME: attributes {gpu.kernel, gpu.rolled, gpu.known_block_size = array<i32: 64, 1, 1>}
+// CHECK-SAME: attributes {gpu.kernel, gpu.rolled, gpu.known_block_size = array<i32: 64, 1, 1>, gpu.known_grid_size = array<i32: 4, 1, 1>}
 // CHECK: gpu.dynamic_shared_memory : memref<24576xi8, 3 : i32>
 // CHECK-COUNT-8: nvgpu.device_async_copy {{.*}} {bytes = 16 : i64}
 // CHECK: nvgpu.device_async_create_group
