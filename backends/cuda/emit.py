@@ -21,7 +21,6 @@ _VERSION = re.compile(r"^\.version (\d+)\.(\d+)$", re.MULTILINE)
 def _llvm() -> Any:
     import llvmlite.binding as binding  # heavy
 
-    binding.set_option("lamina", "-indvars-widen-indvars=false")  # registers of a GPU have 32 bits
     binding.initialize_all_targets()
     binding.initialize_all_asmprinters()
     return binding

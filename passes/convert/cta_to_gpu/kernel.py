@@ -25,6 +25,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
+from ....compiler.affine_sums import collected
 from ....compiler.layouts import Layout, Swizzle
 from ....compiler.weights import Array
 from ....dialects import scf
@@ -107,7 +108,7 @@ class Kernel:
 
     def apply(self, expr: AffineExpr, *operands: SSAValue) -> SSAValue:
         """A number computed from others."""
-        expr = expr.simplify(len(operands), 0)
+        expr = collected(expr)
         if isinstance(expr, AffineConstantExpr):
             return self.number(expr.value)
         return self.put(_apply(expr, operands)).results[0]
@@ -122,7 +123,7 @@ class Kernel:
 
     def of_thread(self, expr: AffineExpr) -> SSAValue:
         """A number that depends on the thread alone."""
-        expr = expr.simplify(1, 0)
+        expr = collected(expr)
         if isinstance(expr, AffineConstantExpr):
             return self.number(expr.value)
         if expr == D0:
@@ -228,7 +229,7 @@ class Global:
         terms: list[SSAValue] = []
         expr: AffineExpr = AffineExpr.constant(self.view.first.data)
         for mode, value, extra in zip(self.view.layout.data.modes, at, more, strict=True):
-            place = along(mode, D0 + extra).simplify(1, 0)
+            place = collected(along(mode, D0 + extra))
             if isinstance(place, AffineConstantExpr):
                 expr = expr + place
                 continue
