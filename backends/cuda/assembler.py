@@ -25,6 +25,10 @@ _COMPILING = re.compile(r"Compiling entry function '([^']+)'")
 _LOST = re.compile(r"\(C75\d\d\)[^\n]*")  # what ptxas did not do, at a cost: serialised wgmma, ignored setmaxnreg
 
 
+class SpilledRegisters(LaminaError):
+    """A kernel that keeps registers in memory: a defect of its schedule."""
+
+
 @dataclass(frozen=True)
 class Resources:
     """What a kernel needs of a multiprocessor, as ptxas says: registers of a thread, bytes."""
@@ -74,8 +78,8 @@ def ptxas_version() -> str:
 def assemble(ptx: str, architecture: str) -> Assembled:
     """The machine code of PTX for `sm_80` or another architecture.
 
-    Raises LaminaError with the assembler's words for PTX that it refuses, for a kernel that spills registers, and where
-    it tells of lost performance (C75xx): both are defects of the schedule.
+    Raises LaminaError with the assembler's words for PTX that it refuses, SpilledRegisters for a kernel that spills
+    registers, and LaminaError where it tells of lost performance (C75xx): both are defects of the schedule.
     """
     ptxas = find_ptxas()
     if ptxas is None:
@@ -93,13 +97,13 @@ def assemble(ptx: str, architecture: str) -> Assembled:
 
 
 def check_report(told: str) -> None:
-    """Raises LaminaError where a report tells of spilled registers or of lost performance."""
+    """Raises LaminaError where a report tells of lost performance, SpilledRegisters where of spilled registers."""
     lost = _LOST.search(told)
     if lost is not None:
         raise LaminaError(f"ptxas gives up performance: {lost[0]}")
     for name, needs in read_report(told).items():
         if needs.spill_bytes:
-            raise LaminaError(f"kernel {name} spills {needs.spill_bytes} bytes of registers")
+            raise SpilledRegisters(f"kernel {name} spills {needs.spill_bytes} bytes of registers")
 
 
 def read_report(told: str) -> dict[str, Resources]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 
@@ -20,7 +21,7 @@ from ...passes import all_passes
 from ..buffers import arena_bytes
 from ..kernel_cache import KernelCache, compiler_fingerprint
 from .architectures import ANY, Architecture
-from .assembler import Assembled, Resources, assemble, ptxas_version
+from .assembler import Assembled, Resources, SpilledRegisters, assemble, ptxas_version
 from .emit import llvm_version, module_text, ptx_of
 from .host import steps_of
 from .pipeline import DEVICE_PHASES
@@ -28,6 +29,7 @@ from .steps import Launch, Steps, changed, launches
 
 _SYMBOL = "kernel"
 _UNNAMED = "kernel_that_has_no_name_yet"
+_THREADS, _ROOM = re.compile(r"^\.maxntid .*$", re.MULTILINE), ".minnctapersm"  # threads of a block; blocks at a time
 
 
 @dataclass(frozen=True)
@@ -125,11 +127,25 @@ def _compiled(
 
     def work(number: int) -> bytes:
         ptx = ptx_of(texts.of(todo[number]), architecture)
-        made = assemble(ptx, architecture.name) if assembled else Assembled(b"")
+        ptx, made = _assembled(ptx, architecture) if assembled else (ptx, Assembled(b""))
         return packed(Kernel(_symbol(todo[number].key), ptx, made.cubin, next(iter(made.resources.values()), None)))
 
     for number, data in parallel_map(work, len(todo), usable_cores(), [_symbol(each.key) for each in todo]):
         yield todo[number].key, data
+
+
+def _assembled(ptx: str, architecture: Architecture) -> tuple[str, Assembled]:
+    """Machine code, and the PTX that it is of.
+
+    Unless told otherwise, ptxas will rather spill a few registers than let a multiprocessor have one block less.
+    """
+    try:
+        return ptx, assemble(ptx, architecture.name)
+    except SpilledRegisters:
+        if _ROOM in ptx:
+            raise
+    alone = _THREADS.sub(rf"\g<0>\n{_ROOM} 1", ptx)
+    return alone, assemble(alone, architecture.name)
 
 
 def _symbol(key: str) -> str:

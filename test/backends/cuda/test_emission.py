@@ -16,6 +16,7 @@ from lamina.backends.cuda.emit import check_version, ptx_of
 from lamina.backends.cuda.target import CudaTarget
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.program import Program
+from lamina.tools.cuda.programs import product
 from lamina.tools.sources import read_program
 
 KERNEL = """target triple = "nvptx64-nvidia-cuda"
@@ -62,6 +63,27 @@ def test_machine_code_and_its_needs() -> None:
     assert 0 < made.resources["k"].registers < 32 and made.resources["k"].spill_bytes == 0
     with pytest.raises(LaminaError, match=r"ptxas refuses the code.*error"):
         assemble(".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { nonsense; }", "sm_80")
+
+
+def test_rather_one_block_at_a_time_than_spills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "m.mlir").write_text(product(20, 24, 40, "f32").text)
+    program = read_program(tmp_path / "m.mlir")
+    assert isinstance(program, Program)
+    seen: list[str] = []
+
+    def refuses(ptx: str, name: str) -> assembler.Assembled:
+        seen.append(ptx)
+        if stubborn or ".minnctapersm 1\n" not in ptx:
+            raise assembler.SpilledRegisters("kernel k spills 20 bytes of registers")
+        return assembler.Assembled(b"code")
+
+    monkeypatch.setattr(build, "assemble", refuses)
+    stubborn = False
+    [kernel] = CudaTarget("sm_80").built(program, Options(cache=False))[1].kernels.values()
+    assert kernel.cubin == b"code" and kernel.ptx == seen[1] and ".minnctapersm" not in seen[0]
+    stubborn = True
+    with pytest.raises(assembler.SpilledRegisters):
+        CudaTarget("sm_80").built(program, Options(cache=False))
 
 
 def test_spills_and_lost_performance_are_errors() -> None:
