@@ -168,7 +168,8 @@ class _Narrowing:
         if isinstance(op, scf.ForOp):
             self._loop(op)
             return
-        op.operands = [self._widened(value) for value in op.operands]
+        if any(value in self.narrow for value in op.operands):
+            op.operands = [self._widened(value) for value in op.operands]
         for region in op.regions:
             for block in region.blocks:
                 self._block(block)
