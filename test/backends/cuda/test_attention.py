@@ -284,7 +284,7 @@ IN_PTX = {
     "nobody waits for copies": (r"cp\.async\.wait_group\s+0;", ""),
     "threads do not meet": (r"bar\.sync\s+0;", ""),
     "a copy that is in no group": (r"cp\.async\.commit_group;", ""),
-    "copied without the swizzle": (r"and\.b64(\s+%rd\d+, %rd\d+), 48;", r"and.b64\1, 0;"),
+    "copied without the swizzle": (r"and\.b32(\s+%r\d+, %r\d+), 48;", r"and.b32\1, 0;"),
     "a row's threads do not exchange": (
         r"shfl\.sync\.bfly\.b32\s+(%r\d+)(\|%p\d+)?, (%r\d+), 2,.*;",
         r"mov.b32 \1, \3;",
