@@ -12,7 +12,7 @@ from ....compiler.schedules import Entry
 from ....dialects.cta.ops import TF32
 from ....dialects.gpu.ops import WARPGROUP
 from .problem import Problem
-from .schedule import FMA, MMA, PIECE, ROW_BYTES, WGMMA, Schedule, default_schedule, in_boxes
+from .schedule import FMA, MMA, PIECE, ROW_BYTES, WGMMA, WORD, Schedule, default_schedule, in_boxes
 
 UNITS = (FMA, MMA, WGMMA)
 LANES = 4  # numbers that a thread of `fma` reads at a time
@@ -107,8 +107,9 @@ def _multiple(numbers: Mapping[str, tuple[int, int]]) -> tuple[str, str] | None:
 
 
 def _of_threads(s: Schedule, size: int) -> tuple[str, str] | None:
-    if s.stages != 1:
-        return f"stages={s.stages}", "threads load through registers into one stage"
+    most = MOST_STAGES if size >= WORD else 1
+    if s.stages > most:
+        return f"stages={s.stages}", f"1 to {most}" if most > 1 else "1: numbers of 16 bits come through registers"
     numbers = {"down": (s.down, LANES), "across": (s.across, LANES), "depth": (s.depth, LANES)}
     fault = _multiple(numbers) or _multiple({"rows": (s.rows, s.down), "columns": (s.columns, s.across)})
     if fault is not None:

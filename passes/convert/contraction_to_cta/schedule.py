@@ -19,6 +19,7 @@ SCHEDULE = "cta.schedule"  # on a kernel: what is taken, where it is a product
 FMA, MMA, WGMMA = "fma", "mma", "wgmma"
 MOST_DIMENSIONS = 5  # of a tensor that the copy engine knows
 PIECE = 8  # elements of 16 bits that a thread copies at a time
+WORD = 4  # bytes of the smallest copy that goes on while threads multiply
 ROW_BYTES = 128  # of an operand's rows in shared memory: what the widest swizzle exchanges within
 
 
@@ -65,9 +66,9 @@ class Schedule:
         return self.stages * (self.rows + self.columns) * self.depth * width
 
 
-LARGE = Schedule(FMA, 128, 128, 16, 8, 8)
-MIDDLE = Schedule(FMA, 64, 64, 16, 4, 4)
-SMALL = Schedule(FMA, 32, 32, 16, 4, 4)
+LARGE = Schedule(FMA, 128, 128, 16, 8, 8, 2)
+MIDDLE = Schedule(FMA, 64, 64, 16, 4, 4, 4)
+SMALL = Schedule(FMA, 32, 32, 16, 4, 4, 4)
 WARPS = (  # depth: what fills rows of shared memory
     Schedule(MMA, 128, 128, 0, 2, 2, 3),
     Schedule(MMA, 128, 64, 0, 2, 2, 3),
@@ -108,7 +109,7 @@ def choose(m: int, n: int, batch: int, unit: str, element_bytes: int, single: bo
     fits = [s for s in full if batch * -(-m // s.rows) * -(-n // s.columns) >= ENOUGH]
     chosen = fits[0] if fits else choices[-1]
     if unit == FMA:
-        return chosen
+        return chosen if element_bytes >= WORD else replace(chosen, stages=1)
     return replace(chosen, depth=ROW_BYTES // element_bytes)
 
 

@@ -33,10 +33,20 @@ class Piece:
 class Copies:
     """The pieces of one tile, which the block's first `threads` bring, or all.
 
-    `corner` says where in the view the tile of a step begins.
+    `corner` says where in the view the tile of a step begins. With `singly` elements that are strewn in shared memory
+    come one by one where they are large enough, so that no thread has to hold them on the way.
     """
 
-    def __init__(self, kernel: Kernel, load: LoadOp, start: int, step: SSAValue, threads: int | None = None):
+    def __init__(
+        self,
+        kernel: Kernel,
+        load: LoadOp,
+        start: int,
+        step: SSAValue,
+        threads: int | None = None,
+        *,
+        singly: bool = False,
+    ):
         self.kernel, self.load, self.step = kernel, load, step
         self.threads = threads or kernel.threads
         self.tile = SharedTile(kernel, load.result, start, self.threads)
@@ -47,18 +57,11 @@ class Copies:
         most = WIDEST // self.tile.size
         widths = [self.type.width(mode, most) for mode in (1, 2)]
         self.along = 1 if widths[1] >= widths[0] else 0  # the dimension in which neighbours are near in memory
-        self.width = widths[self.along]
+        self.whole = self.tile.layout.modes[self.along].pairs[0][1] == 1  # neighbours are some in shared memory too
+        single = singly and not self.whole and self.tile.size >= NARROWEST
+        self.width = 1 if single else widths[self.along]
+        self.asynchronous = (self.whole or single) and self.width * self.tile.size >= NARROWEST
         self.pieces = self._pieces()
-
-    @property
-    def asynchronous(self) -> bool:
-        """Whether pieces are large enough to be copied while threads go on."""
-        return self.whole and self.width * self.tile.size >= NARROWEST
-
-    @property
-    def whole(self) -> bool:
-        """Whether a piece is neighbours in shared memory too."""
-        return self.tile.layout.modes[self.along].pairs[0][1] == 1
 
     def _pieces(self) -> list[Piece]:
         """Neighbouring threads bring what is near in memory: whole lines where a piece stays one in shared memory.
@@ -74,11 +77,9 @@ class Copies:
         found: list[Piece] = []
         for number in range(count // threads):
             if not self.whole:
-                lanes = max(1, min(across, SECTOR // (self.width * self.tile.size)))
-                lines = sizes[1 - self.along]
-                whole = D0 + number * threads
-                line = Coordinate(whole // lanes % lines)
-                place = Coordinate(whole % lanes + whole // (lanes * lines) * lanes)
+                line, place = _strewn(
+                    number, threads, across, sizes[1 - self.along], SECTOR // (self.width * self.tile.size)
+                )
             elif threads % across == 0:
                 line, place = Coordinate(D0 // across, number * (threads // across)), Coordinate(D0 % across)
             elif across % threads == 0:
@@ -187,14 +188,24 @@ class Copies:
                 kernel.put(StoreOp(part, typed, *tile.index(row, column, slot)))
 
 
-def copies_of(kernel: Kernel, pipeline: PipelineOp) -> tuple[list[Copies], int]:
-    """What a pipeline's stages hold, one tile after the other, and the bytes of a stage."""
+def _strewn(number: int, threads: int, across: int, lines: int, sector: int) -> tuple[Coordinate, Coordinate]:
+    """Which line, and which of its `across` pieces, a thread's piece of a number is: lines by sectors."""
+    lanes = max(1, min(across, sector))
+    if threads % lanes == 0 and lines % (threads // lanes) == 0:  # a constant from the thread's first
+        first = number * (threads // lanes)
+        return Coordinate(D0 // lanes, first % lines), Coordinate(D0 % lanes, first // lines * lanes)
+    whole = D0 + number * threads
+    return Coordinate(whole // lanes % lines), Coordinate(whole % lanes + whole // (lanes * lines) * lanes)
+
+
+def copies_of(kernel: Kernel, pipeline: PipelineOp, *, singly: bool) -> tuple[list[Copies], int]:
+    """What a pipeline's stages hold, one tile after the other, and the bytes of a stage; `singly` as of `Copies`."""
     found: list[Copies] = []
     start = 0
     for tile in pipeline.staged:
         load = tile.owner
         assert isinstance(load, LoadOp)
-        found.append(Copies(kernel, load, start, pipeline.produce.block.args[0]))
+        found.append(Copies(kernel, load, start, pipeline.produce.block.args[0], singly=singly))
         start += found[-1].tile.nbytes
         start += -start % STAGE_ALIGNMENT
     return found, start

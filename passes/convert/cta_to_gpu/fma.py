@@ -13,8 +13,8 @@ from ....dialects.arith import ExtFOp
 from ....dialects.cta import PipelineOp
 from ..contraction_to_cta.schedule import Schedule
 from .epilogue import Epilogue
-from .kernel import D0, Coordinate, Kernel
-from .ring import Single
+from .kernel import D0, Coordinate, Kernel, Slot
+from .ring import Ring, Single
 
 LANES = 4  # numbers that a thread reads at a time
 UNROLL = 4  # steps of the sum written out
@@ -23,14 +23,14 @@ UNROLL = 4  # steps of the sum written out
 def write(
     kernel: Kernel, pipeline: PipelineOp, schedule: Schedule, corner: Sequence[SSAValue], epilogue: Epilogue
 ) -> None:
-    """The loop over the sum, through registers and one stage, and what follows it."""
+    """The loop over the sum, a ring of stages filled ahead or one that is filled by registers, and what follows it."""
     _Fma(kernel, pipeline, schedule).write(corner, epilogue)
 
 
 class _Fma:
     def __init__(self, kernel: Kernel, pipeline: PipelineOp, schedule: Schedule):
         self.k, self.s = kernel, schedule
-        self.stage = Single(kernel, pipeline, 1)
+        self.stages = (Single if schedule.stages == 1 else Ring)(kernel, pipeline, schedule.stages)
         self.across = schedule.columns // schedule.across
         self.row = Coordinate(D0 // self.across * LANES)
         self.column = Coordinate(D0 % self.across * LANES)
@@ -44,19 +44,19 @@ class _Fma:
         s = self.s
         zero = self.k.early(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(VectorType(f32, [LANES]), [0.0])))
         zeros = [zero.result] * (s.down * s.across // LANES)
-        sums = self.stage.run(zeros, lambda _slot, _index, sums: self.products(sums))
+        sums = self.stages.run(zeros, lambda slot, _, sums: self.products(slot, sums))
         self.finish(sums, corner, epilogue)
 
-    def products(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
-        """Outer products of what shared memory holds, added to the sums."""
+    def products(self, slot: Slot, sums: Sequence[SSAValue]) -> list[SSAValue]:
+        """Outer products of what a stage holds, added to the sums."""
         kernel, s = self.k, self.s
         block = Block(arg_types=[IndexType(), *(value.type for value in sums)])
         totals: list[SSAValue] = list(block.args[1:])
         with kernel.inside(block):
             for extra in range(UNROLL):
                 depth = (block.args[0], extra)
-                rows = [self.read(0, self.row + start, depth) for start in self.groups(s.rows, s.down)]
-                columns = [self.read(1, self.column + start, depth) for start in self.groups(s.columns, s.across)]
+                rows = [self.read(0, self.row + start, slot, depth) for start in self.groups(s.rows, s.down)]
+                columns = [self.read(1, self.column + start, slot, depth) for start in self.groups(s.columns, s.across)]
                 place = 0
                 for part in rows:
                     for lane in range(LANES):
@@ -70,15 +70,15 @@ class _Fma:
         loop = ForOp.of(0, self.s.depth, block, step=UNROLL, inits=list(sums))
         return list(kernel.put(loop).results)
 
-    def read(self, number: int, outer: Coordinate, depth: tuple[SSAValue, int]) -> SSAValue:
+    def read(self, number: int, outer: Coordinate, slot: Slot, depth: tuple[SSAValue, int]) -> SSAValue:
         """Four neighbours of an operand's line at a step of the sum, in f32."""
-        kernel, tile = self.k, self.stage.copies[number].tile
+        kernel, tile = self.k, self.stages.copies[number].tile
         step, extra = depth
         inner = Coordinate(D0 * 0, extra)
         row, column = (outer, inner) if number == 0 else (inner, outer)
         stride = tile.layout.modes[1 - number].pairs[0][1]
-        indices, map = tile.index(row, column, self.stage.always, (step, stride))
-        load = VectorLoadOp(self.stage.typed(tile), indices, map, VectorType(tile.element, [LANES]))
+        indices, map = tile.index(row, column, slot, (step, stride))
+        load = VectorLoadOp(self.stages.typed(tile), indices, map, VectorType(tile.element, [LANES]))
         load.attributes["alignment"] = IntegerAttr(LANES * tile.size, i64)
         value = kernel.put(load).result
         if tile.element == f32:

@@ -37,7 +37,7 @@ class Stages(ABC):
         more: Sequence[SSAValue] = (),
     ):
         self.kernel, self.pipeline, self.stages = kernel, pipeline, stages
-        self.copies, self.stage = copies_of(kernel, pipeline)
+        self.copies, self.stage = copies_of(kernel, pipeline, singly=stages > 1)
         end = self.stage * stages
         self.kept: list[Copies] = []
         for load in kept:
@@ -94,18 +94,24 @@ class Ring(Stages):
         self.kernel.put(AsyncWaitOp(self.stages - 2))
         self.kernel.put(BarrierOp())
 
+    def prepare(self, steps: int | SSAValue) -> None:
+        """Begins to bring what all stages but one hold first; a loop, since copies of a step are many ops."""
+        kernel, ahead = self.kernel, self.stages - 1
+        block = Block(arg_types=[IndexType()])
+        with kernel.inside(block):
+            number = block.args[0]
+            certain = isinstance(steps, int) and steps >= ahead
+            with kernel.when(None if certain else _below(kernel, number, steps)):
+                self.fill(number)
+            kernel.put(AsyncGroupOp())
+            kernel.put(YieldOp.get())
+        loop(kernel, ahead, block, [])
+
     def run(self, inits: Sequence[SSAValue], body: Body, first: Callable[[], None] | None = None) -> list[SSAValue]:
         kernel, stages, steps = self.kernel, self.stages, steps_of(self.kernel, self.pipeline)
         for copy in self.kept:
             self.bring(copy, self.always, kernel.number(0))
-        for number in range(stages - 1):
-            if isinstance(steps, int) and number >= steps:
-                kernel.put(AsyncGroupOp())
-                continue
-            certain = isinstance(steps, int) or number == 0
-            with kernel.when(None if certain else _below(kernel, kernel.number(number), steps)):
-                self.fill(kernel.number(number))
-            kernel.put(AsyncGroupOp())
+        self.prepare(steps)
         if first is not None:
             self.arrived()
             first()
