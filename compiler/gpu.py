@@ -1,4 +1,4 @@
-"""What a GPU holds and does per clock: facts that an estimate asks for, and no code depends on."""
+"""What a GPU holds and does per clock: facts that an estimate asks for."""
 
 from __future__ import annotations
 
@@ -25,3 +25,4 @@ class Gpu:
     l2_rate: float  # bytes that the L2 cache gives all of them
     memory_rate: float  # bytes that come from memory
     latency: float  # clocks until what is asked of memory is there
+    launch: float  # clocks from the end of a kernel until the next one of a graph works

@@ -6,13 +6,14 @@ import hashlib
 import os
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
 
 from .diagnostics import LaminaError
 from .folders import cache_folder
+from .gpu import Gpu
 from .measured import Measured
 from .tile_permission import usable
 
@@ -38,6 +39,7 @@ class Machine:
     cache_line: int = 64
     scratch_registers: int = 1  # vector registers that a register tile leaves to the code generator
     measured: Measured | None = None
+    gpu: Gpu | None = field(default=None, compare=False, repr=False)  # what it is a part of
 
     @property
     def fuses(self) -> bool:

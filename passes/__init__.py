@@ -103,6 +103,7 @@ PASSES: dict[str, dict[str, str]] = {
         "gpu-distribute-tiles": ".gpu.distribute_tiles:DistributeTiles",
         "gpu-join-pads": ".gpu.join_pads:JoinPads",
         "gpu-schedule-contractions": ".gpu.schedule_contractions:ScheduleContractions",
+        "gpu-reserve-partial-sums": ".gpu.reserve_partial_sums:ReservePartialSums",
         "gpu-fuse-points": ".gpu.fuse_points:FusePoints",
         "gpu-widen-points": ".gpu.widen_points:WidenPoints",
         "convert-affine-to-gpu": ".convert.affine_to_gpu:ConvertAffineToGpu",

@@ -20,7 +20,7 @@ class Architecture:
     shared_bytes: int  # of a block at most
     capability: tuple[int, int]  # of the oldest GPU that runs the code
     units: tuple[str, ...]  # what multiplies matrices beside threads: warps (mma), warpgroups (wgmma)
-    gpu: Gpu = field(repr=False, compare=False)  # the largest such GPU; no code depends on its rates
+    gpu: Gpu = field(repr=False, compare=False)  # the largest such GPU
     exact: bool = False  # whether newer GPUs do not run it
 
     @property
@@ -38,13 +38,14 @@ class Architecture:
             l1_bytes=self.shared_bytes,
             l2_bytes=40 << 20,
             l3_bytes=40 << 20,
+            gpu=self.gpu,
         )
 
 
 # NVIDIA, "A100 Tensor Core GPU Architecture" (2020): multiprocessors, 1.41 GHz, 64 FMA of f32 and 1,024 of 16 bits a
 # clock, half as many of tf32, L2 5,120 bytes a clock, HBM2 1,555 GB/s. Shared memory gives each of 32 banks' 4 bytes a
 # clock. What reaches a multiprocessor from L2 and how long memory takes: Luo et al., "Benchmarking and Dissecting the
-# Nvidia Hopper GPU Architecture via Microbenchmarking" (arXiv 2402.13499), rounded.
+# Nvidia Hopper GPU Architecture via Microbenchmarking" (arXiv 2402.13499), rounded. A launch: an assumption.
 A100 = Gpu(
     processors=108,
     registers=64 << 10,
@@ -57,6 +58,7 @@ A100 = Gpu(
     l2_rate=5120,
     memory_rate=1555 / 1.41,
     latency=500,
+    launch=2500,
 )
 # NVIDIA, "H100 Tensor Core GPU Architecture" (2022), SXM5: 1.83 GHz where tensor cores work, 128 FMA of f32 and 2,048
 # of 16 bits a clock, half as many of tf32, of which mma.sync reaches 63 % (Luo et al.), HBM3 3,350 GB/s. What L2 gives
@@ -73,7 +75,7 @@ ARCHITECTURES = {
     "sm_90a": Architecture("sm_90a", 86, 227 << 10, (9, 0), ("mma", "wgmma"), H100, exact=True),
 }
 DEFAULT = "sm_80"
-ANY = replace(ARCHITECTURES[DEFAULT].machine, name="any GPU", cpu="", features=(), cores=1)
+ANY = replace(ARCHITECTURES[DEFAULT].machine, name="any GPU", cpu="", features=(), cores=1, gpu=None)
 """What passes below the level `gpu` may ask: so that their code is that of all architectures."""
 _WRITTEN = (80, 86)  # LLVM ignores a version that it does not know, and writes an older one
 

@@ -35,7 +35,7 @@ MODULE_PHASES = (
     Phase(
         "buffers",
         "every value gets a place: caller's buffer, arena or constants; every product a schedule",
-        ("bufferize{stack=0}", "plan-arena", "gpu-schedule-contractions"),
+        ("bufferize{stack=0}", "gpu-schedule-contractions", "gpu-reserve-partial-sums", "plan-arena"),
     ),
 )
 

@@ -23,9 +23,10 @@ from ...compiler.context import lamina_context
 from ...compiler.diagnostics import LaminaError
 from ...compiler.schedules import PROBLEM
 from ...dialects.linalg.problem_name import problem_name
+from ..convert.contraction_to_cta.choice import default_schedule
 from ..convert.contraction_to_cta.given import given_schedule
 from ..convert.contraction_to_cta.problem import problem_of
-from ..convert.contraction_to_cta.schedule import SCHEDULE, default_schedule
+from ..convert.contraction_to_cta.schedule import SCHEDULE
 
 
 @dataclass(frozen=True)

@@ -24,13 +24,13 @@ After:
 Operands may lie in any order, batched, or be parts of matrices, and a convolution is a product whose left matrix is a
 view of the image with windows for rows. What follows the product elementwise is part of the program. How large tiles
 are, and whether threads, warps or warpgroups multiply, is data: `schedule`, which `gpu-schedule-contractions` has
-written on the kernel (`cta.schedule`), or else is chosen here.
-Kernels of other types stay as they are.
+written on the kernel (`cta.schedule`), or else is chosen here. A sum that several blocks share (`splits`) is two kernels,
+see splits.py. Kernels of other types stay as they are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
@@ -38,11 +38,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from ....compiler.context import lamina_context
+from ....compiler.diagnostics import LaminaError
 from ....compiler.dtypes import dtype_of
 from ....dialects.cta.ops import TF32
+from .choice import default_schedule
 from .emit import emit
-from .problem import problem_of
-from .schedule import MMA, SCHEDULE, Schedule, default_schedule
+from .problem import Problem, problem_of
+from .schedule import MMA, SCHEDULE, Schedule
+from .splits import PARTIAL_SUMS, add_sums, divided
 
 __all__ = ["ConvertContractionToCta", "Schedule"]
 
@@ -66,6 +69,21 @@ class ConvertContractionToCta(ModulePass):
                 if isinstance(given, DictionaryAttr):
                     schedule = Schedule.of(given)
                 else:
-                    schedule = default_schedule(problem, ours.machine, ours.precision, self.unit)
+                    schedule = replace(default_schedule(problem, ours.machine, ours.precision, self.unit), splits=1)
+                if schedule.splits > 1:
+                    problem = _shared(op, function, problem, schedule.splits)
                 narrow = dtype_of(problem.left.element).itemsize < 4
                 emit(function, problem, schedule, "" if narrow or schedule.unit != MMA else TF32)
+
+
+def _shared(module: ModuleOp, function: FuncOp, problem: Problem, splits: int) -> Problem:
+    """A product whose sum so many blocks share; a kernel behind it adds up what they leave.
+
+    Raises LaminaError where there is no memory for that, or the sum cannot be cut so.
+    """
+    parts = divided(problem, splits, function.body.block.args[-1]) if PARTIAL_SUMS in function.attributes else None
+    if parts is None:
+        hint = "gpu-reserve-partial-sums gives memory to sums that can be cut"
+        raise LaminaError(f"no memory for {splits} parts of a sum", where=function, hint=hint)
+    add_sums(module, function, problem)
+    return parts

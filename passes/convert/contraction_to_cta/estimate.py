@@ -28,6 +28,7 @@ BARRIERS = 1 << 10  # for the alignment of stages, and barriers
 SCHEDULERS = 4  # of a multiprocessor: each has a quarter of what multiplies
 LANES = 4  # numbers that a thread reads of shared memory at a time
 WARPS_OF_GROUP = 4
+SUM = 4  # bytes of a part of a sum
 SPARE = 1 / 8  # of what is not the limit is seen: parts work at the same time, but wait for each other now and then
 
 MULTIPLY, SHARED, L2, MEMORY, LATENCY = "multiply", "shared", "L2", "memory", "latency"
@@ -43,11 +44,12 @@ class Estimate:
     waves: float
     padding: float  # part of all multiply-adds that are none of the problem
     clocks: Mapping[str, float]
+    sums: float = 0  # clocks until a second kernel has added the parts of sums
 
     @property
     def bound(self) -> float:
         """Clocks that it takes at least."""
-        return max(self.clocks.values())
+        return max(self.clocks.values()) + self.sums
 
     @property
     def limit(self) -> str:
@@ -57,7 +59,7 @@ class Estimate:
     @property
     def rank(self) -> float:
         """What schedules are ordered by: the bound, and a part of all else, which tells apart those of one bound."""
-        return self.bound + SPARE * (sum(self.clocks.values()) - self.bound)
+        return self.bound + SPARE * (sum(self.clocks.values()) - max(self.clocks.values()))
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -75,7 +77,7 @@ def room(schedule: Schedule, element_bytes: int, gpu: Gpu) -> tuple[int, str]:
     Warpgroups stay and take tile after tile, one block for each multiprocessor.
 
     >>> from ....compiler.gpu import Gpu
-    >>> gpu = Gpu(108, 65536, 164 << 10, 2048, 32, {}, 128, 64, 5120, 1100, 500)
+    >>> gpu = Gpu(108, 65536, 164 << 10, 2048, 32, {}, 128, 64, 5120, 1100, 500, 2500)
     >>> room(Schedule("mma", 128, 128, 64, 2, 2, 3), 2, gpu)
     (1, 'shared memory')
     >>> room(Schedule("fma", 32, 32, 16, 4, 4), 4, gpu)
@@ -101,16 +103,17 @@ def estimate(schedule: Schedule, problem: Problem, gpu: Gpu) -> Estimate:
     """What is to be expected of a problem that is computed so."""
     s, p = schedule, problem
     size = p.element_bytes
-    down, across, steps = ceil_div(p.m, s.rows), ceil_div(p.n, s.columns), ceil_div(p.k, s.depth)
-    tiles = p.batch * down * across
+    part = ceil_div(p.k, s.splits)
+    down, across, steps = ceil_div(p.m, s.rows), ceil_div(p.n, s.columns), ceil_div(part, s.depth)
+    tiles = p.batch * s.splits * down * across
     blocks, least = room(s, size, gpu)
     busiest = ceil_div(tiles, gpu.processors)  # tiles of one multiprocessor, at the least
-    result = dtype_of(p.result.element).itemsize
+    result = dtype_of(p.result.element).itemsize if s.splits == 1 else s.splits * SUM
 
     multiply = 2 * s.rows * s.columns * s.depth / gpu.flops[_kind(s, size)]
     shared = (shared_read(s, size) * s.depth + (s.rows + s.columns) * s.depth * size) / gpu.shared_rate
     asked = p.batch * (across * p.m + down * p.n) * p.k * size + p.batch * p.m * p.n * result
-    filled = busiest * (min(s.rows, p.m) + min(s.columns, p.n)) * p.k * size
+    filled = busiest * (min(s.rows, p.m) + min(s.columns, p.n)) * part * size
     memory = sum(map(_nbytes, (p.left, p.right, p.result)))
     clocks = {
         MULTIPLY: busiest * steps * multiply,
@@ -121,7 +124,8 @@ def estimate(schedule: Schedule, problem: Problem, gpu: Gpu) -> Estimate:
     }
     done = tiles * s.rows * s.columns * steps * s.depth
     padding = 1 - p.batch * p.m * p.n * p.k / done
-    return Estimate(tiles, blocks, least, tiles / (gpu.processors * blocks), padding, clocks)
+    added = p.batch * p.m * p.n * (s.splits + 1) * SUM / gpu.l2_rate + gpu.launch if s.splits > 1 else 0
+    return Estimate(tiles, blocks, least, tiles / (gpu.processors * blocks), padding, clocks, added)
 
 
 def shared_read(s: Schedule, size: int) -> float:

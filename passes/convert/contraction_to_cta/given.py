@@ -11,8 +11,10 @@ from ....compiler.machine import Machine
 from ....compiler.schedules import Entry
 from ....dialects.cta.ops import TF32
 from ....dialects.gpu.ops import WARPGROUP
+from .choice import default_schedule
 from .problem import Problem
-from .schedule import FMA, MMA, PIECE, ROW_BYTES, WGMMA, WORD, Schedule, default_schedule, in_boxes
+from .schedule import BESIDE, FMA, MMA, PIECE, ROW_BYTES, WGMMA, WORD, Schedule, in_boxes
+from .splits import divided
 
 UNITS = (FMA, MMA, WGMMA)
 LANES = 4  # numbers that a thread of `fma` reads at a time
@@ -27,7 +29,6 @@ REGISTERS = 64 << 10  # of a multiprocessor
 OTHERS = 48  # registers of a thread that are no sums
 MOST_COLUMNS = 256  # of an instruction of a warpgroup
 MOST_STAGES = 8
-BESIDE = 2 << 10  # bytes of shared memory for barriers, and what alignment may take
 
 
 def given_schedule(entry: Entry, problem: Problem, machine: Machine, precision: str) -> Schedule:
@@ -54,14 +55,16 @@ def given_schedule(entry: Entry, problem: Problem, machine: Machine, precision: 
 
 def fault_of(schedule: Schedule, problem: Problem, machine: Machine, precision: str) -> tuple[str, str] | None:
     """Why a problem cannot be computed so on a machine, and what is expected; None where it can."""
-    return fault_of_unit(schedule.unit, problem, machine, precision) or fault_of_numbers(
-        schedule, problem.element_bytes, machine
-    )
+    fault = fault_of_unit(schedule.unit, problem, machine, precision)
+    fault = fault or fault_of_numbers(schedule, problem.element_bytes, machine)
+    if fault is None and schedule.splits > 1 and divided(problem, schedule.splits) is None:
+        return f"splits={schedule.splits}", f"parts of equal length of a sum of {problem.k}"
+    return fault
 
 
 def fault_of_numbers(s: Schedule, size: int, machine: Machine) -> tuple[str, str] | None:
     """The same of a schedule whose unit multiplies the problem's elements, which have `size` bytes."""
-    if min(s.rows, s.columns, s.depth, s.down, s.across, s.stages) < 1:
+    if min(s.rows, s.columns, s.depth, s.down, s.across, s.stages, s.splits) < 1:
         return "a schedule with a zero", "numbers from 1 on"
     fault = {FMA: _of_threads, MMA: _of_warps, WGMMA: _of_warpgroups}[s.unit](s, size)
     if fault is not None:

@@ -1,19 +1,15 @@
-"""How a product is cut into tiles, and by what it is computed: data, chosen by sizes, types and the machine."""
+"""How a product is cut into tiles, and by what it is computed: data."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import BFloat16Type, DictionaryAttr, Float16Type, Float32Type, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr, i64
 
-from ....compiler.dtypes import dtype_of
 from ....compiler.layouts import Layout
-from ....compiler.machine import Machine
 from ....dialects.cta import ViewType
-from ....dialects.cta.ops import TF32
 from ....dialects.gpu.ops import WARP, WARPGROUP
-from .problem import Matrix, Problem
 
 SCHEDULE = "cta.schedule"  # on a kernel: what is taken, where it is a product
 FMA, MMA, WGMMA = "fma", "mma", "wgmma"
@@ -28,7 +24,7 @@ class Schedule:
     """A block computes `rows` x `columns` of the result, `depth` steps of the sum at a time.
 
     `unit` says what multiplies: threads (`fma`), each `down` x `across` of the tile; warps (`mma`) or warpgroups
-    (`wgmma`), `down` x `across` of them in a block.
+    (`wgmma`), `down` x `across` of them in a block. So many blocks as there are `splits` share the sum of a tile.
     """
 
     unit: str
@@ -38,11 +34,13 @@ class Schedule:
     down: int
     across: int
     stages: int = 1
+    splits: int = 1
 
     @property
     def attribute(self) -> DictionaryAttr:
-        """As it stands on a program."""
-        numbers = {name: IntegerAttr(value, i64) for name, value in asdict(self).items() if name != "unit"}
+        """As it stands on a program; of a sum that is not shared nothing is said."""
+        told = {name: value for name, value in asdict(self).items() if name != "unit"}
+        numbers = {name: IntegerAttr(value, i64) for name, value in told.items() if (name, value) != ("splits", 1)}
         return DictionaryAttr({"unit": StringAttr(self.unit), **numbers})
 
     @staticmethod
@@ -69,6 +67,7 @@ class Schedule:
 LARGE = Schedule(FMA, 128, 128, 16, 8, 8, 2)
 MIDDLE = Schedule(FMA, 64, 64, 16, 4, 4, 4)
 SMALL = Schedule(FMA, 32, 32, 16, 4, 4, 4)
+ROW = Schedule(FMA, 4, 128, 32, 4, 4, 4)  # a warp for a result that is as good as a vector
 WARPS = (  # depth: what fills rows of shared memory
     Schedule(MMA, 128, 128, 0, 2, 2, 3),
     Schedule(MMA, 128, 64, 0, 2, 2, 3),
@@ -82,65 +81,7 @@ GROUPS = (
     Schedule(WGMMA, 64, 64, 0, 1, 1, 4),
 )
 ENOUGH = 64  # blocks that keep most of a GPU busy: with fewer, smaller tiles
-
-
-def default_schedule(problem: Problem, machine: Machine, precision: str, unit: str | None = None) -> Schedule:
-    """What a problem gets unless something else is given; `unit` overrides what multiplies."""
-    size = dtype_of(problem.left.element).itemsize
-    single = any(by_elements(matrix) for matrix in (problem.left, problem.right))
-    return choose(problem.m, problem.n, problem.batch, unit or unit_for(problem, machine, precision), size, single)
-
-
-def choose(m: int, n: int, batch: int, unit: str, element_bytes: int, single: bool = False) -> Schedule:
-    """The largest tiles of which the result has enough, and that it fills by more than half.
-
-    Where operands come by `single` elements a thread of a large tile would have the places of as many of them as it has
-    sums, more than there are registers.
-
-    >>> choose(4096, 4096, 1, "fma", 4) is LARGE, choose(512, 768, 1, "fma", 4) is MIDDLE
-    (True, True)
-    >>> choose(4096, 4096, 1, "mma", 2)
-    Schedule(unit='mma', rows=128, columns=128, depth=64, down=2, across=2, stages=3)
-    >>> choose(50176, 64, 1, "mma", 2).columns, choose(50176, 64, 1, "mma", 2, single=True).rows
-    (64, 64)
-    """
-    choices = {FMA: (LARGE, MIDDLE, SMALL), MMA: WARPS[2:] if single else WARPS, WGMMA: GROUPS}[unit]
-    full = [s for s in choices if s.rows < 2 * m and s.columns < 2 * n]
-    fits = [s for s in full if batch * -(-m // s.rows) * -(-n // s.columns) >= ENOUGH]
-    chosen = fits[0] if fits else choices[-1]
-    if unit == FMA:
-        return chosen if element_bytes >= WORD else replace(chosen, stages=1)
-    return replace(chosen, depth=ROW_BYTES // element_bytes)
-
-
-def unit_for(problem: Problem, machine: Machine, precision: str) -> str:
-    """What multiplies the matrices of a problem."""
-    left, right = problem.left, problem.right
-    element = left.element if left.element == right.element else None
-    if isinstance(element, BFloat16Type | Float16Type):
-        if WGMMA in machine.features and by_warpgroups(problem):
-            return WGMMA
-        return MMA if MMA in machine.features else FMA
-    return MMA if isinstance(element, Float32Type) and precision == TF32 and MMA in machine.features else FMA
-
-
-def by_warpgroups(problem: Problem) -> bool:
-    """Whether all operands of 16-bit elements can be brought while warpgroups multiply.
-
-    Plain matrices by the copy engine, others in pieces of 16 bytes: there warps are better where warpgroups would
-    multiply as much padding again.
-    """
-    gathered = [view for view in (problem.left.view, problem.right.view) if not in_boxes(view)]
-    if not gathered:
-        return True
-    fills = 2 * problem.m > GROUPS[-1].rows and 2 * problem.n >= GROUPS[-1].columns
-    return fills and all(max(view.width(mode, PIECE) for mode in (1, 2)) == PIECE for view in gathered)
-
-
-def by_elements(matrix: Matrix) -> bool:
-    """Whether elements of 16 bits come one by one, as of windows of an image of three channels."""
-    view = matrix.view
-    return dtype_of(matrix.element).itemsize == 2 and max(view.width(mode, 2) for mode in (1, 2)) < 2
+BESIDE = 2 << 10  # bytes of shared memory for barriers, and what alignment may take
 
 
 def in_boxes(view: ViewType) -> bool:

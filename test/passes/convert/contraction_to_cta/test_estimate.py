@@ -13,6 +13,7 @@ from lamina.backends import Options
 from lamina.backends.cuda.architectures import ARCHITECTURES, architecture
 from lamina.backends.cuda.target import CudaTarget
 from lamina.compiler.schedules import Schedules
+from lamina.passes.convert.contraction_to_cta.choice import default_schedule
 from lamina.passes.convert.contraction_to_cta.estimate import (
     BARRIERS,
     FOR_SUMS,
@@ -26,7 +27,7 @@ from lamina.passes.convert.contraction_to_cta.estimate import (
 )
 from lamina.passes.convert.contraction_to_cta.given import UNITS, fault_of
 from lamina.passes.convert.contraction_to_cta.problem import Problem, problem_of
-from lamina.passes.convert.contraction_to_cta.schedule import WGMMA, Schedule, default_schedule
+from lamina.passes.convert.contraction_to_cta.schedule import WGMMA, Schedule
 from lamina.tools.sources import read_program
 from lamina.tools.tune.cuda.candidates import Field, grid
 

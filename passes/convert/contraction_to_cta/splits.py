@@ -1,0 +1,171 @@
+"""Sums that several blocks share, of products with fewer tiles than a GPU has room for ("split-K").
+
+Each part of the sum is one product more of the batch, with the same matrices from another column and row on. What
+blocks add up stands in memory until a second kernel adds the parts and does what follows the product:
+
+    func.func private @product(%a, %b, %bias, %c, %sums: memref<4x64x64xf32>) {
+      cta.program {sizes = array<i64: 4, 64, 64>, ...} do { ... cta.store %sum, %sums ... }
+    }
+    func.func private @product_sums(%a, %b, %bias, %c, %sums: memref<4x64x64xf32>) {
+      linalg.fill ins(%zero) outs(%c)
+      linalg.generic {... (i, j, s) -> (s, i, j), (i, j, s) -> (i, j)} ins(%sums) outs(%c) { addf }
+      linalg.generic {...} ins(%bias) outs(%c) { addf }
+    }
+
+Parts are equally long. Numbers are added in another order than in one sum, always the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import prod
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import MemRefType, ModuleOp, StringAttr, f32
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ....compiler.layouts import Layout, concatenated
+from ....compiler.locations import locate
+from ....compiler.schedules import PROBLEM
+from ....compiler.walking import all_ops
+from ....dialects.cta import BorderAttr
+from ....dialects.linalg import GenericOp, YieldOp
+from .pads import without_pads
+from .problem import Matrix, Problem
+from .schedule import SCHEDULE
+
+PARTIAL_SUMS = "cta.partial_sums"  # on a product: its last argument has room for the parts of its sum
+OF_PRODUCT = (PARTIAL_SUMS, SCHEDULE, PROBLEM)  # what its second kernel is not told
+MOST_SPLITS = 64
+
+
+def cuts(problem: Problem, least: int) -> Iterator[int]:
+    """Into how many parts of at least so many numbers the sum can be cut: 2 and more."""
+    for splits in range(2, min(MOST_SPLITS, problem.k // least) + 1):
+        if divided(problem, splits) is not None:
+            yield splits
+
+
+def partial_sums(problem: Problem, splits: int) -> MemRefType:
+    """The buffer of the parts: as the product's result, so many times."""
+    type_ = problem.contraction.outputs[0].type
+    assert isinstance(type_, MemRefType)
+    return MemRefType(f32, [splits, *type_.get_shape()])
+
+
+def divided(problem: Problem, splits: int, sums: SSAValue | None = None) -> Problem | None:
+    """The product with each part of the sum as a product of its own, into `sums`; None where it cannot be cut so.
+
+    Without `sums` only to see whether it can be.
+    """
+    if problem.k % splits:
+        return None
+    part = problem.k // splits
+    left, right = _cut_matrix(problem.left, 2, part), _cut_matrix(problem.right, 1, part)
+    if left is None or right is None:
+        return None
+    batch, rows, columns = problem.result.layout.modes
+    count = prod(partial_sums(problem, 1).get_shape())
+    result = Matrix(
+        sums or problem.contraction.outputs[0], concatenated(_behind(batch, Layout(splits, count)), rows, columns)
+    )
+    return replace(problem, batch=problem.batch * splits, k=part, left=left, right=right, result=result, epilogue=())
+
+
+def _cut_matrix(matrix: Matrix, mode: int, part: int) -> Matrix | None:
+    """A matrix of which each batch has `part` numbers of the mode that is summed over."""
+    layout = _cut_layout(matrix.layout, mode, part)
+    borders: list[BorderAttr] = []
+    for border in matrix.borders:
+        cut = _cut_layout(border.layout.data, mode, part)
+        if cut is None:
+            return None
+        borders.append(BorderAttr.of(cut, border.first.data, border.size.data))
+    return None if layout is None else replace(matrix, layout=layout, borders=tuple(borders))
+
+
+def _cut_layout(layout: Layout, mode: int, part: int) -> Layout | None:
+    modes = layout.modes
+    cut = _cut_mode(modes[mode], part)
+    if cut is None:
+        return None
+    modes[mode] = cut[0]
+    modes[0] = _behind(modes[0], cut[1])
+    return concatenated(*modes)
+
+
+def _cut_mode(mode: Layout, part: int) -> tuple[Layout, Layout] | None:
+    """The first `part` coordinates of a mode, and where each next so many begin.
+
+    >>> [str(each) for each in _cut_mode(Layout((64, 9), (1, 512)), 192)]
+    ['(64,3):(1,512)', '3:1536']
+    >>> _cut_mode(Layout((64, 9), (1, 512)), 96) is None
+    True
+    """
+    inner: list[tuple[int, int]] = []
+    outer: list[tuple[int, int]] = []
+    for extent, stride in mode.pairs:
+        if extent == 1:
+            continue
+        if part % extent == 0:
+            inner.append((extent, stride))
+            part //= extent
+        elif extent % part == 0:
+            if part > 1:
+                inner.append((part, stride))
+            outer.append((extent // part, stride * part))
+            part = 1
+        else:
+            return None
+    return _of_pairs(inner), _of_pairs(outer)
+
+
+def _behind(first: Layout, then: Layout) -> Layout:
+    return _of_pairs([pair for pair in (*first.pairs, *then.pairs) if pair[0] != 1])
+
+
+def _of_pairs(pairs: Sequence[tuple[int, int]]) -> Layout:
+    if len(pairs) < 2:
+        return Layout(*pairs[0]) if pairs else Layout(1, 0)
+    return Layout(tuple(extent for extent, _ in pairs), tuple(stride for _, stride in pairs))
+
+
+def add_sums(module: ModuleOp, function: FuncOp, problem: Problem) -> None:
+    """Puts a kernel behind `function` that adds up the parts and does the rest of it, and calls it after each call."""
+    kernel = function.clone()
+    name = f"{function.sym_name.data}_sums"
+    kernel.properties["sym_name"] = StringAttr(name)
+    kernel.attributes = {key: told for key, told in kernel.attributes.items() if key not in OF_PRODUCT}
+    block = kernel.body.block
+    needed = {*without_pads(list(function.body.block.ops))[0]} - {problem.contraction}
+    pairs = list(zip(function.body.block.ops, block.ops, strict=True))
+    [product] = [copy for op, copy in pairs if op is problem.contraction]
+    Rewriter.insert_op(_added(block.args[-1], product.operands[-1], problem.contraction), InsertPoint.before(product))
+    for op, copy in reversed(pairs):
+        if op not in needed:
+            copy.detach()
+            copy.erase()
+    Rewriter.insert_op(kernel, InsertPoint.after(function))
+    for call in [op for op in all_ops(module) if isinstance(op, CallOp)]:
+        if call.callee.string_value() == function.sym_name.data:
+            after = CallOp(name, list(call.operands), [])
+            after.location = call.location
+            Rewriter.insert_op(after, InsertPoint.after(call))
+
+
+def _added(sums: SSAValue, result: SSAValue, product: GenericOp) -> GenericOp:
+    """The sum of all parts, added to what the result holds."""
+    assert isinstance(result.type, MemRefType)
+    rank = len(result.type.get_shape())
+    loops = [AffineExpr.dimension(d) for d in range(rank)]
+    maps = [AffineMap(rank + 1, 0, (AffineExpr.dimension(rank), *loops)), AffineMap(rank + 1, 0, tuple(loops))]
+    block = Block(arg_types=[f32, f32])
+    total = arith.AddfOp(block.args[1], block.args[0])
+    block.add_ops([total, YieldOp(total.result)])
+    op = GenericOp.of([sums], [result], maps, ["parallel"] * rank + ["reduction"], Region(block))
+    locate(op, product.location)
+    return op
