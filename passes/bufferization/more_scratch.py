@@ -27,8 +27,8 @@ def give_scratch(function: FuncOp, type_: MemRefType, name: str, mark: str) -> N
     """Adds a last argument that holds nothing before and after a call; the attribute `mark` says that it is there."""
     block = function.body.block
     block.insert_arg(type_, len(block.args)).name_hint = name
-    _changed(function, 1)
     function.attributes[mark] = UnitAttr()
+    _changed(function, 1)
     if isinstance(attributes := function.properties.get("arg_attrs"), ArrayAttr):
         function.properties["arg_attrs"] = ArrayAttr([*attributes.data, DictionaryAttr({})])
 

@@ -24,8 +24,8 @@ After:
 Operands may lie in any order, batched, or be parts of matrices, and a convolution is a product whose left matrix is a
 view of the image with windows for rows. What follows the product elementwise is part of the program. How large tiles
 are, and whether threads, warps or warpgroups multiply, is data: `schedule`, which `gpu-schedule-contractions` has
-written on the kernel (`cta.schedule`), or else is chosen here. A sum that several blocks share (`splits`) is two kernels,
-see splits.py. Kernels of other types stay as they are.
+written on the kernel (`cta.schedule`), or else is chosen here. A sum that several blocks share (`splits`) is two
+kernels, see splits.py. Kernels of other types stay as they are.
 """
 
 from __future__ import annotations

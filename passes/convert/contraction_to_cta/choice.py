@@ -8,7 +8,6 @@ from dataclasses import replace
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type
 
 from ....compiler.dtypes import dtype_of
-from ....compiler.gpu import Gpu
 from ....compiler.machine import Machine
 from ....dialects.cta.ops import TF32
 from .estimate import ceil_div, estimate, room
@@ -35,6 +34,14 @@ from .splits import cuts
 
 DEEP = 6  # stages where blocks have a multiprocessor for themselves, or nearly
 STEPS = 2  # of a part of a sum at least
+SHARED = 1.1  # how much better sums that blocks share must promise to be: a second kernel is no estimate's matter alone
+
+
+def usual_schedule(problem: Problem, machine: Machine, precision: str, unit: str | None = None) -> Schedule:
+    """What suits problems with enough tiles; `unit` overrides what multiplies."""
+    size = dtype_of(problem.left.element).itemsize
+    unit = unit or unit_for(problem, machine, precision)
+    return choose(problem.m, problem.n, problem.batch, unit, size, _single(problem))
 
 
 def default_schedule(problem: Problem, machine: Machine, precision: str, unit: str | None = None) -> Schedule:
@@ -42,30 +49,30 @@ def default_schedule(problem: Problem, machine: Machine, precision: str, unit: s
 
     Where tiles are too few for a known GPU the best of few: smaller tiles, more stages, sums that blocks share.
     """
-    size = dtype_of(problem.left.element).itemsize
-    single = any(by_elements(matrix) for matrix in (problem.left, problem.right))
-    unit = unit or unit_for(problem, machine, precision)
-    chosen = choose(problem.m, problem.n, problem.batch, unit, size, single)
-    if machine.gpu is None:
-        return chosen
-    blocks, _ = room(chosen, problem.element_bytes, machine.gpu)
-    tiles = problem.batch * ceil_div(problem.m, chosen.rows) * ceil_div(problem.n, chosen.columns)
-    if 2 * tiles > machine.gpu.processors * blocks:
-        return chosen
-    every = [chosen, *_of_few_tiles(problem, machine, _choices(unit, size, single))]
-    return min(every, key=lambda s: _rank(s, problem, machine.gpu))
+    usual = usual_schedule(problem, machine, precision, unit)
+    gpu = machine.gpu
+    if gpu is None:
+        return usual
+    blocks, _ = room(usual, problem.element_bytes, gpu)
+    tiles = problem.batch * ceil_div(problem.m, usual.rows) * ceil_div(problem.n, usual.columns)
+    if 2 * tiles > gpu.processors * blocks:
+        return usual
+    choices = _choices(usual.unit, dtype_of(problem.left.element).itemsize, _single(problem))
+    if usual.unit == FMA and usual.stages > 1 and problem.m <= ROW.rows:
+        choices.append(ROW)
+    every = [usual, *_of_few_tiles(problem, machine, choices)]
+    return min(every, key=lambda s: estimate(s, problem, gpu).rank * (1 if s.splits == 1 else SHARED))
 
 
-def _rank(schedule: Schedule, problem: Problem, gpu: Gpu | None) -> float:
-    assert gpu is not None
-    return estimate(schedule, problem, gpu).rank
+def _single(problem: Problem) -> bool:
+    return any(by_elements(matrix) for matrix in (problem.left, problem.right))
 
 
 def _of_few_tiles(problem: Problem, machine: Machine, choices: Sequence[Schedule]) -> Iterator[Schedule]:
     """Schedules whose tiles the result fills by more than half, with more stages and splits."""
     size = problem.element_bytes
     for s in choices:
-        if s is not choices[-1] and not _filled(s, problem.m, problem.n):
+        if s is not choices[-1] and not _filled(s, problem.m, problem.n):  # some must be left
             continue
         splits = [1, *cuts(problem, STEPS * s.depth)]
         for stages in (s.stages, DEEP) if s.stages > 1 else (1,):
@@ -77,10 +84,10 @@ def _of_few_tiles(problem: Problem, machine: Machine, choices: Sequence[Schedule
 def _choices(unit: str, element_bytes: int, single: bool) -> list[Schedule]:
     """What a unit has of schedules for such elements, the largest tiles first."""
     if unit == FMA:
-        every = [LARGE, MIDDLE, SMALL, ROW]
-        return every if element_bytes >= WORD else [replace(s, stages=1) for s in every[:-1]]
-    found = WARPS if unit == MMA else GROUPS
-    return [replace(s, depth=ROW_BYTES // element_bytes) for s in (found[2:] if single and unit == MMA else found)]
+        every = [LARGE, MIDDLE, SMALL]
+        return every if element_bytes >= WORD else [replace(s, stages=1) for s in every]
+    found = {MMA: WARPS[2:] if single else WARPS, WGMMA: GROUPS}[unit]
+    return [replace(s, depth=ROW_BYTES // element_bytes) for s in found]
 
 
 def _filled(s: Schedule, m: int, n: int) -> bool:
@@ -100,7 +107,7 @@ def choose(m: int, n: int, batch: int, unit: str, element_bytes: int, single: bo
     >>> choose(50176, 64, 1, "mma", 2).columns, choose(50176, 64, 1, "mma", 2, single=True).rows
     (64, 64)
     """
-    choices = [s for s in _choices(unit, element_bytes, single) if s.rows != ROW.rows]
+    choices = _choices(unit, element_bytes, single)
     full = [s for s in choices if _filled(s, m, n)]
     fits = [s for s in full if batch * ceil_div(m, s.rows) * ceil_div(n, s.columns) >= ENOUGH]
     return fits[0] if fits else choices[-1]

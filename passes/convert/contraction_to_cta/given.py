@@ -11,7 +11,7 @@ from ....compiler.machine import Machine
 from ....compiler.schedules import Entry
 from ....dialects.cta.ops import TF32
 from ....dialects.gpu.ops import WARPGROUP
-from .choice import default_schedule
+from .choice import usual_schedule
 from .problem import Problem
 from .schedule import BESIDE, FMA, MMA, PIECE, ROW_BYTES, WGMMA, WORD, Schedule, in_boxes
 from .splits import divided
@@ -32,7 +32,7 @@ MOST_STAGES = 8
 
 
 def given_schedule(entry: Entry, problem: Problem, machine: Machine, precision: str) -> Schedule:
-    """The schedule of a file's entry; what it leaves out is as it would be with what multiplies.
+    """The schedule of a file's entry; what it leaves out is as is usual with what multiplies.
 
     Raises LaminaError at the entry's line for what is no part of a schedule, or cannot be made of the problem.
     """
@@ -45,8 +45,8 @@ def given_schedule(entry: Entry, problem: Problem, machine: Machine, precision: 
     if unit is not None and unit not in UNITS:
         raise LaminaError(f"'unit={unit}'", where=entry.where, hint=f"expected one of {', '.join(UNITS)}")
     numbers = {name: entry.number(name) for name in entry.without("unit").values}
-    default = default_schedule(problem, machine, precision, None if unit is None else str(unit))
-    schedule = replace(default, **numbers)
+    usual = usual_schedule(problem, machine, precision, None if unit is None else str(unit))
+    schedule = replace(usual, **numbers)
     fault = fault_of(schedule, problem, machine, precision)
     if fault is not None:
         raise LaminaError(fault[0], where=entry.where, hint=f"expected {fault[1]}")

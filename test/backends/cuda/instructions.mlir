@@ -41,18 +41,25 @@
 // CHECK-COUNT-16: st.global.b32
 // CHECK-NOT: st.global
 
-// A product of f32: 64 multiplications in the loop, all accesses but those that turn a tile of 16 bytes.
+// A product of f32, whose sum eight blocks share: copies go on while threads multiply, all of 16 bytes but those that
+// turn a tile; one barrier a step, 64 multiplications in the loop; then the parts are added.
 // CHECK-LABEL: .entry kernel_4_0(
-// CHECK-COUNT-4: ld.global.nc.v4.b32
 // CHECK-NOT: ld.global
+// CHECK-COUNT-8: cp.async.ca.shared.global [%{{.*}}, 4;
+// CHECK-COUNT-2: cp.async.cg.shared.global [%{{.*}}, 16;
+// CHECK: cp.async.wait_group
 // CHECK: bar.sync
-// CHECK: bar.sync
+// CHECK-NOT: bar.sync
 // CHECK-NOT: ld.shared.b32
 // CHECK: ld.shared.v4.b32
 // CHECK-COUNT-64: fma.rn.f32
 // CHECK-NOT: fma.rn.f32
 // CHECK-COUNT-4: st.global.v4.b32
 // CHECK-NOT: st.global
+// CHECK-LABEL: .entry kernel_4_sums_0(
+// CHECK-COUNT-8: ld.global.nc.b32
+// CHECK-NOT: ld.global
+// CHECK: st.global.b32
 
 // A product of bf16 by warps: two stages are on their way before the loop; in it, one barrier and one more stage.
 // CHECK-LABEL: .entry kernel_5_0(
@@ -91,7 +98,8 @@
 // SM90-COUNT-2: cp.async.bulk.tensor.2d
 // SM90-NOT: cp.async
 
-// A convolution is that product of windows: threads gather them, weights come in a box, products are the same.
+// A convolution is that product of windows: threads gather them, weights come in a box, products are the same. Its
+// stages are more, so that the first copies are a loop.
 // CHECK-LABEL: .entry kernel_6_0(
 // SM80-COUNT-16: cp.async.cg.shared.global
 // SM80-COUNT-3: ldmatrix.sync.aligned.m8n8.x4
@@ -99,7 +107,6 @@
 // SM80-NOT: mma.sync
 // SM80: cp.async.wait_group
 // SM80: bar.sync
-// SM80-COUNT-8: cp.async.cg.shared.global
 // SM80-NOT: cp.async.cg
 // SM80-COUNT-8: st.global.v2.b32
 // SM80-NOT: st.global

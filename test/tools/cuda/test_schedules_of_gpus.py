@@ -37,7 +37,7 @@ def test_written_edited_and_compiled_with(product: Path, tmp_path: Path, capsys:
     assert main(["compile", str(product), *target, "-o", str(file)]) == 0
     name = f"matmul bf16,bf16,f32 m{M} n{N} k{K}"
     written = Schedules.read(file)
-    assert str(written.entries[name]) == "unit=wgmma rows=64 columns=64 depth=64 down=1 across=1 stages=4"
+    assert str(written.entries[name]) == "unit=wgmma rows=64 columns=64 depth=64 down=1 across=1 stages=4 splits=1"
     assert "--target cuda:sm_90a --schedules" in file.read_text()
 
     edited = Schedules({name: Entry({"unit": "wgmma", "columns": 128, "stages": 3}), "matmul f32 m1 n1 k1": Entry({})})
@@ -112,7 +112,7 @@ def test_what_is_allowed_is_right(
             "stages take 247808 bytes of shared memory (expected a block",
         ),
         ("rows=256 columns=256 down=8 across=8", "2048 threads (expected a block has 1024 at most)"),
-        ("unit=fma rows=64 columns=64 stages=2", "stages=2 (expected threads load through registers into one stage)"),
+        ("unit=fma rows=64 columns=64 stages=2", "stages=2 (expected 1: numbers of 16 bits come through registers)"),
         ("rows=16 columns=192 down=1 across=1", "52 pieces that a thread brings (expected 40 at most"),
         ("unit=fma down=6", "down=6 (expected a multiple of 4)"),
         ("unit=fma rows=32 columns=32 down=8 across=8", "16 threads (expected warps of 32)"),

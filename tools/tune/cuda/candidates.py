@@ -7,7 +7,7 @@ it a problem cannot have on a machine. The filter orders what is left by an esti
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
 
@@ -15,7 +15,8 @@ from ....compiler.diagnostics import LaminaError
 from ....compiler.gpu import Gpu
 from ....compiler.machine import Machine
 from ....compiler.schedules import Entry
-from ....passes.convert.contraction_to_cta.estimate import Estimate, ceil_div, estimate
+from ....passes.convert.contraction_to_cta.choice import STEPS
+from ....passes.convert.contraction_to_cta.estimate import Estimate, ceil_div, estimate, room
 from ....passes.convert.contraction_to_cta.given import (
     MOST_STAGES,
     UNITS,
@@ -24,9 +25,12 @@ from ....passes.convert.contraction_to_cta.given import (
     given_schedule,
 )
 from ....passes.convert.contraction_to_cta.problem import Problem
-from ....passes.convert.contraction_to_cta.schedule import FMA, ROW_BYTES, Schedule
+from ....passes.convert.contraction_to_cta.schedule import FMA, ROW_BYTES, WORD, Schedule
+from ....passes.convert.contraction_to_cta.splits import cuts
 
 TILES = (16, 32, 64, 96, 128, 192, 256)  # rows or columns of a block
+FEW_ROWS = 4  # of a block of threads, for results that are as good as vectors
+STAGES = (1, 2, 3, 4, 6)  # of threads, where copies of elements go on by themselves
 PARTS = (1, 2, 4, 8, 16)  # of a thread, or warps of a block
 DEPTHS = (4, 8, 16, 32)  # of threads; of others what fills the rows of shared memory
 OF_A_TILE = 2  # candidates with the same tile at most, with other parts: stages and depth are for the steps after
@@ -51,8 +55,11 @@ class Candidate:
 def grid(unit: str, element_bytes: int) -> Iterator[Schedule]:
     """All schedules of a unit that there might be for such elements, whether they can be made or not."""
     depths = DEPTHS if unit == FMA else (ROW_BYTES // element_bytes,)
-    stages = (1,) if unit == FMA else range(2, MOST_STAGES + 1)
-    for rows, columns, depth, down, across, count in product(TILES, TILES, depths, PARTS, PARTS, stages):
+    stages = range(2, MOST_STAGES + 1)
+    if unit == FMA:
+        stages = STAGES if element_bytes >= WORD else STAGES[:1]
+    heights = (FEW_ROWS, *TILES) if unit == FMA else TILES
+    for rows, columns, depth, down, across, count in product(heights, TILES, depths, PARTS, PARTS, stages):
         yield Schedule(unit, rows, columns, depth, down, across, count)
 
 
@@ -71,7 +78,21 @@ class Field:
         problem, size = self.problem, self.problem.element_bytes
         units = [unit for unit in UNITS if fault_of_unit(unit, problem, self.machine, self.precision) is None]
         every = (schedule for unit in units for schedule in grid(unit, size))
-        return self._in_order(s for s in every if fault_of_numbers(s, size, self.machine) is None)
+        possible = (s for s in every if fault_of_numbers(s, size, self.machine) is None)
+        whole = [s for s in possible if room(s, size, self.gpu)[0]]  # GPUs of an architecture have not all as much
+        return self._in_order([*whole, *(more for s in whole for more in self._shared(s))])
+
+    def _shared(self, whole: Schedule) -> Iterator[Schedule]:
+        """The same with sums that several blocks share, where there are fewer tiles than blocks have room."""
+        expected = self.expected(whole)
+        if expected.waves < 1:
+            least = STEPS * whole.depth
+            yield from (replace(whole, splits=count) for count in self.cuts if self.problem.k >= count * least)
+
+    @cached_property
+    def cuts(self) -> list[int]:
+        """Into how many parts the sum may be cut."""
+        return list(cuts(self.problem, STEPS * min(DEPTHS)))
 
     def _in_order(self, found: Iterable[Schedule]) -> dict[Schedule, Estimate]:
         """What promises most first.

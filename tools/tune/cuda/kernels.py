@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from xdsl.builder import Builder
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, IntegerAttr, MemRefType, ModuleOp, StringAttr, i8, i64
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, IntegerAttr, MemRefType, ModuleOp, StringAttr, i8
 from xdsl.ir import Block, BlockArgument, Region
 from xdsl.rewriter import InsertPoint
 
@@ -28,29 +28,44 @@ from ....compiler.schedules import Schedules
 from ....compiler.signature import Array, Signature, TensorSpec
 from ....compiler.workers import parallel_map, usable_cores
 from ....dialects.linalg import GenericOp
+from ....passes.bufferization.more_scratch import take_scratch
+from ....passes.bufferization.plan_arena import PlanArena
 from ....passes.convert.contraction_to_cta.problem import SCRATCH
 from ....passes.convert.contraction_to_cta.schedule import SCHEDULE
+from ....passes.convert.contraction_to_cta.splits import PARTIAL_SUMS
+from ....passes.gpu.reserve_partial_sums import ReservePartialSums
 from ..kernels import random
 from .candidates import Candidate
 
 
 def alone(kernel: func.FuncOp, candidate: Candidate, whole: Program) -> Program:
-    """A program on the level of buffers that calls one kernel with buffers of its own, all of which are inputs."""
+    """A program on the level of buffers that calls one kernel with buffers of its own, all of which are inputs.
+
+    What a schedule needs besides is in the arena.
+    """
     copy = kernel.clone()
     copy.attributes[SCHEDULE] = candidate.schedule.attribute
     types = kernel.function_type.inputs.data
     nothing = MemRefType(i8, [0])
-    block = Block(arg_types=[*types, nothing, nothing])
+    block = Block(arg_types=[*types, nothing])
     b = Builder(InsertPoint.at_end(block))
     b.insert(func.CallOp(kernel.sym_name.data, block.args[: len(types)], []))
     b.insert(func.ReturnOp())
-    main = func.FuncOp("main", FunctionType.from_lists([*types, nothing, nothing], []), Region(block), "public")
+    main = func.FuncOp("main", FunctionType.from_lists([*types, nothing], []), Region(block), "public")
     module = ModuleOp([main, copy])
     module.attributes[LEVEL] = StringAttr("buffers")
     module.attributes[SIGNATURE] = StringAttr(json.dumps(_signature(kernel).to_json()))
     module.attributes["lamina.constants"] = ArrayAttr([])
-    module.attributes["lamina.arena_bytes"] = IntegerAttr(0, i64)
+    for step in (ReservePartialSums(), PlanArena()):
+        step.apply(whole.context, module)
     return Program(module, whole.context)
+
+
+def plain(kernel: func.FuncOp) -> func.FuncOp:
+    """A kernel without what its schedule needs besides."""
+    copy = kernel.clone()
+    take_scratch(copy, PARTIAL_SUMS)
+    return copy
 
 
 def _signature(kernel: func.FuncOp) -> Signature:
@@ -65,7 +80,8 @@ class Maker:
     """Compiles the kernels of one problem of a program, and brings them to the GPU."""
 
     def __init__(self, target: CudaTarget, driver: Driver, program: Program, kernels: Sequence[func.FuncOp]):
-        self._target, self._driver, self._program, self._kernels = target, driver, program, kernels
+        self._target, self._driver, self._program = target, driver, program
+        self._kernels = [plain(kernel) for kernel in kernels]
         self._data: dict[int, list[Array]] = {}
 
     def compiled(self, wanted: Sequence[tuple[Candidate, int]]) -> dict[tuple[Candidate, int], BuiltProgram]:

@@ -6,7 +6,7 @@
 // CHECK-SAME: attributes {gpu.kernel, gpu.rolled, gpu.known_block_size = array<i32: 64, 1, 1>, gpu.known_grid_size = array<i32: 1, 1, 1>}
 // CHECK-COUNT-4: nvgpu.device_async_copy
 // CHECK: nvgpu.device_async_create_group
-// CHECK-NEXT: nvgpu.device_async_wait {groups = 0 : i64}
+// CHECK: nvgpu.device_async_wait {groups = 0 : i64}
 // CHECK-NEXT: gpu.barrier
 // CHECK: nvgpu.ldmatrix
 // CHECK: affine.for %{{.*}} = 0 to 2 iter_args

@@ -4,9 +4,8 @@
 // CHECK-LABEL: func.func private @product_0
 // CHECK-SAME: attributes {gpu.kernel, gpu.rolled, gpu.known_block_size = array<i32: 64, 1, 1>, gpu.known_grid_size = array<i32: 4, 1, 1>}
 // CHECK: gpu.dynamic_shared_memory : memref<24576xi8, 3 : i32>
+// CHECK: affine.for %{{.*}} = 0 to 2 {
 // CHECK-COUNT-8: nvgpu.device_async_copy {{.*}} {bytes = 16 : i64}
-// CHECK: nvgpu.device_async_create_group
-// CHECK-COUNT-8: nvgpu.device_async_copy
 // CHECK: nvgpu.device_async_create_group
 // CHECK: affine.for %{{.*}} = 0 to 4 iter_args
 // CHECK-NEXT: nvgpu.device_async_wait {groups = 1 : i64}
