@@ -34,6 +34,7 @@ from ....compiler.schedules import PROBLEM
 from ....compiler.walking import all_ops
 from ....dialects.cta import BorderAttr
 from ....dialects.linalg import GenericOp, YieldOp
+from ...gpu.kernels import LAMINA_KERNEL
 from .pads import without_pads
 from .problem import Matrix, Problem
 from .schedule import SCHEDULE
@@ -140,6 +141,7 @@ def add_sums(module: ModuleOp, function: FuncOp, problem: Problem) -> None:
     name = f"{function.sym_name.data}_sums"
     kernel.properties["sym_name"] = StringAttr(name)
     kernel.attributes = {key: told for key, told in kernel.attributes.items() if key not in OF_PRODUCT}
+    kernel.attributes[LAMINA_KERNEL] = StringAttr("loops")
     block = kernel.body.block
     needed = {*without_pads(list(function.body.block.ops))[0]} - {problem.contraction}
     pairs = list(zip(function.body.block.ops, block.ops, strict=True))

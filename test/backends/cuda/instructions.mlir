@@ -61,9 +61,10 @@
 // CHECK-NOT: ld.global
 // CHECK: st.global.b32
 
-// A product of bf16 by warps: two stages are on their way before the loop; in it, one barrier and one more stage.
+// A product of bf16 by warps: a loop begins two stages before that of the products; in it, one barrier and one
+// more stage.
 // CHECK-LABEL: .entry kernel_5_0(
-// SM80-COUNT-16: cp.async.cg.shared.global
+// SM80-COUNT-8: cp.async.cg.shared.global
 // SM80-COUNT-3: ldmatrix.sync.aligned.m8n8.x4
 // SM80-COUNT-16: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 // SM80-NOT: mma.sync
