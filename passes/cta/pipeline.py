@@ -158,7 +158,9 @@ def _in_shared(load: LoadOp, dot: DotOp, schedule: Schedule) -> TensorType[Attri
     along = load.view.type.width(2, 16 // size) >= load.view.type.width(1, 16 // size)
     runs = 1 if along else 0  # the dimension of neighbours in memory
     if schedule.unit == FMA:
-        encoding = _padded(rows, columns, 1 - inner, BANK_BYTES // size)
+        lines = rows if inner else columns
+        padding = BANK_BYTES // size if lines * size > BANK_BYTES else 0  # else eight of them are all banks
+        encoding = _padded(rows, columns, 1 - inner, padding)
     elif runs == inner or size == 2:
         encoding = _in_rows(rows, columns, runs, size)
     else:  # numbers of 32 bits cannot be turned on the way to registers: threads read them one by one

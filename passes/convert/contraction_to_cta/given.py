@@ -55,10 +55,11 @@ def given_schedule(entry: Entry, problem: Problem, machine: Machine, precision: 
 
 def fault_of(schedule: Schedule, problem: Problem, machine: Machine, precision: str) -> tuple[str, str] | None:
     """Why a problem cannot be computed so on a machine, and what is expected; None where it can."""
-    fault = fault_of_unit(schedule.unit, problem, machine, precision)
+    parts = divided(problem, schedule.splits) if schedule.splits > 1 else problem
+    fault = fault_of_unit(schedule.unit, parts or problem, machine, precision)
     fault = fault or fault_of_numbers(schedule, problem.element_bytes, machine)
-    if fault is None and schedule.splits > 1 and divided(problem, schedule.splits) is None:
-        return f"splits={schedule.splits}", f"parts of equal length of a sum of {problem.k}"
+    if parts is None:
+        return fault or (f"splits={schedule.splits}", f"parts of equal length of a sum of {problem.k}")
     return fault
 
 

@@ -37,7 +37,7 @@ from ....dialects.linalg import GenericOp, YieldOp
 from ...gpu.kernels import LAMINA_KERNEL
 from .pads import without_pads
 from .problem import Matrix, Problem
-from .schedule import SCHEDULE
+from .schedule import PIECE, SCHEDULE
 
 PARTIAL_SUMS = "cta.partial_sums"  # on a product: its last argument has room for the parts of its sum
 OF_PRODUCT = (PARTIAL_SUMS, SCHEDULE, PROBLEM)  # what its second kernel is not told
@@ -45,10 +45,18 @@ MOST_SPLITS = 64
 
 
 def cuts(problem: Problem, least: int) -> Iterator[int]:
-    """Into how many parts of at least so many numbers the sum can be cut: 2 and more."""
+    """Into how many parts of at least so many numbers the sum can be cut: 2 and more.
+
+    Such that threads bring as many neighbours at a time as of the whole.
+    """
     for splits in range(2, min(MOST_SPLITS, problem.k // least) + 1):
-        if divided(problem, splits) is not None:
+        parts = divided(problem, splits)
+        if parts is not None and _widths(parts) == _widths(problem):
             yield splits
+
+
+def _widths(problem: Problem) -> list[int]:
+    return [max(matrix.view.width(mode, PIECE) for mode in (1, 2)) for matrix in (problem.left, problem.right)]
 
 
 def partial_sums(problem: Problem, splits: int) -> MemRefType:

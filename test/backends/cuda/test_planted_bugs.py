@@ -21,11 +21,14 @@ from lamina.backends.cuda.emulated import EmulatedProgram
 from lamina.backends.cuda.target import CudaTarget
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.program import Program
+from lamina.compiler.schedules import Entry, Schedules
 
 SEEDS = range(5)
-CONVOLUTION = "sm_90a convolution"
+CONVOLUTION, THREADS, SHARED = "sm_90a convolution", "sm_80 threads", "sm_80 shared"
 SIZES = {"sm_80": (32, 36, 328), "sm_90a": (64, 72, 392)}  # steps enough to go round the ring, edges to reach beyond
-NAMES = (*SIZES, CONVOLUTION)
+OF_THREADS = {THREADS: (33, 36, 120), SHARED: (33, 36, 384)}
+NAMES = (*SIZES, CONVOLUTION, *OF_THREADS)
+SPLITS = 4
 Bug = Callable[[str], str]
 
 
@@ -103,6 +106,19 @@ GATHERED: dict[str, Bug] = {
     "products are not waited for": swap(r"wgmma\.wait_group\.sync\.aligned 0;", ""),
     "a stage is given back too early": swap(r"wgmma\.wait_group\.sync\.aligned 1;", "wgmma.wait_group.sync.aligned 2;"),
 }
+BY_THREADS: dict[str, Bug] = {
+    "nobody waits for copies": swap(r"cp\.async\.wait_group\s+2;", ""),
+    "one copy too many under way": swap(r"cp\.async\.wait_group\s+2;", "cp.async.wait_group 3;"),
+    "threads do not meet": swap(r"bar\.sync\s+0;", ""),
+    "an element at another's place": swap(r"(cp\.async\.ca[^\[]*\[%rd\d+)\+32\]", r"\1+36]", 1),
+    "an element from elsewhere": swap(r"(cp\.async\.ca\S* \[%rd\d+\+32\], \[%rd\d+)(\+\d+)?\]", r"\1+4]", 1),
+    "what lies outside is read": swap(r"selp\.b32(\s+%r\d+), 4, 0, (%p\d+);", r"selp.b32\1, 4, 4, \2;"),
+    "what lies inside is not": swap(r"selp\.b32(\s+%r\d+), 4, 0, (%p\d+);", r"selp.b32\1, 0, 0, \2;", 1),
+}
+OF_PARTS: dict[str, Bug] = {
+    "a part that nobody adds": swap(r"ld\.global\.nc\.b32(\s+%r\d+), \[%rd\d+\+4752\];", r"mov.b32\1, 0;"),
+    "a part that is added twice": swap(r"(ld\.global\.nc\.b32\s+%r\d+, \[%rd\d+)\+9504\]", r"\1+4752]"),
+}
 
 
 @cache
@@ -114,9 +130,16 @@ def built(name: str) -> tuple[BuiltProgram, Program, tuple[Any, ...], Any]:
     spec.loader.exec_module(products)
     with tempfile.TemporaryDirectory() as folder:
         convolution = products.convolution((1, 7, 10, 40), (3, 3), 72, pad=1)
-        text = convolution if name == CONVOLUTION else products.text_of(*SIZES[name], right="nk", t="bf16")
+        text = convolution
+        if name in SIZES:
+            text = products.text_of(*SIZES[name], right="nk", t="bf16")
+        elif name in OF_THREADS:
+            text = products.text_of(*OF_THREADS[name])
         program, inputs = products.program_of(text, Path(folder))
-    model = CudaTarget(name.split()[0]).compile(program, Options(cache=False, emulate=True))
+    sizes = {**SIZES, **OF_THREADS}.get(name, ())
+    called = "matmul {} m{} n{} k{}".format("f32" if name in OF_THREADS else "bf16,bf16,f32", *sizes) if sizes else ""
+    given = Schedules({called: Entry({"splits": SPLITS if name == SHARED else 1})} if called else {})  # as is usual
+    model = CudaTarget(name.split()[0]).compile(program, Options(cache=False, emulate=True, schedules=given))
     assert isinstance(model, EmulatedProgram)
     [expected] = lamina.interpret(program, inputs)
     return model.built, program, tuple(inputs), expected
@@ -125,7 +148,9 @@ def built(name: str) -> tuple[BuiltProgram, Program, tuple[Any, ...], Any]:
 def wrong(name: str, bug: Bug | None, late: bool, seed: int) -> bool:
     """Whether the kernel, with a bug, does not compute the product."""
     whole, program, inputs, expected = built(name)
-    [(symbol, kernel)] = [(s, kernel) for s, kernel in whole.kernels.items() if re.search("mma", kernel.ptx)]
+    adds = name == SHARED  # the kernel that adds parts up: it copies nothing into shared memory
+    found = [(s, k) for s, k in whole.kernels.items() if adds != any(op in k.ptx for op in ("cp.async", "fma.rn"))]
+    [(symbol, kernel)] = found
     planted = replace(kernel, ptx=bug(kernel.ptx) if bug else kernel.ptx)
     changed = replace(whole, kernels={**whole.kernels, symbol: planted})
     model = EmulatedProgram(changed, program.signature, np.zeros(0, np.uint8), late=late, seed=seed)
@@ -142,7 +167,7 @@ def test_without_bugs(name: str) -> None:
     assert not any(wrong(name, None, late=True, seed=seed) for seed in SEEDS)
 
 
-BUGS = dict(zip(NAMES, (COPIES, BARRIERS, GATHERED), strict=True))
+BUGS = dict(zip(NAMES, (COPIES, BARRIERS, GATHERED, BY_THREADS, OF_PARTS), strict=True))
 
 
 @pytest.mark.parametrize(("name", "bug"), [(name, bug) for name, bugs in BUGS.items() for bug in bugs])

@@ -17,7 +17,7 @@ from lamina.backends.cuda.target import CudaTarget
 from lamina.compiler.interpreter import Interpreter
 from lamina.compiler.program import Program
 from lamina.compiler.signature import dtype_named
-from lamina.passes.convert.contraction_to_cta.schedule import GROUPS, LARGE, MIDDLE, WARPS, Schedule
+from lamina.passes.convert.contraction_to_cta.schedule import GROUPS, LARGE, MIDDLE, ROW, SMALL, WARPS, Schedule
 from lamina.tools.sources import read_program
 
 PRODUCT = """
@@ -175,7 +175,7 @@ def test_edges(unit: str, text: str, tmp_path: Path) -> None:
 def test_larger_tiles(schedule: Schedule, right: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fma = schedule.unit == "fma"
     given = schedule if fma else replace(schedule, depth=64)
-    monkeypatch.setattr("lamina.passes.convert.contraction_to_cta.schedule.choose", lambda *_: given)  # pyright: ignore
+    monkeypatch.setattr("lamina.passes.gpu.schedule_contractions.default_schedule", lambda *_: given)  # pyright: ignore
     name = "sm_90a" if schedule.unit == "wgmma" else "sm_80"
     texts = [text_of(100, 136, 72, right=right, t="f32" if fma else "bf16")]
     if schedule.unit == "wgmma":
@@ -183,6 +183,37 @@ def test_larger_tiles(schedule: Schedule, right: str, tmp_path: Path, monkeypatc
     for text in texts:
         model = check(text, tmp_path, name=name)
         assert model.counters[-1].bank_conflicts == 0
+
+
+SHARED = {
+    "fma": ("sm_80", SMALL, text_of(40, 36, 96, right="nk"), 3, 6),
+    "fma, turned": ("sm_80", SMALL, text_of(33, 40, 120, left="km", batch=2), 2, 5),
+    "fma, windows": ("sm_80", SMALL, convolution((2, 5, 7, 24), (3, 3), 40, pad=1, t="f32"), 3, 9),
+    "a row": ("sm_80", ROW, text_of(1, 200, 240), 3, 6),
+    "mma": ("sm_80", replace(WARPS[3], depth=64), text_of(40, 36, 264, t="bf16"), 3, 6),
+    "mma, windows": ("sm_80", replace(WARPS[3], depth=64), convolution((1, 7, 9, 24), (3, 3), 40, pad=1), 3, 18),
+    "wgmma": ("sm_90a", replace(GROUPS[3], depth=64), text_of(70, 72, 264, right="nk", t="bf16", batch=2), 3),
+    "wgmma, windows": (
+        "sm_90a",
+        replace(GROUPS[3], depth=64),
+        convolution((1, 7, 9, 24), (3, 3), 72, stride=2, pad=1),
+        3,
+        9,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("which", "splits"), [(which, n) for which, (_, _, _, *every) in SHARED.items() for n in every]
+)
+def test_sums_that_blocks_share(which: str, splits: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, schedule, text, *_ = SHARED[which]
+    given = replace(schedule, splits=splits)
+    monkeypatch.setattr("lamina.passes.gpu.schedule_contractions.default_schedule", lambda *_: given)  # pyright: ignore
+    model = check(text, tmp_path, late=True, name=name)
+    *_, shared, _ = model.built.launches
+    assert shared.grid[0] % splits == 0 or schedule.unit == "wgmma"  # whose blocks take tile after tile
+    assert all(counted.bank_conflicts == 0 for counted in model.counters)
 
 
 WINDOWS = {

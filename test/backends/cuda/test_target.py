@@ -94,7 +94,7 @@ def test_every_level_means_the_same(tmp_path: Path) -> None:
     [expected] = lamina.interpret(program, inputs)
     lowered = CudaTarget("sm_80").lower(program, "gpu", Options())
     names = {op.name.partition(".")[0] for op in lowered.module.walk()}
-    assert names <= {"builtin", "func", "gpu", "affine", "memref", "arith", "math", "scf", "vector"}
+    assert names <= {"builtin", "func", "gpu", "affine", "memref", "arith", "math", "scf", "vector", "nvgpu"}
     result = np.zeros_like(expected)
     types = [arg.type.get_shape()[0] for arg in lowered.module.body.block.first_op.body.block.args[4:]]  # pyright: ignore
     Interpreter(lowered.context).run(lowered.module, [*inputs, result, *(np.zeros(n, np.int8) for n in types)])

@@ -66,6 +66,8 @@ def test_written_edited_and_compiled_with(product: Path, tmp_path: Path, capsys:
         ("sm_90a", "bf16", "f32", "mk kn", "columns=192 stages=6"),
         ("sm_90a", "bf16", "f32", "km nk", "rows=128 down=2 columns=256 stages=2"),
         ("sm_90a", "bf16", "f32", "mk nk", "unit=mma rows=64 columns=64"),
+        ("sm_90a", "bf16", "f32", "mk nk", "splits=3"),
+        ("sm_80", "f32", "f32", "km nk", "rows=4 columns=128 depth=32 down=4 across=4 stages=6 splits=9"),
     ],
 )
 def test_what_is_allowed_is_right(
@@ -100,6 +102,7 @@ def test_what_is_allowed_is_right(
         ("unit=4", "'unit=4' (expected one of fma, mma, wgmma)"),
         ("lanes=8", "'lanes' is no part of a schedule of a GPU (one of unit, rows,"),
         ("rows=many", "'rows=many' is not a name with a number (as rows=4)"),
+        ("splits=5", "splits=5 (expected parts of equal length of a sum of 72)"),
         ("stages=0", "a schedule with a zero (expected numbers from 1 on)"),
         ("unit=wgmma", "sm_80 has no wgmma (expected one of fma, mma)"),
         ("rows=40", "rows=40 (expected a power of two, or a multiple of 64"),
