@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from xdsl.builder import Builder
-from xdsl.dialects.arith import FPToSIOp
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, StringAttr, TensorType, i64
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.dialects.math import RoundEvenOp
@@ -40,7 +40,10 @@ from ...compiler.workers import parallel_map, usable_cores
 from ...dialects.cta import ProgramOp
 from ...dialects.linalg_ext import AttentionOp
 from ...dialects.tensor import EmptyOp
+from ...passes.bufferization.more_scratch import take_scratch
+from ...passes.convert.contraction_to_cta.problem import problem_of
 from ...passes.convert.contraction_to_cta.schedule import FMA, MMA, SCHEDULE, WGMMA, Schedule
+from ...passes.convert.contraction_to_cta.splits import PARTIAL_SUMS, divided
 from ...passes.gpu.kernels import TIMES
 from ..api import interpret
 from ..compare import Comparison, compare
@@ -111,13 +114,32 @@ def _cases_for(name: str, lowered: Program, target: str, tiles: Program, suffix:
             schedule = schedules.get(kernel.sym_name.data)
             cut = smaller(kernel, schedule)
             if schedule is not None:
-                cut.attributes[SCHEDULE] = schedule.attribute
+                cut.attributes[SCHEDULE] = _of_cut(cut, schedule, lowered, target).attribute
             elif (more := times(kernel, cut)) > 1:
                 cut.attributes[TIMES] = IntegerAttr(more, i64)
-            unit = f"{schedule.unit} {schedule.rows}x{schedule.columns}" if schedule else _kind(kernel)
+            unit = _unit(schedule) if schedule else _kind(kernel)
             label = f"{name} @{kernel.sym_name.data}{suffix}"
             found.append(Case([target], _text(Program(_alone(cut), lowered.context)), unit, points(cut), [label]))
     return found
+
+
+def _unit(schedule: Schedule) -> str:
+    shared = f" /{schedule.splits}" if schedule.splits > 1 else ""
+    return f"{schedule.unit} {schedule.rows}x{schedule.columns}{shared}"
+
+
+def _of_cut(cut: FuncOp, schedule: Schedule, lowered: Program, target: str) -> Schedule:
+    """The schedule of a kernel that is cut: with the fewest parts of the sum that may be, with one where none may."""
+    every = [n for n in range(2, schedule.splits + 1) if schedule.splits % n == 0]
+    if every:
+        buffers = CudaTarget(target).lower(
+            Program(_alone(cut.clone()), lowered.context), "buffers", Options(cache=False)
+        )
+        [kernel] = [op for op in buffers.module.ops if isinstance(op, FuncOp) and KERNEL in op.attributes]
+        take_scratch(kernel, PARTIAL_SUMS)
+        problem = problem_of(kernel)
+        every = [n for n in every if problem is not None and divided(problem, n) is not None]
+    return replace(schedule, splits=every[0] if every else 1)
 
 
 def _kind(kernel: FuncOp) -> str:
@@ -237,10 +259,10 @@ def _inputs(program: Program) -> list[Array]:
     """Normal numbers, any bytes, and zeros and ones for wider integers, which may be indices.
 
     Where a kernel rounds to integers numbers are such that sums are exact, in any order: else one that is next to the
-    middle of two may become either.
+    middle of two may become either. So too where it clamps: what is left is small beside the numbers that were added.
     """
     rng = np.random.default_rng(0)
-    rounds = any(isinstance(op, RoundEvenOp | FPToSIOp) for op in all_ops(_kernel(program)))
+    exact = any(isinstance(op, RoundEvenOp | arith.FPToSIOp | arith.MinimumfOp) for op in all_ops(_kernel(program)))
     found: list[Array] = []
     for spec in program.signature.inputs:
         dtype, shape = dtype_named(spec.dtype), tuple(int(n) for n in spec.shape)
@@ -248,7 +270,7 @@ def _inputs(program: Program) -> list[Array]:
             drawn = rng.integers(np.iinfo(dtype).min, np.iinfo(dtype).max + 1, shape)
         else:
             drawn = rng.integers(0, 2, shape) if dtype.kind in "biu" else rng.standard_normal(shape)
-            drawn = np.round(drawn * EXACT) / EXACT if rounds else drawn
+            drawn = np.round(drawn * EXACT) / EXACT if exact else drawn
         found.append(np.asarray(drawn).astype(dtype))
     return found
 

@@ -1,11 +1,12 @@
 """A kernel at extents at which the emulator runs it in a moment, with the edges and alignments that it has.
 
 Of a product, rows, columns and steps of the sum stay what they are modulo the tile that its schedule takes, and are
-more than one tile, or more steps than there are stages. Of other kernels each extent stays what it is modulo the
-largest power of two for which few enough points are left; the last ones of arrays stay whole sectors, if they are. What
-is reduced over stays as it is, since that says how many threads do it, unless points are too many even then. Where
-windows overlap, images stay large and have few channels, since what tiles share is around them; and a kernel tells how
-many `times` as many points it had, for tiles are to be those of blocks that are enough for a GPU.
+more than one tile, or more steps than there are stages, of each of the fewest parts that sums may have where blocks
+share them. Of other kernels each extent stays what it is modulo the largest power of two for which few enough points
+are left; the last ones of arrays stay whole sectors, if they are. What is reduced over stays as it is, since that says
+how many threads do it, unless points are too many even then. Where windows overlap, images stay large and have few
+channels, since what tiles share is around them; and a kernel tells how many `times` as many points it had, for tiles
+are to be those of blocks that are enough for a GPU.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SECTOR = 32  # bytes: what global memory is read and written by
 BUSY = 64  # times as many points, from which on all GPUs are busy
 WINDOWS = 8  # times as many points as others, each of which is combined of several
 TRIED = 1 << 13  # products of extents
-CHOICES = 80  # of an extent that are looked through, beside what it is
+CHOICES = 128  # of an extent that are looked through, beside what it is
 
 
 def smaller(kernel: FuncOp, schedule: Schedule | None) -> FuncOp:
@@ -43,6 +44,15 @@ def smaller(kernel: FuncOp, schedule: Schedule | None) -> FuncOp:
     extents = Extents(kernel)
     sizes = _of_product(extents, schedule) if schedule is not None else _of_others(extents)
     return with_extents(kernel, sizes) if sizes is not None else kernel.clone()
+
+
+def fewest_splits(splits: int) -> int:
+    """Of how many parts a sum is, so that each of some stands for several of `splits`.
+
+    >>> fewest_splits(1), fewest_splits(9), fewest_splits(12)
+    (1, 3, 2)
+    """
+    return next((n for n in range(2, splits + 1) if splits % n == 0), 1)
 
 
 def times(kernel: FuncOp, cut: FuncOp) -> int:
@@ -95,15 +105,16 @@ def _of_product(extents: Extents, schedule: Schedule) -> Mapping[Extent, int] | 
 
 def _roles(op: GenericOp | AttentionOp, schedule: Schedule) -> Sequence[tuple[Sequence[int], int, int]]:
     """Loops that are cut together, the tile, the least that they are to be; of attention columns stay as they are."""
-    rows, steps = schedule.rows + 1, (schedule.stages + 1) * schedule.depth + 1
+    rows, step = schedule.rows + 1, schedule.depth * fewest_splits(schedule.splits)
+    steps = (schedule.stages + 1) * step + 1
     if isinstance(op, AttentionOp):
         m, _, keys, _ = range(op.loops - 4, op.loops)
-        return (range(m), 1, 2), ([m], schedule.rows, rows), ([keys], schedule.depth, steps)
+        return (range(m), 1, 2), ([m], schedule.rows, rows), ([keys], step, steps)
     loops = match_contraction(op)
     if loops is None:
         return ()
     columns = loops.n, schedule.columns, schedule.columns + 1
-    return (loops.batch, 1, 2), (loops.m, schedule.rows, rows), columns, (loops.k, schedule.depth, steps)
+    return (loops.batch, 1, 2), (loops.m, schedule.rows, rows), columns, (loops.k, step, steps)
 
 
 def _fewest(

@@ -71,9 +71,9 @@ def choose_groups(batch: int, queries: int, columns: int, keys: int) -> Schedule
     """Two warpgroups where there are blocks enough of them, or one; many keys a step where that leaves some steps.
 
     >>> choose_groups(12, 1024, 64, 1024)
-    Schedule(unit='wgmma', rows=128, columns=64, depth=128, down=2, across=1, stages=2)
+    Schedule(unit='wgmma', rows=128, columns=64, depth=128, down=2, across=1, stages=2, splits=1)
     >>> choose_groups(12, 128, 80, 64)
-    Schedule(unit='wgmma', rows=64, columns=128, depth=64, down=1, across=1, stages=2)
+    Schedule(unit='wgmma', rows=64, columns=128, depth=64, down=1, across=1, stages=2, splits=1)
     """
     down = 2 if batch * -(-queries // (2 * GROUP)) >= ENOUGH else 1
     return Schedule(WGMMA, down * GROUP, -(-columns // PANEL) * PANEL, LONG if keys > 2 * LONG else SHORT, down, 1, 2)
@@ -83,9 +83,9 @@ def choose(batch: int, queries: int, columns: int, bits: int) -> Schedule:
     """Blocks of many queries where there are enough of them.
 
     >>> choose(12, 512, 64, 16)
-    Schedule(unit='mma', rows=64, columns=64, depth=64, down=4, across=1, stages=2)
+    Schedule(unit='mma', rows=64, columns=64, depth=64, down=4, across=1, stages=2, splits=1)
     >>> choose(1, 20, 20, 32)
-    Schedule(unit='fma', rows=32, columns=32, depth=32, down=4, across=2, stages=1)
+    Schedule(unit='fma', rows=32, columns=32, depth=32, down=4, across=2, stages=1, splits=1)
     """
     rows = keys = LARGE if batch * -(-queries // LARGE) >= ENOUGH else SMALL
     if bits == 16:

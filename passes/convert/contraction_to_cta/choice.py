@@ -103,7 +103,7 @@ def choose(m: int, n: int, batch: int, unit: str, element_bytes: int, single: bo
     >>> choose(4096, 4096, 1, "fma", 4) == LARGE, choose(512, 768, 1, "fma", 4) == MIDDLE
     (True, True)
     >>> choose(4096, 4096, 1, "mma", 2)
-    Schedule(unit='mma', rows=128, columns=128, depth=64, down=2, across=2, stages=3)
+    Schedule(unit='mma', rows=128, columns=128, depth=64, down=2, across=2, stages=3, splits=1)
     >>> choose(50176, 64, 1, "mma", 2).columns, choose(50176, 64, 1, "mma", 2, single=True).rows
     (64, 64)
     """
