@@ -263,10 +263,15 @@ def negative(instruction: Instruction) -> Step:
 
 @decodes("min", "max")
 def extreme(instruction: Instruction) -> Step:
-    """The smaller or larger; a NaN loses against a number unless `NaN` is asked for, and -0 is less than +0."""
+    """The smaller or larger; a NaN loses against a number unless `NaN` is asked for, and -0 is less than +0.
+
+    Of integers `relu` makes 0 of what is less.
+    """
     largest = instruction.opcode[0] == "max"
     if not _is_float(instruction):
-        return elementwise(instruction, np.maximum if largest else np.minimum)
+        chosen: Function = np.maximum if largest else np.minimum
+        relu = "relu" in instruction.opcode
+        return elementwise(instruction, (lambda a, b: np.maximum(chosen(a, b), 0)) if relu else chosen)
     keeps_nan = "NaN" in instruction.opcode
 
     def function(*values: Array) -> Array:

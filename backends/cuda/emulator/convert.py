@@ -22,7 +22,7 @@ _BYTES = {"e4m3x2": ml_dtypes.float8_e4m3fn, "e5m2x2": ml_dtypes.float8_e5m2}
 
 @decodes("cvt")
 def convert(instruction: Instruction) -> Step:
-    """`cvt.<modes>.<to>.<from>`; integers out of floats saturate and have 0 for NaN."""
+    """`cvt.<modes>.<to>.<from>`; integers out of floats saturate, and NaN becomes 0, or of 64 bits the upper bit."""
     *modes, to, source_kind = instruction.opcode[1:]
     if to in PAIRS or to in _BYTES:
         return _to_pairs(instruction, to, source_kind, modes)
@@ -39,7 +39,8 @@ def _conversion(source: Any, to: Any, modes: list[str]) -> Callable[[Array], Arr
     from_float, to_float = (np.dtype(t).kind not in "iub" for t in (source, to))
     rounding = next((m for m in modes if m in _TO_INTEGER), None)
     if from_float and not to_float:
-        return lambda x: _to_integer(_TO_INTEGER[rounding or "rzi"](x.astype(np.float64)), np.dtype(to))
+        wide = np.dtype(source) == np.float64 or np.dtype(to).itemsize == 8
+        return lambda x: _to_integer(_TO_INTEGER[rounding or "rzi"](x.astype(np.float64)), np.dtype(to), wide)
     if from_float and rounding:
         return lambda x: _saturated(_TO_INTEGER[rounding](x.astype(np.float64)), modes).astype(to)
     if from_float or to_float:
@@ -72,10 +73,13 @@ def _saturated(x: Array, modes: list[str]) -> Array:
     return np.where(np.isnan(x), 0, np.clip(x, 0, 1)).astype(x.dtype) if "sat" in modes else x
 
 
-def _to_integer(x: Array, to: np.dtype[Any]) -> Array:
-    limits = np.iinfo(to)
+def _to_integer(x: Array, to: np.dtype[Any], wide: bool) -> Array:
+    """Saturated; `wide`, from or to 64 bits, only the upper bit of NaN is set, else none."""
+    limits, bits = np.iinfo(to), 8 * to.itemsize
+    none = np.array(1 << bits - 1 if wide else 0, f"u{to.itemsize}").astype(to)
     inside = np.where(np.isnan(x) | (x < limits.min) | (x >= float(limits.max) + 1), 0, x).astype(to)
-    return np.where(x < limits.min, limits.min, np.where(x >= float(limits.max) + 1, limits.max, inside)).astype(to)
+    found = np.where(x < limits.min, limits.min, np.where(x >= float(limits.max) + 1, limits.max, inside))
+    return np.where(np.isnan(x), none, found.astype(to))
 
 
 def _to_pairs(instruction: Instruction, to: str, source_kind: str, modes: list[str]) -> Step:

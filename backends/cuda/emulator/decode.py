@@ -23,7 +23,9 @@ TYPES: dict[str, Any] = {
     "s8": np.int8, "s16": np.int16, "s32": np.int32, "s64": np.int64,
     "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "tf32": np.float32,
 }  # fmt: skip
-PAIRS = {"f16x2": np.float16, "bf16x2": ml_dtypes.bfloat16}
+PAIRS: dict[str, Any] = {
+    "f16x2": np.float16, "bf16x2": ml_dtypes.bfloat16, "s16x2": np.int16, "u16x2": np.uint16,
+}  # fmt: skip
 
 _TABLE: dict[str, Decoder] = {}
 _CHAPTERS = ("arithmetic", "logic", "convert", "transfer", "warp", "tensor", "asynchronous")

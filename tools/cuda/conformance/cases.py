@@ -84,13 +84,11 @@ class Case:
         far = np.where(places[0] > places[1], places[0] - places[1], places[1] - places[0]).astype(np.float64)
         good = far <= self.ulps
         if is_float(kind):
-            wide = [each.astype(np.float64) for each in (found, expected)]
-            if not self.moves:
-                both = np.isnan(wide[0]) & np.isnan(wide[1])
-                good, far = good | both, np.where(both, 0, far)
-            if self.absolute:
-                with np.errstate(invalid="ignore"):
-                    good = good | (np.abs(wide[0] - wide[1]) <= self.absolute)
+            with np.errstate(invalid="ignore"):
+                wide = [each.astype(np.float64) for each in (found, expected)]
+                near = np.abs(wide[0] - wide[1]) <= self.absolute
+            both = np.isnan(wide[0]) & np.isnan(wide[1]) & (not self.moves)
+            good, far = good | both | (near & (self.absolute > 0)), np.where(both, 0, far)
         return (good.reshape(-1, 2).all(1), far.reshape(-1, 2).max(1)) if half is not None else (good, far)
 
 
