@@ -210,7 +210,15 @@ def _rounding(instruction: Instruction, function: Function) -> Function:
     exact: Function = function
     if instruction.opcode[0] in ("add", "sub"):  # a product is exact in double precision, a sum need not be
         exact = odd_sum if instruction.opcode[0] == "add" else lambda a, b: odd_sum(a, -b)
-    return lambda a, b: rounded(exact(a.astype(np.float64), b.astype(np.float64)), asked)
+
+    def directed(a: Array, b: Array) -> Array:
+        found = rounded(exact(a.astype(np.float64), b.astype(np.float64)), asked)
+        if asked == "rm" and instruction.opcode[0] in ("add", "sub"):  # what cancels is -0, unless both are +0
+            cancels = (found == 0) & ((a != 0) | (np.signbit(a) != (np.signbit(b) != (function is np.subtract))))
+            return np.where(cancels, np.float32(-0.0), found)
+        return found
+
+    return directed
 
 
 def rounded(value: Array, mode: str) -> Array:

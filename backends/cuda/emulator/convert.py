@@ -49,7 +49,8 @@ def _conversion(source: Any, to: Any, modes: list[str]) -> Callable[[Array], Arr
             return lambda x: rounded(_saturated(_exactly(x), modes), mode)
         if mode != "rn":
             raise ValueError(f"rounding {mode} to {np.dtype(to)}")
-        return lambda x: _saturated(x if from_float else _exactly(x), modes).astype(to)
+        plain = from_float or to is np.float64
+        return lambda x: _saturated(x if plain else _exactly(x), modes).astype(to)
     if "sat" in modes:
         to_limits, limits = np.iinfo(np.dtype(to)), np.iinfo(np.dtype(source))
         low, high = max(to_limits.min, limits.min), min(to_limits.max, limits.max)

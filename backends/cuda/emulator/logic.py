@@ -102,11 +102,11 @@ def extract(instruction: Instruction) -> Step:
         count = np.minimum(length(agent) & 255, bits).astype(np.int64)
         stop = np.minimum(start + count, bits)
         value = source(agent)
-        up = (bits - stop).astype(dtype)
-        down = (bits - (stop - start)).astype(np.int64)
-        kept = value << up
-        result = np.where(down < bits, kept >> np.minimum(down, bits - 1).astype(dtype), 0)
-        write(agent, result.astype(dtype))
+        kept = value << (bits - stop).astype(dtype)
+        down = np.minimum(bits - (stop - start), bits - 1).astype(dtype)
+        outside = value >> dtype.type(bits - 1) if dtype.kind == "i" else np.zeros_like(value)
+        result = np.where(start < bits, kept >> down, outside)
+        write(agent, np.where(count > 0, result, 0).astype(dtype))
 
     return step
 

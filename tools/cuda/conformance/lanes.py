@@ -53,7 +53,7 @@ _UNORDERED = "setp.equ setp.neu setp.ltu setp.leu setp.gtu setp.geu setp.num set
 _ROWS = (
     _Row("add sub", f"{_INTEGERS} {_FLOATS} f16x2"),
     _Row("add.rn sub.rn mul.rn div.rn", "f32 f64"),
-    _Row("add.rz add.rm add.rp", "f32"),
+    _Row("add.rz add.rm add.rp sub.rz sub.rm sub.rp", "f32"),
     _Row("mul", f"{_FLOATS} f16x2"),
     _Row("mul.lo mul.hi", _INTEGERS),
     _Row("mul.wide", "s16 u16 s32 u32", "T T", "W"),
