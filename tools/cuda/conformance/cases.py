@@ -82,13 +82,14 @@ class Case:
             found, expected = (each.view(half) for each in (found, expected))
         places = [_place(each) for each in (found, expected)]
         far = np.where(places[0] > places[1], places[0] - places[1], places[1] - places[0]).astype(np.float64)
-        good = far <= self.ulps
+        good = far == 0
         if is_float(kind):
             with np.errstate(invalid="ignore"):
                 wide = [each.astype(np.float64) for each in (found, expected)]
-                near = np.abs(wide[0] - wide[1]) <= self.absolute
+                near = (np.abs(wide[0] - wide[1]) <= self.absolute) & (self.absolute > 0)
             both = np.isnan(wide[0]) & np.isnan(wide[1]) & (not self.moves)
-            good, far = good | both | (near & (self.absolute > 0)), np.where(both, 0, far)
+            few = (far <= self.ulps) & np.isfinite(wide[0]) & np.isfinite(wide[1])
+            good, far = good | both | few | near, np.where(both, 0, far)
         return (good.reshape(-1, 2).all(1), far.reshape(-1, 2).max(1)) if half is not None else (good, far)
 
 

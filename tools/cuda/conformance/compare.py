@@ -50,30 +50,39 @@ class Outcome:
     told: str = ""
 
 
-def conform(driver: Driver) -> Iterator[Outcome]:
-    """Every form on the GPU and in the emulator. Ends early, with an outcome that says why, where the GPU is lost."""
+def conform(driver: Driver, named: str = "") -> Iterator[Outcome]:
+    """Every form, or those in whose name something is, on the GPU and in the emulator.
+
+    Ends early, with an outcome that says why, where the GPU does nothing more.
+    """
     architecture = "sm_90a" if driver.capability == (9, 0) else "sm_80"
     gpu = _Gpu(driver)
     try:
-        for outcome in _all(gpu, architecture):
-            yield outcome
+        for each in _all(gpu, architecture, named):
+            yield each
             if gpu.lost:
                 return
     finally:
         gpu.give_back()
 
 
-def _all(gpu: _Gpu, architecture: str) -> Iterator[Outcome]:
-    cases = iter(all_cases(architecture))
+def _all(gpu: _Gpu, architecture: str, named: str) -> Iterator[Outcome]:
+    cases = (case for case in all_cases(architecture) if named in case.name)
     batches = list(iter(lambda: list(islice(cases, _TOGETHER)), []))
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for batch, code in zip(batches, pool.map(lambda each: machine_code(each, architecture), batches), strict=True):
-            module = gpu.driver.load(code)
+        made = [pool.submit(machine_code, batch, architecture) for batch in batches]
+        for batch, code in zip(batches, made, strict=True):
+            try:
+                module = gpu.driver.load(code.result())
+            except LaminaError as error:
+                yield from (_failed(gpu, case, error) for case in batch)
+                continue
             for number, case in enumerate(batch):
                 yield _single(gpu, module, number, case, architecture)
             gpu.driver("cuModuleUnload", module)
     for whole in wholes():
-        yield _whole(gpu, whole, architecture)
+        if named in whole.case.name:
+            yield _whole(gpu, whole, architecture)
 
 
 def machine_code(cases: Sequence[Case], architecture: str) -> bytes:
@@ -98,7 +107,7 @@ def _single(gpu: _Gpu, module: Handle, number: int, case: Case, architecture: st
         found = gpu.run(module, _symbol(number), case, operands, nbytes)
         return outcome(case, case.unpacked(found), case.unpacked(emulated(case, operands, nbytes, architecture)))
     except LaminaError as error:
-        return _failed(gpu, case.name, case.lanes * len(case.results), error)
+        return _failed(gpu, case, error)
 
 
 def emulated(case: Case, operands: Array, nbytes: int, architecture: str = "sm_90a") -> Array:
@@ -121,6 +130,7 @@ def outcome(case: Case, found: Sequence[Array], expected: Sequence[Array]) -> Ou
 
 def _whole(gpu: _Gpu, whole: Whole, architecture: str) -> Outcome:
     program, nothing = whole.program, np.zeros(0, np.uint8)
+    case = Case(whole.case.name, "", (), ("f32",), lanes=1)
     inputs = whole.inputs(program)
     try:
         _, built = CudaTarget(architecture).built(program, Options(precision=whole.case.precision))
@@ -128,14 +138,13 @@ def _whole(gpu: _Gpu, whole: Whole, architecture: str) -> Outcome:
         [found] = device.run(inputs)
         [expected] = EmulatedProgram(built, program.signature, nothing).run(inputs)
     except LaminaError as error:
-        return _failed(gpu, whole.case.name, 1, error)
-    case = Case(whole.case.name, "", (), ("f32",))
+        return _failed(gpu, case, error)
     return outcome(case, [found.reshape(-1)], [expected.reshape(-1)])
 
 
-def _failed(gpu: _Gpu, name: str, count: int, error: LaminaError) -> Outcome:
+def _failed(gpu: _Gpu, case: Case, error: LaminaError) -> Outcome:
     gpu.lost = gpu.lost or (isinstance(error, DriverError) and error.lost)
-    return Outcome(name, count, 0, float("inf"), False, str(error))
+    return Outcome(case.name, case.lanes * len(case.results), 0, float("inf"), False, str(error))
 
 
 def _sizes(case: Case) -> tuple[tuple[int, int, int], tuple[int, int, int]]:

@@ -100,16 +100,18 @@ def _scattered(inputs: tuple[str, ...], rng: np.random.Generator) -> list[Array]
 
 def _copies() -> Iterator[Case]:
     """cp.async: all of 4, 8 or 16 bytes, or some and zeros; groups that are waited for one after the other."""
-    more = ("cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all")
+    groups = ("cp.async.commit_group", "cp.async.wait_group")
     for cache, size in (("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)):
         form = f"cp.async.{cache}.shared.global"
         clear = "mov.b32 %x0, 0x5A5A5A5A;"
         copy = f"{form} [%y0+{16 - size}], [%y2+{16 - size}], {size}"
-        waits = "cp.async.commit_group; cp.async.wait_group 0;" if size != 16 else "cp.async.wait_all;"
+        alone = cache == "cg"  # waits without a group
+        waits = "cp.async.wait_all;" if alone else "cp.async.commit_group; cp.async.wait_group 0;"
+        more = (*groups, "cp.async.wait_all") if alone else groups
         body = f"""
             {clear} mov.u64 %y0, room; mad.wide.u32 %y0, %n, 32, %y0; add.s64 %y1, %y0, 16;
             st.shared.v4.b32 [%y0], {{%x0, %x0, %x0, %x0}}; st.shared.v4.b32 [%y1], {{%x0, %x0, %x0, %x0}};
-            mad.wide.u32 %y2, %a0, 16, %i2;
+            mad.wide.u32 %y2, %a0, 16, %i2; bar.sync 0;
             {copy}; cp.async.commit_group; add.s64 %y0, %y0, 16; {copy}, %a1;
             cp.async.wait_group 0; {waits} bar.sync 0;
             xor.b32 %x5, %n, 37; mov.u64 %y0, room; mad.wide.u32 %y0, %x5, 32, %y0;
