@@ -123,7 +123,9 @@ def test_errors_are_outcomes_and_a_lost_gpu_is_the_end() -> None:
     lost = outcomes(Hardware(cuStreamSynchronize=700), "shfl")
     assert len(lost) == 1 and not lost[0].good and "ILLEGAL_ADDRESS" in lost[0].told
     for function in ("cuModuleLoadDataEx", "cuLaunchKernel"):
-        told = outcomes(Hardware(**{function: 218}), "shfl")
+        library = Hardware()
+        library.fails[function] = 218
+        told = outcomes(library, "shfl")
         assert len(told) == 8 and all(not each.good and "INVALID_PTX" in each.told for each in told)
 
 
@@ -226,7 +228,8 @@ MIXED = {
                          ("round_nearest_even", ("f16", "f64")), ("logistic", ("f64",)), ("abs", ("i8",)))
        for kind in kinds},
     **{f"{source} to {to}": (CONVERTED.replace("SOURCE", source).replace("TO", to), "f32")
-       for source, to in (("f32", "i64"), ("i64", "f64"), ("f16", "ui8"), ("i8", "bf16"), ("f64", "f16"), ("i1", "f32"))},
+       for source, to in (("f32", "i64"), ("i64", "f64"), ("f16", "ui8"), ("i8", "bf16"), ("f64", "f16"),
+                          ("i1", "f32"))},
 }  # fmt: skip
 
 

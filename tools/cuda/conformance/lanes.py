@@ -86,17 +86,14 @@ _ROWS = (
     _Row("add min max", "s16x2 u16x2", since="sm_90a"),
     _Row("min.relu max.relu", "s32 s16x2", since="sm_90a"),
 )
-_FROM_FLOATS = ("f16", "f32", "f64")
-_TO_INTEGERS = ("s16", "u16", "s32", "u32", "s64", "u64")
 _CONVERSIONS = (
-    *(f"{to}.{source}" for to in ("u16", "u32", "u64", "s16", "s32", "s64") for source in
-      ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64") if to[1:] != source[1:]),
+    *(f"{to}.{source}" for to in _INTEGERS.split() for source in ("u8", "s8", *_INTEGERS.split())
+      if to[1:] != source[1:]),
     *(f"s8.{source}" for source in ("s16", "s32", "s64")),
-    *(f"{mode}.{kind}.{kind}" for mode in ("rni", "rzi", "rmi", "rpi") for kind in _FROM_FLOATS),
-    *(f"{mode}.{to}.{source}" for mode in ("rzi",) for to in _TO_INTEGERS for source in _FROM_FLOATS),
+    *(f"{mode}.{kind}.{kind}" for mode in ("rni", "rzi", "rmi", "rpi") for kind in _FLOATS.split()),
+    *(f"rzi.{to}.{source}" for to in _INTEGERS.split() for source in _FLOATS.split()),
     *(f"{mode}.s32.f32" for mode in ("rni", "rmi", "rpi")),
-    *(f"rn.{to}.{source}" for to in _FROM_FLOATS for source in _TO_INTEGERS),
-    *(f"rn.f16.{source}" for source in ("u8", "s8")),
+    *(f"rn.{to}.{source}" for to in _FLOATS.split() for source in (*_INTEGERS.split(), "u8", "s8")),
     "f32.f16", "f64.f16", "f64.f32", "rn.f16.f32", "rn.f16.f64", "rn.f32.f64", "rn.bf16.f32", "rna.tf32.f32",
 )  # fmt: skip
 
@@ -106,7 +103,7 @@ def cases() -> Iterator[Case]:
     for row in _ROWS:
         for case in row.cases():
             yield _defined(case)
-    for name in dict.fromkeys(_CONVERSIONS):
+    for name in _CONVERSIONS:
         yield _conversion(f"cvt.{name}")
     for half in ("f16", "bf16"):
         yield Case(f"cvt.rn.{half}x2.f32", f"cvt.rn.{half}x2.f32 %d0, %a0, %a1;", ("f32", "f32"), (f"{half}x2",))
@@ -159,7 +156,7 @@ def _conversion(form: str) -> Case:
 
 def _moves() -> Iterable[Case]:
     """Parts of a register, packed and unpacked; what a number is written as; what threads know of themselves."""
-    two, four = ", ".join("%a0 %a1".split()), ", ".join(f"%a{i}" for i in range(4))
+    two, four = (", ".join(f"%a{i}" for i in range(count)) for count in (2, 4))
     yield Case("mov.b32", f"mov.b32 %d0, {{{two}}};", ("b16",) * 2, ("b32",), note="packs")
     yield Case("mov.b32", "mov.b32 {%d0, %d1}, %a0;", ("b32",), ("b16",) * 2, note="unpacks")
     yield Case("mov.b64", f"mov.b64 %d0, {{{two}}};", ("b32",) * 2, ("b64",), note="packs")

@@ -54,6 +54,7 @@ def _of_lanes(rng: np.random.Generator) -> list[Array]:
 
 
 def _votes() -> Iterator[Case]:
+    """What a warp is of one mind about, and what its threads have together."""
     for mode, result in (("all", "pred"), ("any", "pred"), ("uni", "pred"), ("ballot", "b32")):
         form = f"vote.sync.{mode}.{result}"
         yield Case(form, f"{form} %d0, %a0, -1;", ("pred",), (result,), _agreeing)
@@ -169,7 +170,7 @@ def _product(kind: str, depth: int, *, exact: bool) -> Case:
     """Two in a row, of which the second adds to the first."""
     form = f"mma.sync.aligned.m16n8k{depth}.row.col.f32.{kind}.{kind}.f32"
     count = 16 * depth * _KINDS[kind] // 32 // WARP
-    a, b, c = (", ".join(f"%a{i}" for i in numbers) for numbers in _cut((count, count // 2, 4)))
+    a, b, c = (", ".join(f"%a{i}" for i in numbers) for numbers in _parts((count, count // 2, 4)))
     d = ", ".join(f"%d{i}" for i in range(4))
     body = f"{form} {{{d}}}, {{{a}}}, {{{b}}}, {{{c}}}; {form} {{{d}}}, {{{a}}}, {{{b}}}, {{{d}}};"
     inputs = (*["b32"] * (count + count // 2), *["f32"] * 4)
@@ -187,7 +188,8 @@ def _lost(depth: int) -> float:
     return (depth + 1) * (depth + 1) * _CUT
 
 
-def _cut(counts: Sequence[int]) -> Iterator[range]:
+def _parts(counts: Sequence[int]) -> Iterator[range]:
+    """So many numbers each, one range behind the other."""
     start = 0
     for count in counts:
         yield range(start, start + count)

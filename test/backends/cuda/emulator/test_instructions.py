@@ -255,6 +255,44 @@ def test_conversions() -> None:
         assert np.array_equal(half, y.astype(np.float16), equal_nan=True)
 
 
+def test_numbers_that_conversions_to_and_from_64_bits_take_apart() -> None:
+    n = integers("s64", 45)
+    assert execute("cvt.rn.f64.s64 %out, %a0;", [("s64", n)], "f64").tolist() == [float(int(v)) for v in n]
+    nothing = np.full(LANES, np.nan, np.float32)
+    for to, source, expected in (("s64", "f32", -(2**63)), ("u64", "f32", 2**63), ("u32", "f32", 0)):
+        found = execute(f"cvt.rzi.{to}.{source} %out, %a0;", [(source, nothing)], to)
+        assert (found == np.array(expected, KINDS[to])).all()
+    assert (execute("cvt.rzi.s32.f64 %out, %a0;", [("f64", nothing)], "s32") == -(2**31)).all()
+
+
+def test_fields_behind_the_last_bit_have_its_sign() -> None:
+    a = integers("s32", 46)
+    for place, length in ((32, 5), (40, 1), (31, 9)):
+        found = execute(f"bfe.s32 %out, %a0, {place}, {length};", [("s32", a)], "s32")
+        assert found.tolist() == [-1 if v < 0 else 0 for v in a.tolist()]
+    assert not execute("bfe.s32 %out, %a0, 3, 0;", [("s32", a)], "s32").any()
+
+
+def test_pairs_of_integers_and_what_is_less_than_zero() -> None:
+    a, b = integers("s32", 47), integers("s32", 48)
+    halves = [each.view(np.int16) for each in (a, b)]
+    both = [("s32", a), ("s32", b)]
+    with np.errstate(over="ignore"):
+        expected = {"add.s16x2": halves[0] + halves[1], "max.s16x2": np.maximum(*halves)}
+    expected["min.relu.s16x2"] = np.maximum(np.minimum(*halves), 0)
+    expected["max.u16x2"] = np.maximum(*(each.view(np.uint16) for each in halves)).view(np.int16)
+    for name, values in expected.items():
+        assert np.array_equal(execute(f"{name} %out, %a0, %a1;", both, "s32").view(np.int16), values), name
+    assert np.array_equal(execute("max.relu.s32 %out, %a0, %a1;", both, "s32"), np.maximum(np.maximum(a, b), 0))
+
+
+def test_sums_that_cancel_are_less_than_zero_rounded_down() -> None:
+    a = np.resize(np.array([1.5, 0.0, -0.0, 0.0], np.float32), LANES)
+    b = np.resize(np.array([-1.5, -0.0, -0.0, 0.0], np.float32), LANES)
+    found = execute("add.rm.f32 %out, %a0, %a1;", [("f32", a), ("f32", b)], "f32")
+    assert np.signbit(found[:4]).tolist() == [True, True, True, False] and not found.any()
+
+
 def test_comparisons_and_selection() -> None:
     a = np.resize(np.array([1, 2, np.nan, 2], np.float32), LANES)
     b = np.resize(np.array([2, 2, 1, np.nan], np.float32), LANES)
