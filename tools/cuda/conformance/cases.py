@@ -127,8 +127,8 @@ def kernel(case: Case, symbol: str) -> str:
 .maxntid {THREADS}
 {{
 {textwrap.indent(chr(10).join([*registers, room]), "  ")}
-  ld.param.u64 %in, [{symbol}_in]; cvta.to.global.u64 %in, %in;
-  ld.param.u64 %out, [{symbol}_out]; cvta.to.global.u64 %out, %out;
+  ld.param.b64 %in, [{symbol}_in]; cvta.to.global.u64 %in, %in;
+  ld.param.b64 %out, [{symbol}_out]; cvta.to.global.u64 %out, %out;
   mov.u32 %n, %tid.x; mov.u32 %b, %ctaid.x; mad.lo.s32 %t, %b, {min(THREADS, case.lanes)}, %n;
 {textwrap.indent(body, "  ")}
   ret;
