@@ -52,7 +52,8 @@ _COMPARED = "setp.eq setp.ne setp.lt setp.le setp.gt setp.ge"
 _UNORDERED = "setp.equ setp.neu setp.ltu setp.leu setp.gtu setp.geu setp.num setp.nan"
 _ROWS = (
     _Row("add sub", f"{_INTEGERS} {_FLOATS} f16x2"),
-    _Row("add.rn sub.rn mul.rn div.rn", "f32 f64"),
+    _Row("add.rn sub.rn mul.rn", "f16 f16x2 f32 f64"),
+    _Row("div.rn", "f32 f64"),
     _Row("add.rz add.rm add.rp sub.rz sub.rm sub.rp", "f32"),
     _Row("mul", f"{_FLOATS} f16x2"),
     _Row("mul.lo mul.hi", _INTEGERS),
