@@ -68,11 +68,11 @@ class AttentionOp(LinalgStructuredOperation):
     (no key is seen, say) gives zeros instead.
 
     Query, key and value may be of 16 bits: scores and sums are f32 all the same, and weights are rounded before values
-    are summed.
+    are summed. Then what else the body reads may be of as many bits, which it widens, and so may the output.
 
     C1: query, key and value come first, one output last, a map for each operand. Query, key and value are of one type,
-    of 16 or 32 bits, all others of f32. C2: a map's results
-    are loops, each once, or 0. C3: each operand is over the loops named above. C4: the body takes a score and an
+    of 16 or 32 bits, all others of that or of f32. C2: a map's results
+    are loops, each once, or 0. C3: each operand is over the loops named above. C4: the body takes a score of f32 and an
     element of each further input, and yields one f32. C5: `causal` is not negative, so that each query sees a key.
     """
 
@@ -144,8 +144,8 @@ class AttentionOp(LinalgStructuredOperation):
         elements = [cast("ContainerType[Attribute]", operand.type).get_element_type() for operand in self.operands]
         if not isinstance(elements[0], AnyFloat) or elements[0].bitwidth > 32 or elements[1:3] != elements[:1] * 2:
             raise VerifyException("expected query, key and value of one float type, not of 64 bits (C1)")
-        if any(element != f32 for element in elements[3:]):
-            raise VerifyException("expected other operands of f32 (C1)")
+        if any(element not in (f32, elements[0]) for element in elements[3:]):
+            raise VerifyException("expected other operands of f32, or of the type of query, key and value (C1)")
         m, k1, k2, n = range(self.loops - 4, self.loops)
         outside = [{k2, n}, {m, n}, {m, k1}, *[{k1, n}] * (len(self.inputs) - 3), {k1, k2}]
         for operand, map_, others in zip(self.operands, self.maps, outside, strict=True):
@@ -159,7 +159,7 @@ class AttentionOp(LinalgStructuredOperation):
         block = self.body.block
         arguments = [argument.type for argument in block.args]
         yielded = [value.type for value in block.last_op.operands] if block.last_op is not None else []
-        if arguments != [f32] * (len(self.inputs) - 2) or yielded != [f32]:
+        if arguments != [f32, *elements[3:-1]] or yielded != [f32]:
             raise VerifyException("expected a body of a score and each further input to one f32 (C4)")
         if self.seen is not None and self.seen < 0:
             raise VerifyException("causal is negative: the first query would see no key (C5)")

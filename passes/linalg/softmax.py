@@ -16,7 +16,9 @@ from xdsl.traits import ConstantLike
 from ...dialects.linalg import FillOp, GenericOp
 from ...dialects.linalg.views import loop_ranges
 from .grouping import is_elementwise
+from .roundings import Half, half_of, is_rounding, unrounded
 
+_POWER = ["arith.subf", "math.exp"]
 _UNE, _UNO = 13, 14  # predicates of arith.cmpf that hold of a value and itself where it is not a number
 
 
@@ -24,7 +26,7 @@ _UNE, _UNO = 13, 14  # predicates of arith.cmpf that hold of a value and itself 
 class Softmax:
     """exp(x - max x) / sum of it along the last dimension of x. `ops` are its parts, the last one first.
 
-    With `zero_undefined`, probabilities that are not a number are replaced by 0; they may be rounded to 16 bits then.
+    With `zero_undefined`, probabilities that are not a number are replaced by 0.
     """
 
     x: SSAValue
@@ -35,26 +37,27 @@ class Softmax:
 def match_softmax(value: SSAValue, *, rounds: bool = False) -> Softmax | None:
     """The softmax whose only result is `value`, if nothing else uses what it computes on the way.
 
-    With `rounds`, its probabilities may be rounded to fewer bits.
+    With `rounds`, numbers on the way may be rounded to the 16 bits of its probabilities, and widened again.
     """
+    half = half_of(value) if rounds else None
     quotient = value.owner
     if not isinstance(quotient, GenericOp) or not is_elementwise(quotient) or len(quotient.inputs) != 2:
         return None
-    zero_undefined = _divides(quotient, rounds)
+    zero_undefined = _divides(quotient, half)
     if zero_undefined is None:
         return None
     powers, total = quotient.inputs[0], quotient.inputs[1].owner
     shifted = powers.owner
-    if not _reduces(total, powers, "arith.addf", 0.0) or not isinstance(shifted, GenericOp):
+    if not _reduces(total, powers, "arith.addf", 0.0, half) or not isinstance(shifted, GenericOp):
         return None
     assert isinstance(total, GenericOp)
-    if not is_elementwise(shifted) or len(shifted.inputs) != 2 or _names(shifted) != ["arith.subf", "math.exp"]:
+    if not is_elementwise(shifted) or len(shifted.inputs) != 2 or _names(shifted, half) != _POWER:
         return None
-    difference = cast(Operation, shifted.body.block.first_op)
-    if list(difference.operands) != list(shifted.body.block.args[:2]):
+    difference = computing(shifted, half)[0]
+    if [unrounded(v, half) for v in difference.operands] != list(shifted.body.block.args[:2]):
         return None
     x, highest = shifted.inputs[0], shifted.inputs[1].owner
-    if not _reduces(highest, x, "arith.maximumf", -inf):
+    if not _reduces(highest, x, "arith.maximumf", -inf, half):
         return None
     assert isinstance(highest, GenericOp)
     if not _reads_rows(shifted, highest) or not _reads_rows(quotient, total):
@@ -70,25 +73,26 @@ def match_softmax(value: SSAValue, *, rounds: bool = False) -> Softmax | None:
     return Softmax(x, (quotient, total, shifted, highest), zero_undefined)
 
 
-def computing(op: GenericOp) -> list[Operation]:
-    """The ops of a body but for constants and the terminator."""
-    return [inner for inner in op.body.block.ops if inner.next_op is not None and not inner.has_trait(ConstantLike)]
+def computing(op: GenericOp, half: Half | None) -> list[Operation]:
+    """The ops of a body but for constants, roundings and the terminator."""
+    return [
+        inner
+        for inner in op.body.block.ops
+        if inner.next_op is not None and not inner.has_trait(ConstantLike) and not is_rounding(inner, half)
+    ]
 
 
-def _names(op: GenericOp) -> list[str]:
-    return [inner.name for inner in computing(op)]
+def _names(op: GenericOp, half: Half | None) -> list[str]:
+    return [inner.name for inner in computing(op, half)]
 
 
-def _divides(op: GenericOp, rounds: bool) -> bool | None:
-    """Whether the body is a quotient of its inputs (False), one with 0 where it is no number (True); else None.
-
-    With `rounds` it may be rounded to fewer bits then.
-    """
-    ops = computing(op)
-    yielded = cast(Operation, op.body.block.last_op).operands[0]
-    if rounds and ops and isinstance(ops[-1], arith.TruncFOp) and yielded is ops[-1].results[0]:
-        yielded = ops.pop().operands[0]
-    if not ops or ops[0].name != "arith.divf" or list(ops[0].operands) != list(op.body.block.args[:2]):
+def _divides(op: GenericOp, half: Half | None) -> bool | None:
+    """Whether the body is a quotient of its inputs (False), one with 0 where it is no number (True); else None."""
+    ops = computing(op, half)
+    yielded = unrounded(cast(Operation, op.body.block.last_op).operands[0], half)
+    if not ops or ops[0].name != "arith.divf":
+        return None
+    if [unrounded(value, half) for value in ops[0].operands] != list(op.body.block.args[:2]):
         return None
     quotient = ops[0].results[0]
     if len(ops) == 1:
@@ -96,8 +100,9 @@ def _divides(op: GenericOp, rounds: bool) -> bool | None:
     if len(ops) != 3 or not isinstance(ops[1], arith.CmpfOp) or ops[2].name != "arith.select":
         return None
     unordered = ops[1].predicate.value.data in (_UNE, _UNO)
-    condition, yes, no = ops[2].operands
-    same = list(ops[1].operands) == [quotient, quotient] and condition is ops[1].results[0]
+    condition, yes, no = ops[2].operands[0], *(unrounded(value, half) for value in ops[2].operands[1:])
+    compared = [unrounded(value, half) for value in ops[1].operands]
+    same = compared == [quotient, quotient] and condition is ops[1].results[0]
     plain = yes is not quotient and no is quotient and constant_float(yes) == 0.0
     return True if unordered and same and plain and yielded is ops[2].results[0] else None
 
@@ -115,15 +120,16 @@ def filled_with(value: SSAValue) -> float | None:
     return constant_float(value.owner.value) if isinstance(value.owner, FillOp) else None
 
 
-def _reduces(op: object, x: SSAValue, name: str, start: float) -> bool:
+def _reduces(op: object, x: SSAValue, name: str, start: float, half: Half | None) -> bool:
     """Whether `op` combines `x` along its last dimension with the op called `name`, beginning with `start`."""
     if not isinstance(op, GenericOp) or list(op.inputs) != [x] or len(op.outputs) != 1:
         return False
     rank = len(op.iterators)
     if op.iterators != ("parallel",) * (rank - 1) + ("reduction",) or op.maps[0] != AffineMap.identity(rank):
         return False
-    ops = computing(op)
-    combines = [inner.name for inner in ops] == [name] and set(ops[0].operands) == set(op.body.block.args)
+    ops = computing(op, half)
+    given = {unrounded(value, half) for inner in ops for value in inner.operands}
+    combines = [inner.name for inner in ops] == [name] and given == set(op.body.block.args)
     ranges = loop_ranges(op)
     dims = [e.position for e in op.maps[1].results if isinstance(e, AffineDimExpr)]
     rows = [d for d in range(rank - 1) if ranges[d] != 1]

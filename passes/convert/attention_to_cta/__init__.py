@@ -255,10 +255,14 @@ class _Program:
         added = self.put(ReduceOp(power, "add")).result
         weights = self.map([weights, factor, added], self.multiplied_and_added)
         total = self.map([total, factor], lambda x, y: self.put(arith.MulfOp(x, y)).result)
-        element = tile_type(value).element_type
-        if element != f32:
-            power = self.map([power], lambda x: self.put(TruncFOp(x, element)).result, element)  # pyright: ignore
+        power = self.rounded(power, tile_type(value).element_type)
         return [self.put(DotOp(power, value, total)).result, now, weights]
+
+    def rounded(self, tile: SSAValue, element: Attribute) -> SSAValue:
+        """A tile of f32 as one of an element type."""
+        if element == f32:
+            return tile
+        return self.map([tile], lambda x: self.put(TruncFOp(x, element)).result, element)  # pyright: ignore
 
     def finite(self, highest: SSAValue) -> SSAValue:
         """0 for a row without any score above -inf yet: -inf less itself would be no number."""
@@ -289,5 +293,6 @@ class _Program:
             return self.put(arith.SelectOp(defined, value, zero)).result
 
         result = self.map([total, self.map([weights], inverse), weights], scaled)
-        self.put(StoreOp(result, output.result, self.body.args))
+        element = tile_element(self.op.outputs[0])
+        self.put(StoreOp(self.rounded(result, element), output.result, self.body.args))
         self.put(YieldOp())

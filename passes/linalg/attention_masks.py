@@ -1,0 +1,153 @@
+"""What an attention's masks say that the op can say itself, and masks of truth values as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AffineMapAttr, Float16Type, FloatAttr, TensorType, f32, i1
+from xdsl.dialects.linalg import IteratorTypeAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...compiler.weights import WeightStore
+from ...dialects.arith.semantics import attribute_array
+from ...dialects.linalg import GenericOp, YieldOp
+from ...dialects.tensor import EmptyOp
+from .roundings import Half
+from .softmax import constant_float
+
+HIDDEN = -1e8  # has no weight beside any score of use: where f32 comes to such numbers, neighbours are 8 apart
+HIDDEN_F16 = -6e4  # the same in f16, which ends at -65504: neighbours are 32 apart
+
+
+@dataclass
+class Masks:
+    """The body of an attention that is being made, its inputs and their maps: those from the fourth on are masks."""
+
+    block: Block
+    inputs: list[SSAValue]
+    maps: list[AffineMap]
+    weights: WeightStore
+    rank: int
+    half: Half | None
+
+    def take_causal(self) -> int | None:
+        """The keys behind each query that it sees, when a constant mask says so, which goes where it says no more."""
+        yielded = cast(Operation, self.block.last_op)
+        last = yielded.operands[0].owner
+        if isinstance(last, arith.SelectOp):
+            return self._take_selected(last)
+        if not isinstance(last, arith.AddfOp):
+            return None
+        for side, added in enumerate(last.operands):
+            widening = added.owner if isinstance(added.owner, arith.ExtFOp) else None
+            argument = added if widening is None else widening.input
+            if not added.has_one_use() or (mask := self._constant(argument)) is None:
+                continue
+            hidden = mask <= self.hidden
+            causal = visible(hidden)
+            if causal is not None or not hidden.any():
+                if not np.any(mask[~hidden]):
+                    yielded.operands[0] = last.operands[1 - side]
+                    self._drop(argument, last, widening)
+                return causal
+        return None
+
+    def _take_selected(self, last: arith.SelectOp) -> int | None:
+        """The same of a mask of truth values that chooses between the score and a constant."""
+        mask = self._constant(last.cond)
+        if mask is None:
+            return None
+        for score, other, sees in ((last.lhs, last.rhs, mask), (last.rhs, last.lhs, ~mask)):
+            number = constant_float(other)
+            if number is not None and number <= self.hidden and (causal := visible(~sees)) is not None:
+                cast(Operation, self.block.last_op).operands[0] = score
+                self._drop(last.cond, last)
+                return causal
+        return None
+
+    @property
+    def hidden(self) -> float:
+        """What is this or less is not seen."""
+        return HIDDEN_F16 if isinstance(self.half, Float16Type) else HIDDEN
+
+    def _constant(self, argument: SSAValue) -> Any:
+        """A constant over queries and keys alone that nobody else uses, as an array of two dimensions."""
+        number = self.block.args.index(argument) + 2 if argument in self.block.args else 0
+        if number < 3 or not argument.has_one_use():
+            return None
+        op, map_ = self.inputs[number].owner, self.maps[number]
+        dims = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
+        if not isinstance(op, arith.ConstantOp) or dims[-2:] != [self.rank - 2, self.rank]:
+            return None
+        array = np.asarray(attribute_array(op.value, self.weights))
+        sizes = [n for n, e in zip(array.shape, map_.results, strict=True) if isinstance(e, AffineDimExpr)]
+        every = array.reshape(-1, *sizes[-2:])
+        if len(dims) > 2 and (self.half is None or not np.array_equal(every, np.broadcast_to(every[:1], every.shape))):
+            return None
+        return every[0] if array.dtype == np.bool_ else every[0].astype(np.float32)
+
+    def _drop(self, argument: SSAValue, *users: Operation | None) -> None:
+        """Erases ops that are not used any more, then a mask."""
+        for op in users:
+            if op is not None:
+                Rewriter.erase_op(op)
+        number = self.block.args.index(argument) + 2
+        self.block.erase_arg(self.block.args[number - 2])
+        del self.inputs[number], self.maps[number]
+
+    def take_truth_values(self) -> None:
+        """Masks of truth values become ones of numbers, 1 where they hold: tiles are of floats."""
+        for number in range(3, len(self.inputs)):
+            holds = self.block.args[number - 2]
+            if holds.type != i1:
+                continue
+            self.inputs[number] = self._numbers(self.inputs[number])
+            argument = self.block.insert_arg(self.half or f32, number - 2)
+            zero = arith.ConstantOp(FloatAttr(0.0, f32))
+            ops: list[Operation] = [zero]
+            if self.half is not None:
+                ops.append(arith.ExtFOp(argument, f32))
+            given = ops[-1].results[0] if self.half is not None else argument
+            ops.append(arith.CmpfOp(given, zero.result, "one"))
+            Rewriter.insert_op(ops, InsertPoint.at_start(self.block))
+            holds.replace_all_uses_with(ops[-1].results[0])
+            self.block.erase_arg(holds)
+
+    def _numbers(self, value: SSAValue) -> SSAValue:
+        """The numbers of truth values, computed right behind them, where other layers find them, too."""
+        type_ = TensorType(self.half or f32, cast("TensorType[Any]", value.type).get_shape())
+        for use in value.uses:
+            op = use.operation
+            if isinstance(op, GenericOp) and op.res[0].type == type_ and _is_conversion(op):
+                return op.res[0]
+        rank = len(type_.get_shape())
+        body = Block(arg_types=[i1, type_.element_type])
+        number = arith.UIToFPOp(body.args[0], type_.element_type)
+        body.add_ops([number, YieldOp(number.result)])
+        empty = EmptyOp([], type_)
+        maps = [AffineMapAttr(AffineMap.identity(rank))] * 2
+        loops = [IteratorTypeAttr.parallel()] * rank
+        made = GenericOp([value], [empty.tensor], Region(body), maps, loops, [type_])
+        owner = value.owner
+        place = InsertPoint.at_start(owner) if isinstance(owner, Block) else InsertPoint.after(owner)
+        Rewriter.insert_op([empty, made], place)
+        return made.res[0]
+
+
+def _is_conversion(op: GenericOp) -> bool:
+    """Whether an op makes numbers of truth values, place by place."""
+    names = [inner.name for inner in op.body.block.ops]
+    return names == [arith.UIToFPOp.name, YieldOp.name] and all(m == AffineMap.identity(m.num_dims) for m in op.maps)
+
+
+def visible(hidden: Any) -> int | None:
+    """c where query m sees exactly the keys up to m + c, and each at least one."""
+    seen = int(np.count_nonzero(~hidden[0])) - 1
+    queries, keys = np.ogrid[: hidden.shape[0], : hidden.shape[1]]
+    same = seen >= 0 and hidden.any() and np.array_equal(hidden, keys > queries + seen)
+    return seen if same else None
