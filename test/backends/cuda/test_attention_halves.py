@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import ml_dtypes
 import numpy as np
 import pytest
+from xdsl.dialects import func
+from xdsl.dialects.builtin import StringAttr
 
+import lamina
 from lamina.backends import Options
 from lamina.backends.cuda.emulated import EmulatedProgram
 from lamina.backends.cuda.target import CudaTarget
+from lamina.compiler.interpreter import Interpreter
 from lamina.compiler.program import Program
+from lamina.compiler.walking import all_ops
 from lamina.passes.linalg import fuse_attention
+from lamina.tools.architectures.export import exported
+from lamina.tools.architectures.table import ARCHITECTURES, TEST
+from lamina.tools.pytorch.tensors import array_of
 from lamina.tools.sources import read_program
 
 TYPES: dict[str, Any] = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "i1": np.bool_}
@@ -122,12 +130,16 @@ func.func public @main(%q: {result}, %k: {keys}, %v: {keys}{arguments}) -> {resu
         return np.einsum("hms,hsn->hmn", weights / weights.sum(-1, keepdims=True), value)
 
 
-def compiled(case: Case, name: str, folder: Path) -> EmulatedProgram:
+def program_of(case: Case, folder: Path) -> Program:
     path = folder / "m.mlir"
     path.write_text(case.text())
     program = read_program(str(path))
     assert isinstance(program, Program)
-    model = CudaTarget(name).compile(program, Options(cache=False, emulate=True))
+    return program
+
+
+def compiled(case: Case, name: str, folder: Path) -> EmulatedProgram:
+    model = CudaTarget(name).compile(program_of(case, folder), Options(cache=False, emulate=True))
     assert isinstance(model, EmulatedProgram)
     return model
 
@@ -174,3 +186,46 @@ def test_one_kernel_is_nearer_than_three(
     assert len(three.built.launches) > 2
     assert max(runs) <= error(three.run(arrays)[0], expected)
     assert max(runs) <= 2.0 ** (-9 if case.type == "bf16" else -12) * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("level", ["linalg", "tiles", "gpu"])
+def test_every_level_means_the_same(level: str, tmp_path: Path) -> None:
+    case = Case(LARGE, "bf16", "f32", "added")
+    arrays, model = case.arrays(), CudaTarget("sm_90a")
+    lowered = model.lower(program_of(case, tmp_path), level, Options())
+    if level == "linalg":
+        [result] = lamina.interpret(lowered, arrays)
+    else:
+        result = np.zeros(arrays[0].shape, TYPES["bf16"])
+        Interpreter(lowered.context).run(lowered.module, [*arrays, result, *[np.zeros(0, np.int8)] * 2])
+    expected = case.expected(arrays)
+    assert error(result, expected) <= 2.0**-9 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize(("name", "route", "kind"), [("Llama", "onnx", "bfloat16"), ("BERT", "export", "float16")])
+def test_a_layer_of_transformers_has_one(name: str, route: str, kind: str) -> None:
+    """Models of 16 bits as PyTorch's exporters write them: with a softmax in f32, and masks that are inputs."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    pytest.importorskip("onnxscript")
+    module, named = ARCHITECTURES[name].build(replace(TEST, length=33, batch=1))
+    module, inputs = module.to(getattr(torch, kind)), list(named.values())
+    whole = exported(module, inputs) if route == "onnx" else torch.export.export(module, tuple(inputs))
+    program, target = read_program(whole), CudaTarget("sm_90a")
+    assert isinstance(program, Program)
+    lowered = target.lower(program, "linalg", Options())
+    kernels = {op.sym_name.data for op in lowered.module.ops if is_attention(op)}
+    calls = [
+        op for op in all_ops(lowered.module) if isinstance(op, func.CallOp) and op.callee.string_value() in kernels
+    ]
+    assert len(calls) == module.inner.config.num_hidden_layers
+    model = target.compile(program, Options(cache=False, emulate=True))
+    [found, *_] = model.run([array_of(tensor) for tensor in inputs])
+    with torch.no_grad():
+        [right, *_] = (array_of(tensor.double()) for tensor in module.double()(*inputs))
+    assert error(found, right) <= 2.0 ** (-8 if kind == "bfloat16" else -11) * np.abs(right).max()
+
+
+def is_attention(op: object) -> TypeGuard[func.FuncOp]:
+    """Whether an op is a kernel of this kind."""
+    return isinstance(op, func.FuncOp) and op.attributes.get("lamina.kernel") == StringAttr("attention")

@@ -63,3 +63,25 @@ func.func @f(%q: tensor<4x2xf32>, %k: tensor<5x2xf32>, %v: tensor<5x3xf32>, %t: 
   }) : (tensor<4x2xf32>, tensor<5x2xf32>, tensor<5x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   func.return %o : tensor<4x3xf32>
 }
+
+// -----
+
+func.func @f(%q: tensor<4x2xbf16>, %k: tensor<5x2xbf16>, %v: tensor<5x3xbf16>, %t: tensor<4x3xf16>) -> tensor<4x3xf16> {
+  // expected-error@+1 {{expected other operands of f32, or of the type of query, key and value (C1)}}
+  %o = "linalg_ext.attention"(%q, %k, %v, %t) <{indexing_maps = [affine_map<(m, d, s, n) -> (m, d)>, affine_map<(m, d, s, n) -> (s, d)>, affine_map<(m, d, s, n) -> (s, n)>, affine_map<(m, d, s, n) -> (m, n)>], operandSegmentSizes = array<i32: 3, 1>}> ({
+  ^bb0(%s: f32):
+    "linalg_ext.yield"(%s) : (f32) -> ()
+  }) : (tensor<4x2xbf16>, tensor<5x2xbf16>, tensor<5x3xbf16>, tensor<4x3xf16>) -> tensor<4x3xf16>
+  func.return %o : tensor<4x3xf16>
+}
+
+// -----
+
+func.func @f(%q: tensor<4x2xbf16>, %k: tensor<5x2xbf16>, %v: tensor<5x3xbf16>, %m: tensor<4x5xbf16>, %t: tensor<4x3xf32>) -> tensor<4x3xf32> {
+  // expected-error@+1 {{expected a body of a score and each further input to one f32 (C4)}}
+  %o = "linalg_ext.attention"(%q, %k, %v, %m, %t) <{indexing_maps = [affine_map<(m, d, s, n) -> (m, d)>, affine_map<(m, d, s, n) -> (s, d)>, affine_map<(m, d, s, n) -> (s, n)>, affine_map<(m, d, s, n) -> (m, s)>, affine_map<(m, d, s, n) -> (m, n)>], operandSegmentSizes = array<i32: 4, 1>}> ({
+  ^bb0(%s: f32, %b: f32):
+    "linalg_ext.yield"(%s) : (f32) -> ()
+  }) : (tensor<4x2xbf16>, tensor<5x2xbf16>, tensor<5x3xbf16>, tensor<4x5xbf16>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  func.return %o : tensor<4x3xf32>
+}

@@ -17,3 +17,20 @@ func.func @attention(%q: tensor<12x64x32xf32>, %k: tensor<4x50x32xf32>, %v: tens
   }) : (tensor<12x64x32xf32>, tensor<4x50x32xf32>, tensor<4x50x8xf32>, tensor<64x50xf32>, tensor<12x64x8xf32>) -> tensor<12x64x8xf32>
   func.return %o : tensor<12x64x8xf32>
 }
+
+// Of 16 bits, what the body reads and the output may be as narrow.
+// CHECK-LABEL: func.func @halves
+func.func @halves(%q: tensor<64x32xbf16>, %k: tensor<50x32xbf16>, %v: tensor<50x8xbf16>, %m: tensor<64x50xbf16>, %t: tensor<64x8xbf16>) -> tensor<64x8xbf16> {
+  // CHECK: ^{{.*}}(%{{.*}}: f32, %[[M:.*]]: bf16):
+  // CHECK-NEXT: arith.extf %[[M]]
+  // CHECK: -> tensor<64x8xbf16>
+  %o = "linalg_ext.attention"(%q, %k, %v, %m, %t) <{indexing_maps = [
+      affine_map<(m, d, s, n) -> (m, d)>, affine_map<(m, d, s, n) -> (s, d)>, affine_map<(m, d, s, n) -> (s, n)>,
+      affine_map<(m, d, s, n) -> (m, s)>, affine_map<(m, d, s, n) -> (m, n)>], operandSegmentSizes = array<i32: 4, 1>}> ({
+  ^bb0(%s: f32, %b: bf16):
+    %w = arith.extf %b : bf16 to f32
+    %r = arith.addf %s, %w : f32
+    "linalg_ext.yield"(%r) : (f32) -> ()
+  }) : (tensor<64x32xbf16>, tensor<50x32xbf16>, tensor<50x8xbf16>, tensor<64x50xbf16>, tensor<64x8xbf16>) -> tensor<64x8xbf16>
+  func.return %o : tensor<64x8xbf16>
+}

@@ -1,7 +1,7 @@
 // RUN: lamina-opt %s --machine sm_90a -p 'convert-stablehlo-to-linalg,canonicalize,cse,linalg-fuse-elementwise,linalg-fuse-attention{queries=2}' | filecheck %s
 // RUN: lamina-opt %s -p 'convert-stablehlo-to-linalg,canonicalize,cse,linalg-fuse-elementwise,linalg-fuse-attention{queries=2}' | filecheck %s --check-prefix WIDE
 
-// Where warps do not multiply matrices of 16 bits, nothing is fused.
+// Where warps do not multiply matrices, nothing of this is fused.
 // WIDE-NOT: linalg_ext.attention
 
 
@@ -137,6 +137,31 @@ func.func @chosen(%q: tensor<2x4x8xbf16>, %k: tensor<2x6x8xbf16>, %v: tensor<2x6
   %p = stablehlo.divide %e, %tb : tensor<2x4x6xbf16>
   %o = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x4x6xbf16>, tensor<2x6x8xbf16>) -> tensor<2x4x8xbf16>
   func.return %o : tensor<2x4x8xbf16>
+}
+
+// In f32, too.
+// CHECK-LABEL: func.func @chosen_f32
+// CHECK: arith.uitofp %{{.*}} : i1 to f32
+// CHECK: "linalg_ext.attention"
+// CHECK-NEXT: ^{{.*}}(%{{.*}}: f32, %[[M:.*]]: f32):
+// CHECK-NEXT: %[[Z:.*]] = arith.constant 0.0{{.*}} : f32
+// CHECK-NEXT: arith.cmpf one, %[[M]], %[[Z]] : f32
+func.func @chosen_f32(%q: tensor<2x4x8xf32>, %k: tensor<2x6x8xf32>, %v: tensor<2x6x8xf32>, %mask: tensor<4x6xi1>) -> tensor<2x4x8xf32> {
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %a = stablehlo.dot_general %q, %k, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<2x4x8xf32>, tensor<2x6x8xf32>) -> tensor<2x4x6xf32>
+  %hidden = stablehlo.constant dense<-1.0e9> : tensor<2x4x6xf32>
+  %sees = stablehlo.broadcast_in_dim %mask, dims = [1, 2] : (tensor<4x6xi1>) -> tensor<2x4x6xi1>
+  %s = stablehlo.select %sees, %a, %hidden : tensor<2x4x6xi1>, tensor<2x4x6xf32>
+  %m = stablehlo.reduce(%s init: %low) applies stablehlo.maximum across dimensions = [2] : (tensor<2x4x6xf32>, tensor<f32>) -> tensor<2x4xf32>
+  %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1] : (tensor<2x4xf32>) -> tensor<2x4x6xf32>
+  %d = stablehlo.subtract %s, %mb : tensor<2x4x6xf32>
+  %e = stablehlo.exponential %d : tensor<2x4x6xf32>
+  %t = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<2x4x6xf32>, tensor<f32>) -> tensor<2x4xf32>
+  %tb = stablehlo.broadcast_in_dim %t, dims = [0, 1] : (tensor<2x4xf32>) -> tensor<2x4x6xf32>
+  %p = stablehlo.divide %e, %tb : tensor<2x4x6xf32>
+  %o = stablehlo.dot_general %p, %v, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<2x4x6xf32>, tensor<2x6x8xf32>) -> tensor<2x4x8xf32>
+  func.return %o : tensor<2x4x8xf32>
 }
 
 // Constant ones that choose what is not behind the query are the op's own.
