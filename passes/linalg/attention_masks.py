@@ -76,7 +76,7 @@ class Masks:
         return HIDDEN_F16 if isinstance(self.half, Float16Type) else HIDDEN
 
     def _constant(self, argument: SSAValue) -> Any:
-        """A constant over queries and keys alone that nobody else uses, as an array of two dimensions."""
+        """A constant over queries and keys that the body uses once, the same for all heads, as two dimensions."""
         number = self.block.args.index(argument) + 2 if argument in self.block.args else 0
         if number < 3 or not argument.has_one_use():
             return None
@@ -87,6 +87,7 @@ class Masks:
         array = np.asarray(attribute_array(op.value, self.weights))
         sizes = [n for n, e in zip(array.shape, map_.results, strict=True) if isinstance(e, AffineDimExpr)]
         every = array.reshape(-1, *sizes[-2:])
+        # one that was written out for all heads is seen through in models of 16 bits; in f32 it is read, as on CPUs
         if len(dims) > 2 and (self.half is None or not np.array_equal(every, np.broadcast_to(every[:1], every.shape))):
             return None
         return every[0] if array.dtype == np.bool_ else every[0].astype(np.float32)

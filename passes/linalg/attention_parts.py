@@ -185,7 +185,8 @@ def _read_rounded(op: GenericOp, number: int, value: SSAValue) -> None:
     argument = Rewriter.replace_value_with_new_type(block.args[number], half_of(value) or f32)
     terminator = cast(Operation, block.last_op)
     same = all(map_ == AffineMap.identity(len(op.iterators)) for map_ in (op.maps[number], op.maps[-1]))
-    if same and list(terminator.operands) == [argument] and op.res[0].type == value.type:
+    same = same and len(op.inputs) == 1 and op.res[0].type == value.type
+    if same and list(terminator.operands) == [argument]:
         op.res[0].replace_all_uses_with(value)
         _erase(op)
 

@@ -9,9 +9,9 @@ after:  %o = linalg_ext.attention {indexing_maps = ...} ins(%q, %k, %v, %mask) o
           mulf 0.125; addf; linalg.yield
         }
 
-The scores are never written out. A constant mask that is added and hides (-1e8 or less) just the keys behind each
-query is the op's `causal`, and is not read at all where it is 0 otherwise: the kernel skips what is hidden. Queries
-fewer than a vector's lanes stay as they are: matrix times vector has nothing to gain.
+The scores are never written out. A constant mask that is added and hides (-1e8 or less, -6e4 in f16) just the keys
+behind each query is the op's `causal`, and is not read at all where it is 0 otherwise: the kernel skips what is hidden.
+Queries fewer than a vector's lanes stay as they are: matrix times vector has nothing to gain.
 
 Where warps multiply matrices, query, key and value may be of 16 bits, and weights are rounded to as many. So may be all
 that lies between, in part or as a whole: only masks and the result are of 16 bits then, scores are f32 from one product
