@@ -8,12 +8,14 @@ from __future__ import annotations
 import faulthandler
 import gc
 import json
+import math
 import os
 import resource
 import selectors
 import signal
 import struct
 import sys
+import time
 import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -38,15 +40,16 @@ def usable_cores() -> int:
 
 
 def parallel_map(
-    work: Callable[[int], bytes], count: int, jobs: int, names: Sequence[str]
+    work: Callable[[int], bytes], count: int, jobs: int, names: Sequence[str], *, until: float = math.inf
 ) -> Iterator[tuple[int, bytes]]:
     """`(i, work(i))` for each i below `count`, in the order they are ready, from `jobs` forked processes.
 
+    What is not ready `until` then, as `time.monotonic` counts, is not waited for: its processes are ended.
     Raises the LaminaError or OSError that `work` raised, or ProcessDied naming the item.
     """
     jobs = min(jobs, count)
     if jobs <= 1 or not hasattr(os, "fork"):
-        yield from ((i, work(i)) for i in range(count))
+        yield from ((i, work(i)) for i in range(count) if time.monotonic() < until)
         return
     queue_read, queue_write = os.pipe()  # whoever is free takes the next number
     os.set_blocking(queue_write, False)
@@ -62,11 +65,13 @@ def parallel_map(
     children = _fork(work, queue_read, jobs)
     missing = set(range(count))
     try:
-        for i, payload in _collect(list(children)):
+        for i, payload in _collect(list(children), until):
             missing.discard(i)
             yield i, payload
     finally:
         statuses = _reap(children)
+    if time.monotonic() >= until:
+        return
     for i in sorted(missing & set(range(sent, count))):
         missing.discard(i)
         yield i, work(i)
@@ -199,13 +204,16 @@ def _serve(work: Callable[[int], bytes], queue: int, out: int) -> NoReturn:
         os._exit(code)
 
 
-def _collect(pipes: list[int]) -> Iterator[tuple[int, bytes]]:
+def _collect(pipes: list[int], until: float = math.inf) -> Iterator[tuple[int, bytes]]:
     buffers = {pipe: bytearray() for pipe in pipes}
     with selectors.DefaultSelector() as selector:
         for pipe in pipes:
             selector.register(pipe, selectors.EVENT_READ)
         while selector.get_map():
-            for key, _ in selector.select():
+            left = until - time.monotonic()
+            if left <= 0:
+                return
+            for key, _ in selector.select(None if math.isinf(left) else left):
                 data = os.read(key.fd, 1 << 20)
                 if not data:
                     selector.unregister(key.fd)

@@ -115,7 +115,7 @@ def _all(tokens: Any, length: int | None = None) -> Any:
     """A mask that hides nothing. Without it, transformers looks for packed sequences with aten::diff."""
     import torch
 
-    return torch.ones(tokens.shape[0], length or tokens.shape[1], dtype=torch.int64)
+    return torch.ones(tokens.shape[0], length or tokens.shape[1], dtype=torch.int64, device=tokens.device)
 
 
 def _cached(model: Any, tokens: Any, past: Sequence[Any]) -> tuple[Any, ...]:

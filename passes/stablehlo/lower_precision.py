@@ -93,6 +93,8 @@ def _is_depthwise(op: Product) -> bool:
 
 def _rounded(value: SSAValue, b: Builder) -> SSAValue | None:
     """`value` in bfloat16; None for a constant with an element that would become infinite."""
+    if isinstance(value.owner, ConvertOp) and element_type(value.owner.operand) == bf16:
+        return value.owner.operand  # which was widened
     array = b.constant_of(value)
     if array is None:
         return b.value(ConvertOp(value, bf16))

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import time
 import signal
 import subprocess
 import sys
@@ -100,3 +101,14 @@ def test_memory_has_an_end():
             return b"none left"
 
     assert apart(take, "take memory", memory=1 << 26) == b"none left"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_is_not_ready_in_time_is_not_waited_for(jobs: int) -> None:
+    def work(i: int) -> bytes:
+        time.sleep(0.01 if i < 2 else 60 if jobs > 1 else 0.6)
+        return b"done"
+
+    start = time.monotonic()
+    done = dict(parallel_map(work, 6, jobs, list("abcdef"), until=start + 0.5))
+    assert {0, 1} <= done.keys() < set(range(6)) and time.monotonic() - start < 20

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from ...compiler.signature import dtype_named
 from .cases import Case, Graph, Workload, normal
 from .engine import add_arguments, run_group
 
 __all__ = ["add_arguments", "cases", "main"]
 
+FLOAT = 1  # as ONNX numbers types
 HIDDEN = np.float32(-1e9)  # what is added to a score that must not count
 
 
@@ -100,12 +102,14 @@ def _softmax_product(graph: Graph, sizes: Sizes, q: str, k: str, v: str) -> str:
     return graph.node("MatMul", graph.node("Softmax", _masked(graph, sizes, score), axis=-1), v)
 
 
-def heads(sizes: Sizes) -> Workload:
-    """Attention alone, heads apart."""
+def heads(sizes: Sizes, dtype: str = "float32") -> Workload:
+    """Attention alone, heads apart; of inputs of another type they are widened, and the result is float32."""
     shapes = ((sizes.heads, n, sizes.width) for n in (sizes.queries, sizes.keys, sizes.keys))
-    inputs = {name: normal(seed, 1, *shape) for seed, (name, shape) in enumerate(zip("qkv", shapes, strict=True))}
+    made = (normal(seed, 1, *shape).astype(dtype_named(dtype)) for seed, shape in enumerate(shapes))
+    inputs = dict(zip("qkv", made, strict=True))
     graph = Graph(inputs | _mask_input(sizes))
-    output = _softmax_product(graph, sizes, "q", "k", "v")
+    wide = inputs if dtype == "float32" else [graph.node("Cast", name, to=FLOAT) for name in inputs]
+    output = _softmax_product(graph, sizes, *wide)
     shape = (1, sizes.heads, sizes.queries, sizes.width)
     return graph.workload(output, np.float32, shape, jax=partial(_jax, sizes), torch=partial(_torch, sizes))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...compiler.signature import Array
+from ...compiler.signature import Array, dtype_named
 from .cases import Case, Graph, Workload, normal
 from .engine import add_arguments, run_group
 
@@ -136,13 +136,9 @@ def cases() -> list[Case]:
 
 def convolution(layer: Layer) -> Workload:
     """A Conv with constant weights and bias."""
-    x = normal(0, 1, layer.channels, layer.size, layer.size)
-    fan_in = layer.channels // layer.groups * layer.kernel**2
-    w = normal(1, layer.filters, layer.channels // layer.groups, layer.kernel, layer.kernel) / np.float32(fan_in**0.5)
-    bias = normal(2, layer.filters)
+    x, w, bias = _arrays(layer, 1)
     graph = Graph({"a": x})
-    attributes = _attributes(layer)
-    output = graph.node("Conv", "a", graph.constant(w), graph.constant(bias), **attributes)
+    output = graph.node("Conv", "a", graph.constant(w), graph.constant(bias), **_attributes(layer))
     return graph.workload(
         output,
         np.float32,
@@ -151,6 +147,28 @@ def convolution(layer: Layer) -> Workload:
         torch=partial(_torch, layer),
         ncnn=partial(_ncnn, layer),
     )
+
+
+def channels_last(layer: Layer, batch: int, dtype: str) -> Workload:
+    """The same of images whose channels lie next to each other, as those of the result do."""
+    x, w, bias = (array.astype(dtype_named(dtype)) for array in _arrays(layer, batch))
+    x = np.ascontiguousarray(x.transpose(0, 2, 3, 1))
+    graph = Graph({"a": x})
+    turned = graph.node("Transpose", "a", perm=[0, 3, 1, 2])
+    result = graph.node("Conv", turned, graph.constant(w), graph.constant(bias), **_attributes(layer))
+    output = graph.node("Transpose", result, perm=[0, 2, 3, 1])
+
+    def torch(library: Any, x: Any, w: Any, bias: Any) -> Any:
+        return _torch(layer, library, x.permute(0, 3, 1, 2), w, bias).permute(0, 2, 3, 1)
+
+    return graph.workload(output, x.dtype, (batch, layer.out, layer.out, layer.filters), torch=torch)
+
+
+def _arrays(layer: Layer, batch: int) -> tuple[Array, Array, Array]:
+    """Images, weights and bias."""
+    fan_in = layer.channels // layer.groups * layer.kernel**2
+    w = normal(1, layer.filters, layer.channels // layer.groups, layer.kernel, layer.kernel) / np.float32(fan_in**0.5)
+    return normal(0, batch, layer.channels, layer.size, layer.size), w, normal(2, layer.filters)
 
 
 def quantised(layer: Layer) -> Workload:

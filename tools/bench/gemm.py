@@ -74,15 +74,22 @@ def _bmnk(sizes: Sequence[int]) -> tuple[int, int, int, int]:
     return b, m, n, k
 
 
-def product(b: int, m: int, n: int, k: int, *, constant: bool, dtype: str = "float32") -> Workload:
-    """A MatMul; with a batch when `b` is above 1."""
+def product(
+    b: int, m: int, n: int, k: int, *, constant: bool, dtype: str = "float32", turned: bool = False
+) -> Workload:
+    """A MatMul; with a batch when `b` is above 1; of a right side that lies column after column when it is `turned`."""
     batch = (b,) if b > 1 else ()
-    left, right = (normal(i, *batch, *shape).astype(dtype_named(dtype)) for i, shape in enumerate(((m, k), (k, n))))
+    shapes = ((m, k), (n, k) if turned else (k, n))
+    left, right = (normal(i, *batch, *shape).astype(dtype_named(dtype)) for i, shape in enumerate(shapes))
     graph = Graph({"a": left} if constant else {"a": left, "b": right})
-    output = graph.node("MatMul", "a", graph.constant(right) if constant else "b")
+    name = graph.constant(right) if constant else "b"
+    axes = [*range(len(batch)), len(batch) + 1, len(batch)]
+    output = graph.node("MatMul", "a", graph.node("Transpose", name, perm=axes) if turned else name)
     libraries = ("jax", "torch", "numpy") if dtype == "float32" else ("jax", "torch")
-    functions: dict[str, Callable[..., Any]] = dict.fromkeys(libraries, lambda _, x, y: x @ y)
-    if constant and b == 1 and dtype == "float32":
+    functions: dict[str, Callable[..., Any]] = dict.fromkeys(
+        libraries, (lambda _, x, y: x @ y.swapaxes(-1, -2)) if turned else (lambda _, x, y: x @ y)
+    )
+    if constant and b == 1 and dtype == "float32" and not turned:
         functions["ncnn"] = lambda weights: _ncnn_layer(weights, n)
     return graph.workload(output, left.dtype, (*batch, m, n), **functions)
 
