@@ -2,10 +2,10 @@
 
 import errno
 import os
-import time
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 
 import pytest
