@@ -17,10 +17,12 @@ from typing import Any
 from ...compiler.diagnostics import LaminaError
 from ...compiler.folders import cache_folder
 from ...compiler.program import Program
+from ...compiler.signature import Array, Signature
 from ...dialects.dsl.load import check, instantiate_test, load_file
 from .. import light_models, tiny_models
 from ..architectures.export import write
 from ..architectures.table import ARCHITECTURES
+from ..inputs import complete, read_named
 from ..sources import new_context, read_program, whole, with_shapes
 
 Load = Callable[[], Program]
@@ -56,6 +58,15 @@ def models_named(names: list[str]) -> dict[str, Load]:
         else:
             found[Path(name).stem] = partial(_read, name)
     return found or known
+
+
+def inputs_of(name: str, signature: Signature) -> list[Array]:
+    """Inputs of a model: those that lie beside its file, random ones for the rest."""
+    folder = os.environ.get("LAMINA_MODELS")
+    given = Path(folder) / f"{name.partition('.')[0]}.npz" if folder else Path()
+    if name in ARCHITECTURES:
+        given = write(name, "test", cache_folder() / "architectures").with_suffix(".npz")
+    return complete(signature, read_named([str(given)]) if given.is_file() else {}, 0)
 
 
 def _read(source: str | Path) -> Program:
