@@ -130,7 +130,7 @@ class Report:
             yield f"left out, {why}: {', '.join(names)}"
         if self.lost:
             yield f"the GPU was lost: {self.lost}"
-        wrong = [f"{row.group} {row.name}" for row in self.rows if not row.good]
+        wrong = [f"{row.group} {row.name}" for group in GROUPS for row in self._of(group) if not row.good]
         missed = [group.name for group in GROUPS if (rows := self._of(group)) and met(group, rows) is False]
         if wrong:
             yield f"WRONG: {', '.join(wrong)}"
