@@ -295,13 +295,14 @@ def test_networks_of_pytorch(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         return lambda count: count * 0.003
 
     monkeypatch.setitem(models.MODELS, "tiny", network)
-    monkeypatch.setattr(jobs, "NETWORKS", ("tiny",))
+    monkeypatch.setitem(models.MODELS, "refused", lambda: 1 / 0)
+    monkeypatch.setattr(jobs, "NETWORKS", ("tiny", "refused"))
     monkeypatch.setattr(clock, "Graphed", graphed)
     monkeypatch.setattr(peers, "compiled", lambda *arguments: 1 / 0)  # pyright: ignore
     checks = jobs.networks(timed=True)
     timed = [
         cases.Timed("networks", f"{name} {kind}", 0, precision=kind)
-        for name in ("tiny", "absent")
+        for name in ("tiny", "refused")
         for kind in cases.PRECISIONS
     ]
     report = run_all(Plan(checks, timed), device="cpu")
@@ -311,5 +312,6 @@ def test_networks_of_pytorch(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert errors["tiny f32"] < 1e-5 and 1e-5 < errors["tiny bf16"] < jobs.ROUGH_LIMIT
     rows = [row for row in report.rows if row.group == "networks"]
     assert all(list(row.peers) == ["PyTorch"] and row.ratio == pytest.approx(0.003 / MS) for row in rows)
-    assert "left out, its network is not there: networks absent f32, networks absent bf16" in lines
+    assert "left out, its network is not there: networks refused f32, networks refused bf16" in lines
+    assert "left out, PyTorch does not export it: ZeroDivisionError: division by zero: torch refused f32" in lines
     assert "division by zero" in lines and "ONNX Runtime of tiny f32" in lines

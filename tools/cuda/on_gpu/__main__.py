@@ -28,7 +28,7 @@ from ....compiler.workers import apart
 from . import jobs as make
 from . import peers
 from .cases import Timed, timed
-from .jobs import Job
+from .jobs import Job, Told
 from .table import GROUPS, Report, Row, line
 from .trial import GpuLost, Trial, watched
 
@@ -133,13 +133,14 @@ class Run:
         first = [job for job in self.plan.checks if job.group == "small"]
         return [*first, *code, *(job for job in self.plan.checks if job.group != "small")]
 
-    def _one(self, trial: Trial, job: Job, folder: Path, told: str) -> None:
+    def _one(self, trial: Trial, job: Job, folder: Path, told: Told) -> None:
         """What a process has made is checked, kept for later, or is an error."""
-        if job.group == make.WARM:
-            if told:
-                self.report.leave(f"torch.compile of {job.name} ahead of time", told)
-        elif told:
-            self._add(Row(job.group, job.name, told=told))
+        if why := told.missing or (told.wrong if job.group == make.WARM else ""):
+            self.report.leave(f"{job.group} {job.name}", why)
+        elif told.wrong:
+            self._add(Row(job.group, job.name, told=told.wrong))
+        elif job.group == make.WARM:
+            shutil.rmtree(folder)
         elif job.group in TIMED_GROUPS:
             self.ready[f"{job.group} {job.name}"] = folder
         else:

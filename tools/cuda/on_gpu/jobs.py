@@ -5,13 +5,14 @@ A job's folder holds the artefact, `model.lamx`, and inputs and results, pickled
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import sys
 import traceback
 from collections.abc import Callable, Generator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from ....compiler.signature import Array, dtype_named
 from ....compiler.workers import ProcessDied, parallel_map, usable_cores
 from ... import models
 from ...api import interpret
+from ...bench.peers import Unsupported
 from ...inputs import read_named
 from ...sources import read_program, whole
 from ..every_model import every_model, inputs_of
@@ -46,6 +48,14 @@ class Data:
     inputs: list[Array] = field(default_factory=list[Array])
     expected: list[Array] = field(default_factory=list[Array])
     emulated: list[Array] = field(default_factory=list[Array])
+
+
+@dataclass(frozen=True)
+class Told:
+    """How a job went: what is wrong, or why there is nothing of it, which is nobody's fault of ours."""
+
+    wrong: str = ""
+    missing: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,14 +117,16 @@ def network(name: str, precision: str) -> Job:
 
 
 def exported(name: str, folder: Path) -> Path:
-    """The ONNX file of a network of PyTorch, with its inputs and outputs beside, by the exporter that can write it."""
-    try:
-        models.export(name, folder, ("legacy",))
-        found = folder / f"{name}.legacy.onnx"
-    except Exception:  # newer versions of PyTorch or of a network may have none of it
-        models.export(name, folder, ("dynamo",))
-        found = folder / f"{name}.dynamo.onnx"
-    return found.rename(folder / ONNX)
+    """The ONNX file of a network of PyTorch, with its inputs and outputs beside. Raises Unsupported without one."""
+    why = ""
+    for exporter in models.EXPORTERS:  # not each version of PyTorch writes each network with both
+        try:
+            models.export(name, folder, (exporter,))
+        except Exception as error:
+            why = why or f"{type(error).__name__}: {error}"
+        else:
+            return (folder / f"{name}.{exporter}.onnx").rename(folder / ONNX)
+    raise Unsupported(f"PyTorch does not export it: {' '.join(why.split())[:200]}")
 
 
 def code_of(case: Timed) -> Job:
@@ -155,8 +167,8 @@ def networks(*, timed: bool) -> list[Job]:
     return [network(*kind) for kind in kinds] + [warmed(*kind) for kind in kinds if timed]
 
 
-def made(jobs: Sequence[Job], target: CudaTarget, folder: Path, until: float) -> Generator[tuple[int, str]]:
-    """Each job's number as it is done, and what went wrong, from as many processes as there are cores.
+def made(jobs: Sequence[Job], target: CudaTarget, folder: Path, until: float) -> Generator[tuple[int, Told]]:
+    """Each job's number as it is done, and how it went, from as many processes as there are cores.
 
     What is not done `until` then is not told.
     """
@@ -167,33 +179,35 @@ def made(jobs: Sequence[Job], target: CudaTarget, folder: Path, until: float) ->
             os.environ["LAMINA_JOBS"] = "1"  # of a process of its own
             if torch := sys.modules.get("torch"):
                 torch.set_num_threads(1)
-        return _made(jobs[number], target, folder / str(number)).encode()
+        return json.dumps(asdict(_made(jobs[number], target, folder / str(number)))).encode()
 
     done: set[int] = set()
     try:
         for number, told in parallel_map(work, len(jobs), cores, [job.name for job in jobs], until=until):
             done.add(number)
-            yield number, told.decode()
+            yield number, Told(**json.loads(told))
     except ProcessDied as error:
-        yield from ((number, error.message) for number in range(len(jobs)) if number not in done)
+        yield from ((number, Told(error.message)) for number in range(len(jobs)) if number not in done)
 
 
-def _made(job: Job, target: CudaTarget, folder: Path) -> str:
-    """Makes one job's folder; what went wrong."""
+def _made(job: Job, target: CudaTarget, folder: Path) -> Told:
+    """Makes one job's folder."""
     folder.mkdir()
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         try:
             found = job.make(target, folder)
+        except Unsupported as error:
+            return Told(missing=str(error))
         except LaminaError as error:
-            return str(error)
-        except Exception:  # of PyTorch, of an exporter: one of many jobs
-            return " ".join(traceback.format_exc().splitlines()[-3:]).strip()
+            return Told(str(error))
+        except Exception:  # one of many jobs
+            return Told(" ".join(" ".join(traceback.format_exc().splitlines()[-3:]).split()))
     if found is not None:
         artefact, data = found
         artefact.save(folder / CODE)
         with open(folder / DATA, "wb") as file:
             pickle.dump(data, file)
-    return ""
+    return Told()
 
 
 def data_of(folder: Path) -> Data:

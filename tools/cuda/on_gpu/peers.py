@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -132,8 +132,9 @@ class Network:
             return self.module(*self.inputs)
 
 
+@lru_cache(maxsize=1)
 def eager(name: str, precision: str, device: str) -> Network:
-    """A network as PyTorch runs it, attention by SDPA; in bf16 all of it is in bf16."""
+    """A network as PyTorch runs it, attention by SDPA; in bf16 all of it is in bf16. The last one is kept."""
     torch = torch_module()
     precise(tf32=False)
     torch.manual_seed(models.SEED)
