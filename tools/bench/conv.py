@@ -150,16 +150,16 @@ def convolution(layer: Layer) -> Workload:
 
 
 def channels_last(layer: Layer, batch: int, dtype: str) -> Workload:
-    """The same of images whose channels lie next to each other, as those of the result do."""
-    x, w, bias = (array.astype(dtype_named(dtype)) for array in _arrays(layer, batch))
+    """The same without a bias, of images whose channels lie next to each other, as those of the result do."""
+    x, w = (array.astype(dtype_named(dtype)) for array in _arrays(layer, batch)[:2])
     x = np.ascontiguousarray(x.transpose(0, 2, 3, 1))
     graph = Graph({"a": x})
     turned = graph.node("Transpose", "a", perm=[0, 3, 1, 2])
-    result = graph.node("Conv", turned, graph.constant(w), graph.constant(bias), **_attributes(layer))
+    result = graph.node("Conv", turned, graph.constant(w), **_attributes(layer))
     output = graph.node("Transpose", result, perm=[0, 2, 3, 1])
 
-    def torch(library: Any, x: Any, w: Any, bias: Any) -> Any:
-        return _torch(layer, library, x.permute(0, 3, 1, 2), w, bias).permute(0, 2, 3, 1)
+    def torch(library: Any, x: Any, w: Any) -> Any:
+        return _torch(layer, library, x.permute(0, 3, 1, 2), w, None).permute(0, 2, 3, 1)
 
     return graph.workload(output, x.dtype, (batch, layer.out, layer.out, layer.filters), torch=torch)
 

@@ -100,6 +100,7 @@ class Run:
     end: float
     tell: Callable[[str], object]
     device: str = peers.CUDA
+    json_file: Path | None = None
     ready: dict[str, Path] = field(default_factory=dict[str, Path])  # folders of what can be timed, by job
 
     def all(self) -> None:
@@ -175,6 +176,8 @@ class Run:
     def _add(self, row: Row) -> None:
         self.report.rows.append(row)
         self.tell(line(row.cells))
+        if self.json_file is not None:  # each time: a run that is cut short leaves what it has
+            self.report.write(self.json_file)
 
 
 def conformance_row(outcome: Outcome) -> Row:
@@ -199,7 +202,7 @@ def run_all(
     report = Report(f"{name}, {target.architecture.name}")
     try:
         with TemporaryDirectory(prefix="lamina") as folder:
-            Run(plan, target, report, Path(folder), end, tell, device).all()
+            Run(plan, target, report, Path(folder), end, tell, device, json_file).all()
     except GpuLost as error:
         report.lost = str(error)
     if json_file is not None:

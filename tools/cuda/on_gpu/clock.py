@@ -96,6 +96,7 @@ class Graphed:
     def __init__(self, call: Call):
         self._torch, self._call = torch_module(), call
         self._graphs: dict[int, Any] = {}
+        self._torch.cuda.synchronize()
         stream = self._torch.cuda.Stream()
         with self._torch.cuda.stream(stream):
             for _ in range(3):

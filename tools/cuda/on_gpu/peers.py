@@ -90,8 +90,8 @@ def _convolution(workload: Workload, device: str) -> Call:
     """With channels last, by the algorithm that was fastest when cuDNN tried."""
     torch = torch_module()
     torch.backends.cudnn.benchmark = True
-    x, w, bias = tensors(workload, device)
-    return partial(workload.functions["torch"], torch, x, w.contiguous(memory_format=torch.channels_last), bias)
+    x, w = tensors(workload, device)
+    return partial(workload.functions["torch"], torch, x, w.contiguous(memory_format=torch.channels_last))
 
 
 def _attention(backend: str, workload: Workload, device: str) -> Call:
