@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -257,7 +259,6 @@ REDUCED = {
 @pytest.mark.parametrize("group", REDUCED)
 def test_timed_programs_compile_and_peers_compute_the_same(group: str) -> None:
     """On the processor, where PyTorch has no cuDNN and refuses some backends of attention."""
-    torch = pytest.importorskip("torch")
     seen: set[str] = set()
     for case in cases.timed(REDUCED[group]):
         if case.group != group or case.build is None or (key := repr((case.build, case.precision))) in seen:
@@ -267,6 +268,8 @@ def test_timed_programs_compile_and_peers_compute_the_same(group: str) -> None:
         program = whole(read_program(workload.model))
         built = CudaTarget("sm_90a").built(program, jobs.Options(precision=case.precision))[1]
         assert len(built.launches) <= (2 if "7x7" in case.name or group in ("conv", "memory") else 1), case.name
+        if not peers.have("torch"):
+            continue
         [expected] = interpret(program, list(workload.inputs.values()))
         [reference] = peers.reference(workload, "cpu")
         assert error_of(APART, [reference], [expected]) <= case.limit, case.name
@@ -277,7 +280,63 @@ def test_timed_programs_compile_and_peers_compute_the_same(group: str) -> None:
                 assert name in ("SDPA efficient", "SDPA cudnn")
                 continue
             assert error_of(APART, found, [expected]) <= case.limit, (case.name, name)
-    assert seen and not torch.cuda.is_initialized()
+    assert seen
+
+
+class FakeCuda:
+    """As much of PyTorch's as records graphs and times them: a millisecond for each call."""
+
+    def __init__(self, *, refuses: bool):
+        self.refuses, self.recording, self.recorded, self.calls = refuses, False, 0, 0
+        self.cuda = self
+
+    def call(self) -> None:
+        if self.recording:
+            self.recorded += 1
+            if self.refuses:
+                raise RuntimeError("operation not permitted when stream is capturing")
+        else:
+            self.calls += 1
+
+    @contextmanager
+    def stream(self, stream: Any) -> Generator[None]:
+        yield
+
+    @contextmanager
+    def graph(self, graph: Any) -> Generator[None]:
+        self.recording = True
+        try:
+            yield
+        finally:
+            self.recording = False
+
+    def Stream(self) -> Any:
+        return self
+
+    def CUDAGraph(self) -> Any:
+        return self
+
+    def Event(self, enable_timing: bool) -> Any:
+        at: list[int] = []
+        event = SimpleNamespace(at=at, record=lambda: at.append(self.calls), synchronize=lambda: None)
+        event.elapsed_time = lambda stop: float(stop.at[0] - at[0])
+        return event
+
+    def synchronize(self) -> None:
+        pass
+
+    def replay(self) -> None:
+        self.calls += self.recorded
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_work_of_pytorch_as_graphs(refuses: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = FakeCuda(refuses=refuses)
+    monkeypatch.setattr(clock, "torch_module", lambda: torch)
+    sample = clock.Graphed(torch.call)
+    assert torch.calls == 3  # before it is recorded
+    assert sample(4) == 0.004 and torch.calls == 3 + 2 * 4
+    assert sample(4) == 0.004 and torch.recorded == (1 if refuses else 4)
 
 
 def test_networks_of_pytorch(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
