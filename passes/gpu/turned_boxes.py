@@ -276,7 +276,9 @@ class _Choice:
             if best is not None and best[0] <= cost:
                 break
             roomy = self._roomy(tile)
-            if roomy is not None and (best is None or cost * (1 + AGAIN * roomy[0]) < best[0]):
+            if roomy is None or not roomy[1]:  # no room; nothing comes in
+                continue
+            if best is None or cost * (1 + AGAIN * roomy[0]) < best[0]:
                 found = Windows(self.points.variables, sizes, tile, roomy[1], first=self._first(tile), lanes=roomy[2])
                 best = cost * (1 + AGAIN * roomy[0]), found
         return best[1] if best is not None else None

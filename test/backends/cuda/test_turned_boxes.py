@@ -183,3 +183,16 @@ def test_what_odd_rows_have_in_common_comes_once(
 )
 def test_odd_ones(text: str, tmp_path: Path, emulated: Emulated) -> None:
     emulated(text, tmp_path, late=True)
+
+
+def test_pads_of_an_image_that_lies_as_it_is_read(tmp_path: Path, emulated: Emulated) -> None:
+    """One image alone: nothing is turned, and points have nothing in common that could come in once."""
+    text = """
+func.func public @main(%x: tensor<1x128x128x3xbf16>, %w: tensor<7x7x3x8xbf16>) -> tensor<1x8x8x8xf32> {
+  %d = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [16, 16], pad = [[3, 3], [3, 3]]}
+    {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x128x128x3xbf16>, tensor<7x7x3x8xbf16>) -> tensor<1x8x8x8xf32>
+  return %d : tensor<1x8x8x8xf32>
+}
+"""
+    model, _ = emulated(text, tmp_path, near=1e-3)
+    assert len(model.built.launches) == 2
