@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +20,7 @@ from lamina.backends.cuda.driver import Driver
 from lamina.backends.cuda.target import CudaTarget
 from lamina.tools import models
 from lamina.tools.api import interpret
+from lamina.tools.cuda.conformance import Outcome, conform
 from lamina.tools.cuda.on_gpu import __main__ as on_gpu
 from lamina.tools.cuda.on_gpu import cases, clock, jobs, peers, trial
 from lamina.tools.cuda.on_gpu.__main__ import Plan, conformance_row, run_all
@@ -161,15 +162,6 @@ def test_what_there_is_no_time_for_is_named(gpu: Any) -> None:
     assert "nothing was checked" in done(run_all(Plan(checks), limit=0))
 
 
-@dataclass
-class Outcome:
-    form: str
-    cases: int
-    equal: int
-    worst: float
-    good: bool
-
-
 def test_instructions_that_differ_from_the_emulator(gpu: Any, no_torch: None) -> None:
     outcomes = [
         Outcome("add.f32", 3, 3, 0, True),
@@ -178,13 +170,13 @@ def test_instructions_that_differ_from_the_emulator(gpu: Any, no_torch: None) ->
     ]
     assert [conformance_row(each).good for each in outcomes] == [True, True, False]
 
-    def conform(driver: Driver) -> Iterator[Outcome]:
+    def found(driver: Driver) -> Iterator[Outcome]:
         assert driver.capability == (9, 0)
         yield from outcomes
 
-    report = run_all(Plan(conform=conform))
+    report = run_all(Plan(conform=found))
     assert report.status == 1 and "conformance: 3 programs, 1 WRONG" in done(report)
-    assert "1 of 2 equal" in done(report) and "2/4" in done(report)
+    assert "1 of 2 equal" in done(report) and "2/4" in done(report) and "add.f32" not in done(report)
 
 
 def test_rounds_and_ratios() -> None:
@@ -244,7 +236,8 @@ def test_the_plan() -> None:
     assert groups == wanted if peers.have("torch", "transformers") else wanted - {"torch", jobs.WARM}
     assert {job.group for job in on_gpu.plan([], small=True).checks} == {"small"}
     only = on_gpu.plan(["conv"], small=False)
-    assert not only.checks and {case.group for case in only.timed} == {"conv"}
+    assert not only.checks and {case.group for case in only.timed} == {"conv"} and only.conform is None
+    assert whole_plan.conform is conform
     first = [case.group for case in whole_plan.timed[:7]]
     assert len(set(first)) == 7  # one of each, if time should be short
     names = [(case.group, case.name) for case in whole_plan.timed]

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
 
 from ....backends.cuda.driver import Driver, driver
 from ....backends.cuda.target import CudaTarget
 from ....compiler.diagnostics import LaminaError
 from ....compiler.workers import apart
+from ..conformance import Outcome, conform
 from . import jobs as make
 from . import peers
 from .cases import Timed, timed
@@ -36,16 +36,6 @@ LIMIT = 570  # seconds for all of it
 CHECKING = 0.5  # of them, at most, until the GPU is left to what is timed
 TIMED_GROUPS = tuple(group.name for group in GROUPS if group.against)
 NO_TIME = "for want of time"
-
-
-class Outcome(Protocol):
-    """What became of one form of an instruction, in so many cases, on the GPU and in the emulator."""
-
-    form: str
-    cases: int
-    equal: int
-    worst: float
-    good: bool
 
 
 @dataclass(frozen=True)
@@ -67,7 +57,7 @@ def plan(groups: Sequence[str], *, small: bool) -> Plan:
     if wanted("torch") or wanted("networks"):
         checks += make.networks(timed=wanted("networks"))
     checks += make.all_models() if wanted("models") else []
-    return Plan(checks, [case for case in timed() if wanted(case.group)])
+    return Plan(checks, [case for case in timed() if wanted(case.group)], conform if wanted("conformance") else None)
 
 
 def ask_gpu() -> tuple[str, tuple[int, int]]:
@@ -125,7 +115,10 @@ class Run:
         if self.plan.conform is not None:
             with watched(trial.driver, "conformance"):
                 for outcome in self.plan.conform(trial.driver):
-                    self._add(conformance_row(outcome))
+                    row = conformance_row(outcome)
+                    self.report.rows.append(row)
+                    if not row.good:
+                        self.tell(line(row.cells))
         self._time(trial, {job.name: job for job in jobs if job.group == "torch"})
 
     def _jobs(self) -> list[Job]:
@@ -182,7 +175,7 @@ class Run:
 
 def conformance_row(outcome: Outcome) -> Row:
     """An instruction as a row: how many cases were equal to the bit."""
-    told = "" if outcome.good else f"{outcome.equal} of {outcome.cases} equal"
+    told = "" if outcome.good else outcome.told or f"{outcome.equal} of {outcome.cases} equal"
     limit = outcome.worst if outcome.good else 0
     return Row("conformance", outcome.form, outcome.worst, limit, f"{outcome.equal}/{outcome.cases}", told=told)
 
