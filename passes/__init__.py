@@ -102,6 +102,7 @@ PASSES: dict[str, dict[str, str]] = {
         "convert-linalg-to-tiles": ".convert.linalg_to_tiles:ConvertLinalgToTiles",
         "gpu-distribute-tiles": ".gpu.distribute_tiles:DistributeTiles",
         "gpu-join-pads": ".gpu.join_pads:JoinPads",
+        "gpu-split-reductions": ".gpu.split_reductions:SplitReductions",
         "gpu-schedule-contractions": ".gpu.schedule_contractions:ScheduleContractions",
         "gpu-reserve-partial-sums": ".gpu.reserve_partial_sums:ReservePartialSums",
         "gpu-fuse-points": ".gpu.fuse_points:FusePoints",

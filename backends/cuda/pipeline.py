@@ -23,6 +23,7 @@ MODULE_PHASES = (
             "linalg-fuse-elementwise",
             "linalg-fuse-attention{queries=16 deepest=128}",
             "linalg-simplify-softmax",  # of those that attention left
+            "gpu-split-reductions",
             "linalg-hoist-constants",
             "linalg-fold-constants",
             "linalg-outline-kernels",

@@ -50,6 +50,7 @@ SMALL = 1 << 14
 # depthwise convolution and contractions around it: these are one kernel, so many rows of the result after the other.
 BLOCK_ROWS = "lamina.block_rows"
 GOES_ON = "lamina.goes_on"  # a unit attribute: in the kernel of what it reads
+ALONE = "lamina.alone"  # a unit attribute: a kernel of its own
 
 _ROOTS = (
     GenericOp,
@@ -203,7 +204,10 @@ def _begin(plan: Plan, op: Operation) -> Group:
 
 def _home(plan: Plan, op: Operation, used: list[SSAValue], depends: dict[SSAValue, int]) -> Group | None:
     """The group of a producer that may take `op` in, extended by it."""
+    if ALONE in op.attributes:
+        return None
     found = {g.number: g for v in used if (g := plan.group_of.get(_owner(v))) is not None}
+    found = {number: g for number, g in found.items() if ALONE not in g.members[-1].attributes}
     for number in sorted(found, reverse=True):
         group = found[number]
         ours = [v for v in used if plan.group_of.get(_owner(v)) is group]
