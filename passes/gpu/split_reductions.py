@@ -42,6 +42,7 @@ LONG_COLUMN = 256  # steps that one thread takes one after the other
 BLOCKS = 264  # two for each multiprocessor of the largest GPU
 THREADS = 1 << 17  # a thousand for each
 ROW, COLUMN = 1 << 12, 16  # what a part has at least
+STEPS = 64  # that each of fewer threads takes: parts are written, and read again
 NEAR = 4  # ops between a reduction and what may read its operand again
 
 
@@ -73,7 +74,8 @@ def _parts(op: GenericOp) -> tuple[int, int] | None:
     if _inner(op) in combined:
         few, most, enough, least = length > LONG_ROW and results < BLOCKS, LONG_ROW // 2, BLOCKS, ROW
     else:
-        few, most, enough, least = length > LONG_COLUMN and results < THREADS, length, THREADS, COLUMN
+        few, most, least = length > LONG_COLUMN and results < THREADS, length, COLUMN
+        enough = min(THREADS, points // STEPS)
     if not few or (length <= LONG_ROW and _reads_again(op)):
         return None
     counts = [n for n in range(2, ranges[cut] + 1) if ranges[cut] % n == 0 and length // n >= least]
