@@ -163,11 +163,11 @@ def test_cases_have_the_forms_that_they_say() -> None:
         assert {case.form, *case.covers} <= used, case.name
     for whole in wholes():
         if whole.covers:
-            assert set(whole.covers) <= set(used_by(whole.program, "sm_90a")), whole.case.name
+            assert set(whole.covers) <= set(used_by(whole.program, "sm_90a", whole.options)), whole.case.name
 
 
-def used_by(program: Program, architecture: str, precision: str = "f32") -> Iterator[str]:
-    built = CudaTarget(architecture).emulated(program, Options(cache=False, precision=precision)).built
+def used_by(program: Program, architecture: str, options: Options) -> Iterator[str]:
+    built = CudaTarget(architecture).emulated(program, options).built
     for each in built.kernels.values():
         yield from forms(each.ptx)
 
@@ -239,5 +239,5 @@ def test_nothing_that_kernels_use_is_uncovered(architecture: str) -> None:
     for name, (text, precision) in MIXED.items():
         context = new_context()
         program = Program(parse_module(text, name, context), context)
-        used |= dict.fromkeys(used_by(program, architecture, precision), name)
+        used |= dict.fromkeys(used_by(program, architecture, Options(cache=False, precision=precision)), name)
     assert len(used) > 150 and {form: used[form] for form in uncovered(used)} == {}

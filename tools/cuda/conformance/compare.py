@@ -12,7 +12,6 @@ from itertools import islice
 
 import numpy as np
 
-from ....backends import Options
 from ....backends.cuda.architectures import ARCHITECTURES
 from ....backends.cuda.assembler import assemble
 from ....backends.cuda.device import DeviceProgram
@@ -133,7 +132,7 @@ def _whole(gpu: _Gpu, whole: Whole, architecture: str) -> Outcome:
     case = Case(whole.case.name, "", (), ("f32",), lanes=1)
     inputs = whole.inputs(program)
     try:
-        _, built = CudaTarget(architecture).built(program, Options(cache=False, precision=whole.case.precision))
+        _, built = CudaTarget(architecture).built(program, whole.options)
         device = DeviceProgram(gpu.driver, ARCHITECTURES[architecture], built, program.signature, nothing)
         [found] = device.run(inputs)
         [expected] = EmulatedProgram(built, program.signature, nothing).run(inputs)

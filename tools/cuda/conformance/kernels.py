@@ -10,8 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....backends import Options
 from ....compiler.parsing import parse_module
 from ....compiler.program import Program
+from ....compiler.schedules import Entry, Schedules
 from ....compiler.signature import Array, dtype_named
 from ...sources import new_context
 from ..programs import Case, convolution, product
@@ -28,6 +30,12 @@ class Whole:
     case: Case
     covers: tuple[str, ...] = ()
     along: int = 0  # of attention, the dimension that counts keys
+    schedules: Schedules = Schedules()
+
+    @property
+    def options(self) -> Options:
+        """How it is compiled."""
+        return Options(cache=False, precision=self.case.precision, schedules=self.schedules)
 
     @property
     def program(self) -> Program:
@@ -87,7 +95,9 @@ def wholes() -> Iterator[Whole]:
         yield Whole(product(70, 72, 136, t, right=right), (_TENSOR.format(2), *_BROUGHT))
     yield Whole(product(70, 72, 136, "f32", precision="tf32"))
     yield Whole(product(33, 37, 19, "bf16"))
-    yield Whole(product(1024, 512, 64, "bf16"), _GIVEN)
+    large = Entry({"unit": "wgmma", "rows": 128, "columns": 128, "down": 2})
+    two = Schedules({"matmul bf16,bf16,f32 m140 n136 k72": large}, strict=False)  # where there are warpgroups
+    yield Whole(product(140, 136, 72, "bf16"), _GIVEN, schedules=two)
     yield Whole(convolution(1, 7, 16, 40, "f32"))
     yield Whole(convolution(1, 7, 16, 40, "bf16"))
     for t in ("f32", "bf16", "f16"):
