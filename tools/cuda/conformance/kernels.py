@@ -6,7 +6,7 @@ Tensors that the copy engine brings, barriers that wait for its bytes, registers
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Whole:
     case: Case
     covers: tuple[str, ...] = ()
     along: int = 0  # of attention, the dimension that counts keys
-    schedules: Schedules = Schedules()
+    schedules: Schedules = field(default_factory=Schedules)
 
     @property
     def options(self) -> Options:
