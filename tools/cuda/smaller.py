@@ -1,12 +1,12 @@
 """A kernel at extents at which the emulator runs it in a moment, with the edges and alignments that it has.
 
 Of a product, rows, columns and steps of the sum stay what they are modulo the tile that its schedule takes, and are
-more than one tile, or more steps than there are stages, of each of the fewest parts that sums may have where blocks
-share them. Of other kernels each extent stays what it is modulo the largest power of two for which few enough points
-are left; the last ones of arrays stay whole sectors, if they are. What is reduced over stays as it is, since that says
-how many threads do it, unless points are too many even then. Where windows overlap, images stay large and have few
-channels, since what tiles share is around them; and a kernel tells how many `times` as many points it had, for tiles
-are to be those of blocks that are enough for a GPU.
+more than one tile, or more steps than there are stages; where blocks share a sum, more than one step of each of the
+fewest parts that it may have. Of other kernels each extent stays what it is modulo the largest power of two for which
+few enough points are left; the last ones of arrays stay whole sectors, if they are. What is reduced over stays as it
+is, since that says how many threads do it, unless points are too many even then. Where windows overlap, images stay
+large and have few channels, since what tiles share is around them; and a kernel tells how many `times` as many points
+it had, for tiles are to be those of blocks that are enough for a GPU.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _of_product(extents: Extents, schedule: Schedule) -> Mapping[Extent, int] | 
 def _roles(op: GenericOp | AttentionOp, schedule: Schedule) -> Sequence[tuple[Sequence[int], int, int]]:
     """Loops that are cut together, the tile, the least that they are to be; of attention columns stay as they are."""
     rows, step = schedule.rows + 1, schedule.depth * fewest_splits(schedule.splits)
-    steps = (schedule.stages + 1) * step + 1
+    steps = max((schedule.stages + 1) * schedule.depth, 2 * step) + 1
     if isinstance(op, AttentionOp):
         m, _, keys, _ = range(op.loops - 4, op.loops)
         return (range(m), 1, 2), ([m], schedule.rows, rows), ([keys], step, steps)
