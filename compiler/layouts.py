@@ -147,6 +147,30 @@ def coalesced(layout: Layout) -> Layout:
     return _of_pairs(kept)
 
 
+def cut(layout: Layout, part: int) -> tuple[Layout, Layout] | None:
+    """The first `part` coordinates of a layout, and where each next so many begin; None where a mode has no such end.
+
+    A division by `part:1` in CuTe's algebra.
+
+    >>> [str(each) for each in cut(Layout((64, 9), (1, 512)), 192)]
+    ['(64,3):(1,512)', '3:1536']
+    >>> cut(Layout((64, 9), (1, 512)), 96) is None
+    True
+    """
+    inner: list[tuple[int, int]] = []
+    outer: list[tuple[int, int]] = []
+    for extent, stride in layout.pairs:
+        inside = extent if part % extent == 0 else part
+        if extent % inside:
+            return None
+        inner.append((inside, stride))
+        outer.append((extent // inside, stride * inside))
+        part //= inside
+    if part != 1:
+        return None
+    return _of_pairs([pair for pair in inner if pair[0] != 1]), _of_pairs([pair for pair in outer if pair[0] != 1])
+
+
 def _of_pairs(pairs: list[tuple[int, int]]) -> Layout:
     if not pairs:
         return Layout(1, 0)

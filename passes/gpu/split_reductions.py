@@ -32,9 +32,10 @@ from ...dialects.linalg import FillOp, GenericOp, IndexOp, YieldOp
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.linalg.views import loop_ranges
 from ...dialects.tensor import EmptyOp, ExtractOp
+from ..convert.linalg_to_tiles.rows import combiners
 from ..linalg.grouping import ALONE
 from ..linalg.reshapes import element_type, expand, tensor_shape
-from .combining import COMBINERS, neutral
+from .combining import neutral
 
 LARGE = 1 << 17  # points from which on a second kernel is worth it
 LONG_ROW = 1 << 15  # neighbours that one block combines in registers
@@ -60,7 +61,7 @@ class SplitReductions(ModulePass):
 
 def _parts(op: GenericOp) -> tuple[int, int] | None:
     """The loop of a reduction to be cut, and into how many parts; None where it stays whole."""
-    if "reduction" not in op.iterators or len(op.res) != 1 or _combiner(op) is None or not _plain(op):
+    if "reduction" not in op.iterators or len(op.res) != 1 or combiners(op) is None or not _plain(op):
         return None
     found = match_contraction(op)
     if found is not None and (found.m or found.n):
@@ -81,16 +82,6 @@ def _parts(op: GenericOp) -> tuple[int, int] | None:
     counts = [n for n in range(2, ranges[cut] + 1) if ranges[cut] % n == 0 and length // n >= least]
     fits = [n for n in counts if results * n >= enough and length // n <= most]
     return (cut, fits[0] if fits else counts[-1]) if counts else None
-
-
-def _combiner(op: GenericOp) -> Operation | None:
-    """The op that combines the result so far with one more number."""
-    last = op.body.block.last_op
-    made = last.operands[0].owner if isinstance(last, YieldOp) else None
-    total = op.body.block.args[-1]
-    if not isinstance(made, Operation) or made.name not in COMBINERS:
-        return None
-    return made if [use.operation for use in total.uses] == [made] else None
 
 
 def _plain(op: GenericOp) -> bool:
@@ -120,8 +111,7 @@ def _reads_again(op: GenericOp) -> bool:
 
 def _split(op: GenericOp, cut: int, count: int) -> None:
     """Puts the reduction of parts in front of `op`, which then combines these."""
-    combiner = _combiner(op)
-    assert combiner is not None
+    [(kind, combiner, _)] = combiners(op) or []
     rank = len(op.iterators)
     inputs: list[SSAValue] = []
     maps: list[AffineMap] = []
@@ -138,7 +128,7 @@ def _split(op: GenericOp, cut: int, count: int) -> None:
     shape = [count, *tensor_shape(result)]
     b = Builder(InsertPoint.before(op))
     empty = b.insert(EmptyOp([], TensorType(element_type(result), shape)))
-    nothing = neutral(b, COMBINERS[combiner.name], element_type(result))
+    nothing = neutral(b, kind, element_type(result))
     start = b.insert(FillOp(nothing, empty.tensor))
     maps.append(AffineMap(rank + 1, 0, (AffineExpr.dimension(0), *map(_next, op.maps[-1].results))))
     parts = GenericOp.of(inputs, [start.res[0]], maps, ["parallel", *op.iterators], op.body.clone())

@@ -15,6 +15,7 @@ from lamina.compiler.layouts import (
     coalesced,
     column_major,
     concatenated,
+    cut,
     flat,
 )
 
@@ -52,6 +53,16 @@ def test_by_trying_everything(seed):
     assert [i for mode in concatenated(a, a).modes for i in mode.places()] == a.places() * 2
     strides = Layout(a.shape, like((rng.choice([0, 1, 3, 8, 40]) for _ in flat(a.shape)), a.shape))
     assert strides.places() == [strides(i) for i in range(a.size)] == [coalesced(strides)(i) for i in range(a.size)]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_parts_are_where_they_were(seed):
+    layout = permuted(random.Random(seed))
+    whole = [part for part in range(1, layout.size + 1) if cut(layout, part) is not None]
+    assert {1, layout.size} <= set(whole) and all(layout.size % part == 0 for part in whole)
+    for part in whole:
+        inner, outer = cut(layout, part)
+        assert [inner(i % part) + outer(i // part) for i in range(layout.size)] == layout.places()
 
 
 def test_what_is_no_layout():

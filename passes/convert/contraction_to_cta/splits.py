@@ -17,7 +17,7 @@ Parts are equally long. Numbers are added in another order than in one sum, alwa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
@@ -28,7 +28,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ....compiler.layouts import Layout, concatenated
+from ....compiler.layouts import Layout, coalesced, concatenated, cut
 from ....compiler.locations import locate
 from ....compiler.schedules import PROBLEM
 from ....compiler.walking import all_ops
@@ -79,9 +79,8 @@ def divided(problem: Problem, splits: int, sums: SSAValue | None = None) -> Prob
         return None
     batch, rows, columns = problem.result.layout.modes
     count = prod(partial_sums(problem, 1).get_shape())
-    result = Matrix(
-        sums or problem.contraction.outputs[0], concatenated(_behind(batch, Layout(splits, count)), rows, columns)
-    )
+    places = concatenated(coalesced(concatenated(batch, Layout(splits, count))), rows, columns)
+    result = Matrix(sums or problem.contraction.outputs[0], places)
     return replace(problem, batch=problem.batch * splits, k=part, left=left, right=right, result=result, epilogue=())
 
 
@@ -90,57 +89,21 @@ def _cut_matrix(matrix: Matrix, mode: int, part: int) -> Matrix | None:
     layout = _cut_layout(matrix.layout, mode, part)
     borders: list[BorderAttr] = []
     for border in matrix.borders:
-        cut = _cut_layout(border.layout.data, mode, part)
-        if cut is None:
+        cut_border = _cut_layout(border.layout.data, mode, part)
+        if cut_border is None:
             return None
-        borders.append(BorderAttr.of(cut, border.first.data, border.size.data))
+        borders.append(BorderAttr.of(cut_border, border.first.data, border.size.data))
     return None if layout is None else replace(matrix, layout=layout, borders=tuple(borders))
 
 
 def _cut_layout(layout: Layout, mode: int, part: int) -> Layout | None:
     modes = layout.modes
-    cut = _cut_mode(modes[mode], part)
-    if cut is None:
+    parts = cut(modes[mode], part)
+    if parts is None:
         return None
-    modes[mode] = cut[0]
-    modes[0] = _behind(modes[0], cut[1])
+    modes[mode], behind = parts
+    modes[0] = coalesced(concatenated(modes[0], behind))
     return concatenated(*modes)
-
-
-def _cut_mode(mode: Layout, part: int) -> tuple[Layout, Layout] | None:
-    """The first `part` coordinates of a mode, and where each next so many begin.
-
-    >>> [str(each) for each in _cut_mode(Layout((64, 9), (1, 512)), 192)]
-    ['(64,3):(1,512)', '3:1536']
-    >>> _cut_mode(Layout((64, 9), (1, 512)), 96) is None
-    True
-    """
-    inner: list[tuple[int, int]] = []
-    outer: list[tuple[int, int]] = []
-    for extent, stride in mode.pairs:
-        if extent == 1:
-            continue
-        if part % extent == 0:
-            inner.append((extent, stride))
-            part //= extent
-        elif extent % part == 0:
-            if part > 1:
-                inner.append((part, stride))
-            outer.append((extent // part, stride * part))
-            part = 1
-        else:
-            return None
-    return _of_pairs(inner), _of_pairs(outer)
-
-
-def _behind(first: Layout, then: Layout) -> Layout:
-    return _of_pairs([pair for pair in (*first.pairs, *then.pairs) if pair[0] != 1])
-
-
-def _of_pairs(pairs: Sequence[tuple[int, int]]) -> Layout:
-    if len(pairs) < 2:
-        return Layout(*pairs[0]) if pairs else Layout(1, 0)
-    return Layout(tuple(extent for extent, _ in pairs), tuple(stride for _, stride in pairs))
 
 
 def add_sums(module: ModuleOp, function: FuncOp, problem: Problem) -> None:
