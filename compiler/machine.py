@@ -57,6 +57,11 @@ class Machine:
         return not self._x86 or not {"f16c", "avx512f"}.isdisjoint(self.features)
 
     @property
+    def looks_up(self) -> bool:
+        """Whether an instruction takes from a register what the lanes of another one say, and one scales by powers."""
+        return self._x86 and "avx512f" in self.features
+
+    @property
     def vectors_are_lines(self) -> bool:
         """Whether the widest register holds a line of the cache: each load of one then takes a line, and all of it."""
         return self.vector_bytes == self.cache_line

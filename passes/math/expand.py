@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 from xdsl.context import Context
@@ -24,6 +25,7 @@ from xdsl.dialects import math
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     Float32Type,
+    Float64Type,
     FloatAttr,
     IntegerAttr,
     ModuleOp,
@@ -36,10 +38,11 @@ from ...compiler.conversion import Rule, RuleBuilder, Rules, convert
 from ...dialects import arith
 from ...dialects.arith.shaped import element_type
 from ...dialects.math import BELOW_ONE, WEIGHT
-from . import error_function, exponential, hyperbolic, power, substitutes, trigonometric
+from . import error_function, exp_by_table, exponential, hyperbolic, power, substitutes, trigonometric
 from .numbers import Numbers, in_f32, quotient
 
 RULES = Rules("math-expand")
+BY_TABLE = Rules("math-expand")  # instead, where registers hold tables
 _Unary = Callable[[Numbers, SSAValue], SSAValue]
 
 _UNARY: dict[type[Operation], _Unary] = {
@@ -76,11 +79,22 @@ for _op, _function in _UNARY.items():
 
 @RULES.lowers(math.ExpOp)
 def expand_exp(op: math.ExpOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    work = exponential.exp_beside_one if _only_beside_one(op.result) else exponential.exp
+    return _exp(op, operands, b, exponential)
+
+
+@BY_TABLE.lowers(math.ExpOp)
+def expand_exp_by_table(op: math.ExpOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    double = isinstance(element_type(op.operand.type), Float64Type)
+    return _exp(op, operands, b, exponential if double else exp_by_table)
+
+
+def _exp(op: math.ExpOp, operands: Sequence[SSAValue], b: RuleBuilder, ways: ModuleType) -> SSAValue:
+    """What is known of the argument and the result tells which of the module's ways is the shortest."""
+    work = ways.exp_beside_one if _only_beside_one(op.result) else ways.exp
     if BELOW_ONE in op.attributes:
-        work = exponential.exp_below_one
+        work = ways.exp_below_one
     if WEIGHT in op.attributes:
-        work = exponential.exp_as_weight
+        work = ways.exp_as_weight
     return in_f32(b, operands, lambda e, values: work(e, values[0]))
 
 
@@ -167,8 +181,10 @@ class ExpandMath(ModulePass):
     name = "math-expand"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        convert(op, RULES, illegal=set())
         machine = lamina_context(ctx).machine
+        if machine.looks_up:
+            convert(op, BY_TABLE, illegal=set())
+        convert(op, RULES, illegal=set())
         if not machine.rounds:
             convert(op, substitutes.ROUNDING, illegal=set())
         if not machine.fuses:

@@ -13,7 +13,7 @@ from .numbers import Numbers
 LOG2E = 1.4426950408889634
 LN2 = 0.6931471805599453
 # ln 2 in two parts: the first is exact in the type, and k times it is within an fma
-_LN2 = {True: (0.6931471805599453, 2.3190468138462996e-17), False: (0.6931471824645996, -1.904654299957768e-09)}
+LN2_PARTS = {True: (0.6931471805599453, 2.3190468138462996e-17), False: (0.6931471824645996, -1.904654299957768e-09)}
 # ln 2 whose first part leaves room for k: k * hi is exact
 _LN2_SHORT = {True: (0.6931471804855391, 7.440617110012397e-11), False: (0.693145751953125, 1.4286068203094173e-06)}
 _LOG10_2 = {True: (0.30102999560767785, 5.630334806675098e-11), False: (0.301025390625, 4.605038981195214e-06)}
@@ -66,7 +66,7 @@ def exp(e: Numbers, x: SSAValue) -> SSAValue:
     low, high = -2 * e.bias * LN2, 711.0 if e.double else 90.0  # below, half of k leaves no exponent; above, infinite
     x = e.at_most(e.at_least(x, low), high)
     whole, biased = e.round_to_biased(x, 2 * e.bias, LOG2E)
-    hi, lo = _LN2[e.double]
+    hi, lo = LN2_PARTS[e.double]
     r = e.fma(whole, e.c(-lo), e.fma(whole, e.c(-hi), x))
     # 2^k in two factors, each with half of k and once the bias: results may be subnormal or overflow rightly
     half = e.int(arith.ShRUIOp, biased, e.n(1))
@@ -79,7 +79,7 @@ def exp_below_one(e: Numbers, x: SSAValue) -> SSAValue:
     up = 512 if e.double else 64  # 2^(k + up) is a normal number for every k that counts
     x = e.at_least(x, -(e.bias + up) * LN2)  # there 2^(k + up) is 0, as in `exp`
     whole, biased = e.round_to_biased(x, e.bias + up, LOG2E)
-    hi, lo = _LN2[e.double]
+    hi, lo = LN2_PARTS[e.double]
     r = e.fma(whole, e.c(-lo), e.fma(whole, e.c(-hi), x))
     lowered = e.poly(r, [c * 2.0**-up for c in (1.0, 1.0, *_EXP[e.double])])
     return e.mul(lowered, e.in_exponent(biased))  # rounds once, be the result normal or not
@@ -106,7 +106,7 @@ def _normal(e: Numbers, x: SSAValue) -> tuple[SSAValue, SSAValue]:
     """Two factors of e^x, the second of them 0 where the product might not be a normal number."""
     x = e.at_least(x, (1 - e.bias) * LN2)  # there, 2^(k - 1) is 0
     whole, biased = e.round_to_biased(x, e.bias - 1, LOG2E)
-    hi, lo = _LN2[e.double]
+    hi, lo = LN2_PARTS[e.double]
     r = e.fma(whole, e.c(-lo), e.fma(whole, e.c(-hi), x))
     doubled = e.poly(r, [2.0 * c for c in (1.0, 1.0, *_EXP[e.double])])
     return doubled, e.in_exponent(biased)
@@ -131,7 +131,7 @@ def expm1(e: Numbers, x: SSAValue) -> SSAValue:
     low, high = (-45.0, 710.0) if e.double else (-25.0, 89.0)  # below, e^x no longer counts; above, it is infinite
     limited = e.at_most(e.at_least(x, low), high)
     whole, k = e.round_to_int(e.mul(limited, e.c(LOG2E)))
-    hi, lo = _LN2[e.double]
+    hi, lo = LN2_PARTS[e.double]
     start = e.fma(whole, e.c(-hi), limited)
     r = e.fma(whole, e.c(-lo), start)
     lost = e.fma(whole, e.c(-lo), e.sub(start, r))  # what the last rounding of r left out

@@ -1,4 +1,4 @@
-"""Everything left becomes the llvm dialect in one sweep: arith, math, memref, vector, amx, func and cf.
+"""Everything left becomes the llvm dialect in one sweep: arith, math, memref, vector, amx, avx512, func and cf.
 
 before:
     %x = memref.load %m[%i, %j] : memref<8x16xf32>
@@ -23,10 +23,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ....compiler.context import LaminaContext
 from ....compiler.conversion import convert
 from ....compiler.walking import all_ops
-from . import amx, arith, func, math, memref, nvgpu, vector
+from . import amx, arith, avx512, func, math, memref, nvgpu, vector
 from .rules import RULES
 
-__all__ = ["ConvertToLLVM", "amx", "arith", "func", "math", "memref", "nvgpu", "vector"]
+__all__ = ["ConvertToLLVM", "amx", "arith", "avx512", "func", "math", "memref", "nvgpu", "vector"]
 
 _ILLEGAL = {
     "arith",
@@ -34,6 +34,7 @@ _ILLEGAL = {
     "memref",
     "vector",
     "amx",
+    "avx512",
     "nvgpu",
     "func",
     "cf",

@@ -205,7 +205,7 @@ def lower_reduction(op: ReductionOp, operands: Sequence[SSAValue], b: RuleBuilde
 def _halved(b: RuleBuilder, combine: type[Operation], value: SSAValue) -> SSAValue:
     """The largest or smallest of all lanes, none of which is taken to be NaN: halves against each other."""
     while (count := lanes(value.type)) > 1:
-        low, high = (_shuffle(b, value, value, list(range(at, at + count // 2))) for at in (0, count // 2))
+        low, high = (shuffle(b, value, value, list(range(at, at + count // 2))) for at in (0, count // 2))
         value = chosen(b, combine, low, high)
     return b(ExtractElementOp(value, constant(b, 0))).res
 
@@ -271,10 +271,11 @@ def lower_shuffle(op: vector.ShuffleOp, operands: Sequence[SSAValue], b: RuleBui
     if lengths[0] != lengths[1]:
         left, right = (_widened(b, value, max(lengths)) for value in (left, right))
         mask = [i if i < lengths[0] else i - lengths[0] + max(lengths) for i in mask]
-    return _shuffle(b, left, right, mask)
+    return shuffle(b, left, right, mask)
 
 
-def _shuffle(b: RuleBuilder, left: SSAValue, right: SSAValue, mask: Sequence[int]) -> SSAValue:
+def shuffle(b: RuleBuilder, left: SSAValue, right: SSAValue, mask: Sequence[int]) -> SSAValue:
+    """Lanes of two vectors of one type by number, those of the right one behind those of the left one; -1 is any."""
     type_ = VectorType(element_of(left.type), [len(mask)])
     return b(llvm.ShuffleVectorOp(left, right, DenseArrayBase.from_list(i32, mask), type_)).res
 
@@ -283,7 +284,7 @@ def _widened(b: RuleBuilder, value: SSAValue, length: int) -> SSAValue:
     count = lanes(value.type)
     if count == length:
         return value
-    return _shuffle(b, value, value, [i if i < count else -1 for i in range(length)])
+    return shuffle(b, value, value, [i if i < count else -1 for i in range(length)])
 
 
 @RULES.lowers(vector.BitcastOp)

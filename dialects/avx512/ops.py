@@ -1,0 +1,71 @@
+"""The ops of `avx512`, named as Intel's intrinsics are."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.dialects.builtin import VectorType, f32, i32
+from xdsl.ir import SSAValue
+from xdsl.irdl import IRDLOperation, VarConstraint, irdl_op_definition, operand_def, result_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+
+LANES = 16  # of a register, of numbers of 32 bits
+
+
+def _lanes(value: SSAValue) -> int:
+    """The lanes of a vector; 0 where there are none or several dimensions of them."""
+    shape = value.type.get_shape() if isinstance(value.type, VectorType) else ()
+    return shape[0] if len(shape) == 1 else 0
+
+
+@irdl_op_definition
+class PermuteOp(IRDLOperation):
+    """Lane i is table[index[i] mod 16]: vpermps.
+
+        %t = avx512.permutexvar %table, %index : vector<16xf32>, vector<64xi32>
+
+    C1: the table is one register of f32; C2: indices are a vector of i32, the result one of as many f32.
+    """
+
+    name = "avx512.permutexvar"
+    table = operand_def(VectorType.constr())
+    index = operand_def(VectorType.constr())
+    result = result_def(VectorType.constr())
+    traits = traits_def(Pure())
+    assembly_format = "$table `,` $index attr-dict `:` type($table) `,` type($index) `->` type($result)"
+
+    def __init__(self, table: SSAValue, index: SSAValue):
+        super().__init__(operands=[table, index], result_types=[VectorType(f32, [_lanes(index)])])
+
+    def verify_(self) -> None:
+        if self.table.type != VectorType(f32, [LANES]):
+            raise VerifyException(f"a table is vector<{LANES}xf32>, not {self.table.type} (C1)")
+        lanes = _lanes(self.index)
+        if not lanes or self.index.type != VectorType(i32, [lanes]) or self.result.type != VectorType(f32, [lanes]):
+            raise VerifyException(f"indices {self.index.type} do not choose {self.result.type} (C2)")
+
+
+@irdl_op_definition
+class ScaleOp(IRDLOperation):
+    """x[i] · 2^⌊e[i]⌋, rounded once: vscalefps.
+
+        %y = avx512.scalef %x, %e : vector<64xf32>
+
+    C1: vectors of one dimension.
+    """
+
+    name = "avx512.scalef"
+    T: ClassVar = VarConstraint("T", VectorType.constr(f32))
+    value = operand_def(T)
+    exponent = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$value `,` $exponent attr-dict `:` type($result)"
+
+    def __init__(self, value: SSAValue, exponent: SSAValue):
+        super().__init__(operands=[value, exponent], result_types=[value.type])
+
+    def verify_(self) -> None:
+        if not _lanes(self.value):
+            raise VerifyException(f"{self.value.type} is no vector of one dimension (C1)")

@@ -1,0 +1,70 @@
+"""exp in f32 where a register holds a table: x = k/16 ln 2 + r, 2^(k/16 mod 1) looked up, and a cubic in r.
+
+The polynomial of `exponential.exp` has twice the degree for an r that is sixteen times as large. Powers of two are put
+on by an instruction that takes exponents of any size and rounds once. Ten instructions that multiply instead of
+fifteen: 2.3 ns instead of 3.4 for sixteen numbers on Zen 4. (Tang, "Table-driven implementation of the exponential
+function in IEEE floating-point arithmetic", 1989.)
+
+Results that are not normal numbers may take a hundred cycles, also those that would be 0: where x is too low, lanes are
+set to 0, by a mask of the last instruction.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType, f32
+from xdsl.ir import SSAValue
+
+from ...dialects import arith, vector
+from ...dialects.avx512 import LANES, PermuteOp, ScaleOp
+from .exponential import LN2, LN2_PARTS, LOG2E
+from .numbers import Numbers
+
+STEPS_BITS = 4  # of k, that choose one of LANES powers
+_CUBIC = (0.5000161759053529, 0.16666730577747027)  # (e^r - 1 - r) / r^2 on |r| <= ln(2)/32 (Remez), error 1.6e-9
+_NOTHING = -150 * LN2  # from here down e^x rounds to 0
+_NOT_NORMAL = -125.5 * LN2  # as `exponential.exp_as_weight` has it
+_INFINITE = 90.0
+
+
+def exp(e: Numbers, x: SSAValue) -> SSAValue:
+    """e^x."""
+    return _exp(e, x, _NOTHING, _INFINITE)
+
+
+def exp_below_one(e: Numbers, x: SSAValue) -> SSAValue:
+    """e^x for x <= 0."""
+    return _exp(e, x, _NOTHING)
+
+
+def exp_as_weight(e: Numbers, x: SSAValue) -> SSAValue:
+    """e^x for x <= 0, and 0 instead of what is no normal number."""
+    return _exp(e, x, _NOT_NORMAL)
+
+
+def exp_beside_one(e: Numbers, x: SSAValue) -> SSAValue:
+    """e^x as 1 + e^x needs it."""
+    return _exp(e, x, _NOT_NORMAL, _INFINITE)
+
+
+def _exp(e: Numbers, x: SSAValue, least: float, most: float | None = None) -> SSAValue:
+    """e^x, 0 for x below `least`; an x above `most` has the same power as that."""
+    if not isinstance(e.type, VectorType):
+        one = Numbers(e.b, VectorType(f32, [1]))
+        return e.b(vector.ExtractOp(_exp(one, e.b(vector.BroadcastOp(x, one.type)).vector, least, most), [0], f32)).result
+    limited = x if most is None else e.at_most(x, most)
+    magic = e.c(1.5 * 2.0 ** (e.mantissa_bits - STEPS_BITS))  # whose last bit is a sixteenth
+    moved = e.fma(limited, e.c(LOG2E), magic)
+    k = e.sub(moved, magic)
+    power = e.b(PermuteOp(_table(e), e.bits(moved))).result
+    hi, lo = LN2_PARTS[e.double]
+    r = e.fma(k, e.c(-lo), e.fma(k, e.c(-hi), limited))
+    square, cubic = _CUBIC
+    rest = e.fma(e.fma(r, e.c(cubic), e.c(square)), e.mul(r, r), r)  # e^r - 1
+    result = e.b(ScaleOp(e.fma(rest, power, power), k)).result
+    return e.select(e.cmp("olt", x, e.c(least)), e.c(0.0), result)
+
+
+def _table(e: Numbers) -> SSAValue:
+    """2^(i/16) for i from 0 to 15."""
+    powers = [2.0 ** (i / LANES) for i in range(LANES)]
+    return e.b(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(VectorType(f32, [LANES]), powers))).result
