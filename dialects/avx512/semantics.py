@@ -19,8 +19,9 @@ def permutexvar(table: Array, index: Array) -> Array:
 
 @semantics("avx512.scalef")
 def scalef(value: Array, exponent: Array) -> Array:
-    """Exact in float64 and rounded once; 0 · 2^inf and inf · 2^-inf are NaN."""
+    """Exact in float64 and rounded once; 0 · 2^inf and inf · 2^-inf are NaN, NaN · 2^inf and NaN · 2^-inf are not."""
     with np.errstate(all="ignore"):
         floor = np.floor(exponent.astype(np.float64))
         power = np.exp2(np.where(np.isinf(floor), floor, np.clip(floor, -MOST, MOST)))
-        return (value.astype(np.float64) * power).astype(value.dtype)
+        result = np.where(np.isnan(value) & np.isinf(floor), power, value.astype(np.float64) * power)
+        return result.astype(value.dtype)

@@ -9,9 +9,10 @@ Consumers are visited from the last to the first and take their producers in, so
 that only moves elements is always taken in: by contractions too, whose operands are then read transposed in place;
 they also widen the bfloat16 of their right operand themselves.
 One that computes is taken in by its only consumer, unless that would evaluate something expensive again and again; or
-by several, if it reads far less than it writes (a mask made of iotas). One that reads the result of a contraction
-or a depthwise convolution stays its epilogue. Constant splats become scalars of the body. What reads a concatenation
-reads its parts (`concat_parts`).
+by several, if it reads far less than it writes (a mask made of iotas), or if it is cheap and all of them read it by
+elements, as the differences from a mean: what others read as well is in memory anyhow, and these need not be. One that
+reads the result of a contraction or a depthwise convolution stays its epilogue. Constant splats become scalars of the
+body. What reads a concatenation reads its parts (`concat_parts`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import BFloat16Type, Float32Type, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
 
@@ -79,15 +80,10 @@ class FuseElementwise(ModulePass):
         for block in _blocks(op):
             _hoist_reshapes(block)
             fusion.note_epilogues(block)
-            current = block.last_op
-            while current is not None:
-                before = current.prev_op
-                if isinstance(current, GenericOp):
-                    if not any(result.uses for result in current.results):
-                        _erase(current)
-                    else:
-                        before = fusion.take_in(current)
-                current = before
+            fusion.sweep(block)
+            for op in reversed(list(block.ops)):  # only now it shows what they read
+                if isinstance(op, GenericOp) and is_fusable(op) and fusion.vanishes(op):
+                    fusion.share(op)
             settle_layouts(block)
 
 
@@ -132,6 +128,18 @@ class Fusion:
 
     def _continues_contraction(self, op: GenericOp) -> bool:
         return any(v in self.epilogues and _keeps_rows(op.maps[i]) for i, v in enumerate(op.inputs))
+
+    def sweep(self, block: Block) -> None:
+        """Lets every op take in its producers, from the last to the first."""
+        current = block.last_op
+        while current is not None:
+            before = current.prev_op
+            if isinstance(current, GenericOp):
+                if not any(result.uses for result in current.results):
+                    _erase(current)
+                else:
+                    before = self.take_in(current)
+            current = before
 
     def take_in(self, consumer: GenericOp) -> Operation | None:
         """Fuses producers into `consumer`, and theirs, until none may be; the op to go on with."""
@@ -187,6 +195,39 @@ class Fusion:
             return False
         again = prod(loop_ranges(consumer)) > prod(loop_ranges(producer))
         return cost(producer) <= CHEAP or not again
+
+    def vanishes(self, producer: GenericOp) -> bool:
+        """Whether all that read a cheap result can compute it where they read it, once an element.
+
+        It has one large source, which they then read in its place, and which others read, too: it lies in memory
+        anyhow. What follows a contraction stays its epilogue.
+        """
+        written = prod(loop_ranges(producer))
+        sizes = [prod(v.type.get_shape()) if isinstance(v.type, TensorType) else 1 for v in producer.inputs]
+        large = [value for value, size in zip(producer.inputs, sizes, strict=True) if 8 * size > written]
+        if cost(producer) > CHEAP or len(large) != 1 or max(sizes) > written or large[0].has_one_use():
+            return False
+        if not self.epilogues.isdisjoint((producer.res[0], large[0])):
+            return False
+        return all(_reads_once(use, producer) for use in producer.res[0].uses)
+
+    def share(self, producer: GenericOp) -> None:
+        """Every op that reads what `producer` computes computes it itself."""
+        while (use := producer.res[0].first_use) is not None:
+            assert isinstance(use.operation, GenericOp)
+            inline_producer(use.operation, use.index, producer)
+            merge_equal_inputs(use.operation)
+        _erase(producer)
+
+
+def _reads_once(use: Use, producer: GenericOp) -> bool:
+    """Whether an op that is no contraction can take in what it reads, and evaluate it no more often than it was."""
+    reader = use.operation
+    if not isinstance(reader, GenericOp) or use.index >= len(reader.inputs):
+        return False
+    composed = [m.compose(reader.maps[use.index]) for m in producer.maps[:-1]]
+    once = prod(loop_ranges(reader)) == prod(loop_ranges(producer)) and covers(reader, use.index, composed)
+    return once and match_contraction(reader) is None and match_depthwise(reader) is None
 
 
 def _drop(producer: Operation) -> None:

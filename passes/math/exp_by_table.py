@@ -49,8 +49,9 @@ def exp_beside_one(e: Numbers, x: SSAValue) -> SSAValue:
 def _exp(e: Numbers, x: SSAValue, least: float, most: float | None = None) -> SSAValue:
     """e^x, 0 for x below `least`; an x above `most` has the same power as that."""
     if not isinstance(e.type, VectorType):
-        one = Numbers(e.b, VectorType(f32, [1]))
-        return e.b(vector.ExtractOp(_exp(one, e.b(vector.BroadcastOp(x, one.type)).vector, least, most), [0], f32)).result
+        alone = VectorType(f32, [1])
+        result = _exp(Numbers(e.b, alone), e.b(vector.BroadcastOp(x, alone)).vector, least, most)
+        return e.b(vector.ExtractOp(result, [0], f32)).result
     limited = x if most is None else e.at_most(x, most)
     magic = e.c(1.5 * 2.0 ** (e.mantissa_bits - STEPS_BITS))  # whose last bit is a sixteenth
     moved = e.fma(limited, e.c(LOG2E), magic)

@@ -85,6 +85,16 @@ def test_softmax(machine: str, tmp_path: Path):
         assert len(re.findall(STACK, loop)) <= 1  # a constant that an instruction reads where it lies
 
 
+def test_exponentials_of_avx512(tmp_path: Path):
+    """A power from a table, six multiply-adds and a scaling that masks what is 0: nothing else for each register."""
+    loops = innermost_loops(net("Softmax", [[64, 1024]]), "x86-64-avx512", tmp_path)
+    [loop] = [loop for loop in loops if "vscalefps" in loop]
+    powers = len(re.findall(r"vpermps.*%zmm", loop))
+    assert powers >= 4 and len(re.findall(r"vscalefps.*%zmm\d+ \{%k\d\} \{z\}", loop)) == powers
+    assert len(re.findall(FMA, loop)) == 6 * powers
+    assert not re.search(r"vps[lr]ld|vm(ax|in)ps|vpsubd", loop)
+
+
 @pytest.mark.parametrize("machine", ["x86-64-avx2", "x86-64-avx512"])
 def test_attention(machine: str, tmp_path: Path):
     """With heads beside one another in a row, as projections leave them: sums stay in registers."""

@@ -187,3 +187,80 @@ func.func @depthwise_epilogue_stays(%x: tensor<1x6x6x16xi16>, %k: tensor<3x3x1x1
   } -> tensor<1x16x4x4xi8>
   func.return %t : tensor<1x16x4x4xi8>
 }
+
+// What a norm takes off its row is computed twice instead of lying in memory: %x is read by the mean as well.
+// CHECK-LABEL: func.func @differences
+func.func @differences(%x: tensor<4x8xf32>, %m: tensor<4xf32>, %sum: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4x8xf32>) {
+  %e = tensor.empty() : tensor<4x8xf32>
+  // CHECK: %[[MEAN:.*]] = linalg.generic {{.*}} ins(%x : tensor<4x8xf32>)
+  %mean = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4x8xf32>) outs(%m : tensor<4xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = arith.addf %o, %i : f32
+    linalg.yield %0 : f32
+  } -> tensor<4xf32>
+  %d = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %mean : tensor<4x8xf32>, tensor<4xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.subf %i, %j : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x8xf32>
+  // CHECK: %[[SQUARES:.*]] = linalg.generic {{.*}} ins(%x, %[[MEAN]] : tensor<4x8xf32>, tensor<4xf32>) outs(%sum
+  // CHECK: arith.subf
+  // CHECK: arith.mulf
+  %squares = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%d : tensor<4x8xf32>) outs(%sum : tensor<4xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = arith.mulf %i, %i : f32
+    %1 = arith.addf %o, %0 : f32
+    linalg.yield %1 : f32
+  } -> tensor<4xf32>
+  // CHECK: linalg.generic {{.*}} ins(%[[SQUARES]], %x, %[[MEAN]]
+  // CHECK: arith.subf
+  // CHECK: arith.divf
+  %y = linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%d, %squares : tensor<4x8xf32>, tensor<4xf32>) outs(%e : tensor<4x8xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.divf %i, %j : f32
+    linalg.yield %0 : f32
+  } -> tensor<4x8xf32>
+  func.return %mean, %squares, %y : tensor<4xf32>, tensor<4xf32>, tensor<4x8xf32>
+}
+
+// A source that nobody else reads is not kept for that: its reader takes it in, here what a pool is multiplied by.
+// CHECK-LABEL: func.func @mean_of_windows
+func.func @mean_of_windows(%x: tensor<8x4xf32>, %s: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %e = tensor.empty() : tensor<8xf32>
+  %sum = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<8x4xf32>) outs(%s : tensor<8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = arith.addf %o, %i : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  // CHECK: %[[SUM:.*]] = linalg.generic {{.*}} ins(%x
+  // CHECK: %[[MEAN:.*]] = linalg.generic {{.*}} ins(%[[SUM]]
+  // CHECK: arith.mulf
+  // CHECK-NOT: arith.mulf
+  %quarter = arith.constant dense<0.25> : tensor<8xf32>
+  %mean = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%sum, %quarter : tensor<8xf32>, tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %0 = arith.mulf %i, %j : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  // CHECK: ins(%[[MEAN]]
+  // CHECK: ins(%[[MEAN]]
+  %a = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%mean : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = math.exp %i : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  %b = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
+      ins(%mean : tensor<8xf32>) outs(%e : tensor<8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %0 = math.log %i : f32
+    linalg.yield %0 : f32
+  } -> tensor<8xf32>
+  func.return %a, %b : tensor<8xf32>, tensor<8xf32>
+}

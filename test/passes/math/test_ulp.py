@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+from lamina.compiler.machine import Machine
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Kernel = Callable[..., None]
@@ -196,6 +199,17 @@ def test_the_page_names_every_function():
 def test_errors_are_as_documented(name: str, kernel: Kernel):
     error, where = worst(name, 1021, kernel)
     assert error <= documented()[name], f"{name}({where!r}): {error:.3f} ulp"
+
+
+@pytest.mark.skipif("avx512f" not in Machine.host().features, reason="this machine has no AVX-512")
+@pytest.mark.parametrize(
+    ("machine", "what"), [("x86-64-avx512", r"below ([\d.]+) ulp"), ("x86-64-avx2", r"exp` \| ([\d.]+)")]
+)
+def test_both_ways_to_exp(machine: str, what: str, kernel: Kernel):
+    stated = re.search(what, PAGE.read_text())
+    assert stated is not None
+    error, where = worst("exp", 1021, partial(kernel, machine=machine))
+    assert error <= float(stated[1]), f"exp({where!r}): {error:.3f} ulp"
 
 
 @pytest.mark.slow

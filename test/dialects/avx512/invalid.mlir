@@ -1,0 +1,31 @@
+// RUN: lamina-opt %s --split-input-file --verify-diagnostics
+
+func.func @table(%t: vector<8xf32>, %i: vector<16xi32>) {
+  // expected-error@+1 {{a table is vector<16xf32>, not vector<8xf32> (C1)}}
+  %0 = avx512.permutexvar %t, %i : vector<8xf32>, vector<16xi32> -> vector<16xf32>
+  func.return
+}
+
+// -----
+
+func.func @indices(%t: vector<16xf32>, %i: vector<16xi64>) {
+  // expected-error@+1 {{indices vector<16xi64> do not choose vector<16xf32> (C2)}}
+  %0 = avx512.permutexvar %t, %i : vector<16xf32>, vector<16xi64> -> vector<16xf32>
+  func.return
+}
+
+// -----
+
+func.func @lanes(%t: vector<16xf32>, %i: vector<32xi32>) {
+  // expected-error@+1 {{indices vector<32xi32> do not choose vector<16xf32> (C2)}}
+  %0 = avx512.permutexvar %t, %i : vector<16xf32>, vector<32xi32> -> vector<16xf32>
+  func.return
+}
+
+// -----
+
+func.func @plane(%x: vector<4x4xf32>) {
+  // expected-error@+1 {{vector<4x4xf32> is no vector of one dimension (C1)}}
+  %0 = avx512.scalef %x, %x : vector<4x4xf32>
+  func.return
+}
