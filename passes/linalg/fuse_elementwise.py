@@ -81,9 +81,9 @@ class FuseElementwise(ModulePass):
             _hoist_reshapes(block)
             fusion.note_epilogues(block)
             fusion.sweep(block)
-            for op in reversed(list(block.ops)):  # only now it shows what they read
-                if isinstance(op, GenericOp) and is_fusable(op) and fusion.vanishes(op):
-                    fusion.share(op)
+            for producer in reversed(list(block.ops)):  # only now it shows what they read
+                if isinstance(producer, GenericOp) and is_fusable(producer) and fusion.vanishes(producer):
+                    fusion.share(producer)
             settle_layouts(block)
 
 
