@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass, fields
+from math import gcd
 
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
@@ -12,6 +13,7 @@ FEW_STRIPS = 4  # strips of a panel below which its tiles wait for memory whatev
 TWO_STRIPS = 2  # the same where vectors are lines; measured on Sapphire Rapids
 MANY_STRIPS = 200  # strips of a panel beyond which fetching it is nothing
 MOST_ROWS = 14  # of a tile
+PAGE = 4096  # bytes; what an address is within a page says which set of lines in L1 it may lie in
 MOST_PLACES = 12  # rows of a tile whose places do not follow from one another: each has an address of its own
 UNPACKED = 4  # cycles of a step whose row of B is none of a panel; measured on Sapphire Rapids
 LATENCY = 4  # cycles of a multiply-add
@@ -201,9 +203,21 @@ def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
         return total + (larger * cycles(rows, small + 1) if larger else 0), -rows
 
     most = min(full, max(1, max_rows(machine, per_panel)), panels_in_cache(problem, machine))
-    rows = min(problem.rows, MOST_ROWS if len(problem.loops) <= 1 else MOST_PLACES)
+    rows = min(problem.rows, rows_in_cache(problem, machine) if len(problem.loops) <= 1 else MOST_PLACES)
     tiles = [(r, p) for p in range(1, most + 1) for r in range(1, min(rows, max_rows(machine, p * per_panel)) + 1)]
     return min(tiles, key=cost)
+
+
+def rows_in_cache(problem: Problem, machine: Machine) -> int:
+    """The rows of a tile: at most so many that lines of all of them stay in L1 until all of a line is read.
+
+    Rows that lie a multiple of a page apart share one set of lines: 64 x 64 x 4096 takes 0.30 ms by tiles of 8 rows,
+    0.35 by tiles of 13, 2048^3 in bfloat16 78 instead of 84 by 8 rows instead of 10; measured on Zen 4, where a set has
+    8 lines.
+    """
+    apart = gcd(problem.depth * problem.element_bytes, PAGE)
+    sets = PAGE // max(apart, machine.cache_line)
+    return min(MOST_ROWS, max(1, machine.l1_bytes // PAGE) * sets)
 
 
 def panels_in_cache(problem: Problem, machine: Machine) -> int:

@@ -34,6 +34,16 @@ def test_vectors_that_are_lines_go_three_wide():
     assert (choose(square, AVX2).rows, choose(square, AVX2).panels) == (6, 1)
 
 
+def test_rows_that_share_a_set_of_the_first_cache_are_no_more_than_it_has_lines():
+    deep = Problem(batch=1, rows=64, columns=64, depth=4096, element_bytes=4, lanes=16, loops=(4096,))
+    avx512 = replace(Machine.preset("x86-64-avx512"), cores=1, l1_bytes=8 * 4096)
+    assert choose(deep, avx512).rows == 8
+    assert choose(replace(deep, depth=4080, loops=(4080,)), avx512).rows > 8
+    assert choose(replace(deep, depth=512, loops=(512,)), avx512).rows > 8  # two sets
+    assert choose(replace(deep, rows=44), replace(avx512, l1_bytes=12 * 4096)).rows == 11
+    assert choose(replace(deep, rows=44), avx512).rows <= 8
+
+
 def test_panels_that_come_from_memory_for_one_row_go_two_at_a_time():
     logits = Problem(batch=1, rows=1, columns=50257, depth=768, element_bytes=4, lanes=16, loops=(768,))
     avx512 = replace(Machine.preset("x86-64-avx512"), cores=1)
