@@ -87,9 +87,8 @@ class Masks:
         array = np.asarray(attribute_array(op.value, self.weights))
         sizes = [n for n, e in zip(array.shape, map_.results, strict=True) if isinstance(e, AffineDimExpr)]
         every = array.reshape(-1, *sizes[-2:])
-        # one that was written out for all heads is seen through in models of 16 bits; in f32 it is read, as on CPUs
-        if len(dims) > 2 and (self.half is None or not np.array_equal(every, np.broadcast_to(every[:1], every.shape))):
-            return None
+        if len(dims) > 2 and not np.array_equal(every, np.broadcast_to(every[:1], every.shape)):
+            return None  # each head has its own
         return every[0] if array.dtype == np.bool_ else every[0].astype(np.float32)
 
     def _drop(self, argument: SSAValue, *users: Operation | None) -> None:
