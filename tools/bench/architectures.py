@@ -10,7 +10,9 @@ import argparse
 import logging
 import tempfile
 import warnings
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ...compiler.diagnostics import LaminaError
 from . import engine
@@ -45,4 +47,14 @@ def main(args: argparse.Namespace) -> int:
     if args.export_only:
         return 0
     args.only = ""
-    return engine.run_group("architectures", [case(str(path), {}) for path in paths], args, fresh=True)
+    cases = [
+        case(str(path), {}, module=partial(_module, name, args.size)) for name, path in zip(names, paths, strict=True)
+    ]
+    return engine.run_group("architectures", cases, args, fresh=True)
+
+
+def _module(name: str, size: str) -> Any:
+    """The architecture as PyTorch has it, with the same weights."""
+    from ..architectures import sizes, table
+
+    return table.ARCHITECTURES[name].build(sizes.SIZES[size])[0]

@@ -7,7 +7,7 @@ given to PyTorch as the module it came from.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -52,27 +52,42 @@ def main(args: argparse.Namespace) -> int:
     return engine.run_group("models", cases, args, fresh=True)
 
 
-def case(name: str, shapes: Mapping[str, int], inputs: Path | None = None, random_weights: bool = False) -> Case:
-    """A model as a case. Raises LaminaError when it cannot be read or a dimension has no size."""
+def case(
+    name: str,
+    shapes: Mapping[str, int],
+    inputs: Path | None = None,
+    random_weights: bool = False,
+    module: Callable[[], Any] | None = None,
+) -> Case:
+    """A model as a case; `module` makes the PyTorch module that it is, for peers that take that.
+
+    Raises LaminaError when it cannot be read or a dimension has no size.
+    """
     light = name.startswith(light_models.SCHEME)
     program = whole(with_shapes(read_program(resolve(name)), shapes))
     beside = Path(name).with_name(Path(name).name.partition(".")[0] + ".npz")
     values = inputs or (beside if beside.is_file() else None)
-    build = partial(workload, name, random_weights and light, dict(shapes), values, program.signature)
+    if module is None and (stem := Path(name).name.partition(".")[0]) in exported.MODELS:
+        module = partial(_module, stem)
+    build = partial(workload, name, random_weights and light, dict(shapes), values, program.signature, module)
     operations, weights = work(program)
     bound = "fma" if operations > FEW_PER_BYTE * weights else "read"
     return Case(name if light else Path(name).stem, "light" if light else "files", build, bound, operations, weights)
 
 
 def workload(
-    name: str, random_weights: bool, shapes: Mapping[str, int], values: Path | None, signature: Signature
+    name: str,
+    random_weights: bool,
+    shapes: Mapping[str, int],
+    values: Path | None,
+    signature: Signature,
+    module: Callable[[], Any] | None = None,
 ) -> Workload:
     """The model with its inputs."""
     model: Any = light_models.randomized(name.removeprefix(light_models.SCHEME)) if random_weights else resolve(name)
     arrays = complete(signature, read_named([str(values)]) if values else {}, 0)
     inputs = {spec.name: array for spec, array in zip(signature.inputs, arrays, strict=True)}
-    name = Path(name).name.partition(".")[0]
-    functions = {"torch_module": partial(_module, name)} if name in exported.MODELS else {}
+    functions = {} if module is None else {"torch_module": module}
     return Workload(model, inputs, [spec.name for spec in signature.outputs], functions=functions, shapes=shapes)
 
 

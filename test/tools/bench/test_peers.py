@@ -1,6 +1,8 @@
+import onnx
 import pytest
 
 from lamina.compiler.diagnostics import LaminaError
+from lamina.tools.bench import models
 from lamina.tools.bench.peers import PEERS, Peer, chosen
 
 
@@ -18,3 +20,15 @@ def test_a_peer_that_is_not_installed(monkeypatch):
     with pytest.raises(LaminaError, match=r"'absent' is not installed \(it needs a_module_nobody_has\)"):
         chosen("absent")
     assert "absent" not in chosen("all")
+
+
+def test_a_model_knows_the_module_that_it_is_for_peers_that_take_that(tmp_path):
+    h = onnx.helper
+    values = [h.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [3]) for name in "xy"]
+    graph = h.make_graph([h.make_node("Neg", ["x"], ["y"])], "net", values[:1], values[1:])
+    onnx.save(h.make_model(graph, ir_version=10), file := tmp_path / "net.onnx")
+    assert models.case(str(file), {}).build().functions == {}
+    made = models.case(str(file), {}, module=int).build()
+    assert made.functions == {"torch_module": int} and list(made.inputs) == ["x"]
+    file.rename(exported := file.with_name("resnet50.dynamo.onnx"))  # the name says which module it is
+    assert "torch_module" in models.case(str(exported), {}).build().functions
