@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
+from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, i64
 from xdsl.dialects.memref import (
@@ -17,7 +19,7 @@ from xdsl.dialects.memref import (
     SubviewOp,
     ViewOp,
 )
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 VIEW_OPS = (
@@ -34,9 +36,15 @@ VIEW_OPS = (
 
 def root(value: SSAValue) -> SSAValue:
     """The buffer behind all views: a function argument, an allocation, or whatever else makes memory."""
-    while isinstance(value.owner, VIEW_OPS):
-        value = value.owner.operands[0]
+    while _is_view(type(owner := value.owner)):
+        value = cast(Operation, owner).operands[0]
     return value
+
+
+@cache
+def _is_view(cls: type) -> bool:
+    """Asked for every access, of few classes."""
+    return issubclass(cls, VIEW_OPS)
 
 
 def kept_dims(sizes: Sequence[int], shape: Sequence[int]) -> list[int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, NoneAttr
@@ -100,25 +102,35 @@ def accesses(ops: Iterable[Operation]) -> list[MemoryAccess]:
     return [access for op in ops for inner in all_ops(op) for access in _of(inner)]
 
 
-def _of(op: Operation) -> Iterator[MemoryAccess]:
-    match op:
-        case LoadOp():
-            yield MemoryAccess(op, op.memref, False, map_subscripts(op.map.data, op.indices))
-        case StoreOp():
-            yield MemoryAccess(op, op.memref, True, map_subscripts(op.map.data, op.indices))
-        case MemRefLoadOp():
-            yield MemoryAccess(op, op.memref, False, tuple(linear_value(i) for i in op.indices))
-        case MemRefStoreOp():
-            yield MemoryAccess(op, op.memref, True, tuple(linear_value(i) for i in op.indices))
-        case AllocOp() | AllocaOp() | DeallocOp() | DimOp():
-            pass
-        case _ if isinstance(op, VIEW_OPS):
-            pass
-        case _:
-            for operand in op.operands:
-                if isinstance(operand.type, MemRefType):
-                    yield MemoryAccess(op, operand, False, None)
-                    yield MemoryAccess(op, operand, True, None)
+def _of(op: Operation) -> Iterable[MemoryAccess]:
+    kind = _kind(type(op))
+    return () if kind is None else kind(op)
+
+
+def _through_map(op: LoadOp | StoreOp) -> Iterable[MemoryAccess]:
+    return (MemoryAccess(op, op.memref, isinstance(op, StoreOp), map_subscripts(op.map.data, op.indices)),)
+
+
+def _by_indices(op: MemRefLoadOp | MemRefStoreOp) -> Iterable[MemoryAccess]:
+    return (MemoryAccess(op, op.memref, isinstance(op, MemRefStoreOp), tuple(linear_value(i) for i in op.indices)),)
+
+
+def _anywhere(op: Operation) -> Iterable[MemoryAccess]:
+    """Of an op that nothing is known of: it reads and writes all memory that it is given."""
+    memory = [operand for operand in op.operands if isinstance(operand.type, MemRefType)]
+    return [MemoryAccess(op, operand, writes, None) for operand in memory for writes in (False, True)]
+
+
+@cache
+def _kind(cls: type[Operation]) -> Callable[[Any], Iterable[MemoryAccess]] | None:
+    """What tells the accesses of ops of a class, None where there are none: asked for every op, of few classes."""
+    if issubclass(cls, LoadOp | StoreOp):
+        return _through_map
+    if issubclass(cls, MemRefLoadOp | MemRefStoreOp):
+        return _by_indices
+    if issubclass(cls, (AllocOp, AllocaOp, DeallocOp, DimOp, *VIEW_OPS)):
+        return None
+    return _anywhere
 
 
 def map_subscripts(map: AffineMap, operands: Sequence[SSAValue]) -> tuple[Linear | None, ...]:

@@ -54,11 +54,12 @@ def fuse_block(block: Block) -> None:
     """Fuses the loops of a block with their neighbours, then inside of each."""
     forward_stores(block)
     loop = _next_loop(block.first_op)
+    known: dict[ForOp, list[MemoryAccess]] = {}  # of the loop that was compared last
     while loop is not None:
         other = _next_loop(loop.next_op)
         if other is None:
             break
-        fused = try_fuse(loop, other)
+        fused = try_fuse(loop, other, known)
         loop = other if fused is None else fused
     for op in list(block.ops):
         if isinstance(op, ForOp):
@@ -71,12 +72,16 @@ def _next_loop(op: Operation | None) -> ForOp | None:
     return op
 
 
-def try_fuse(first: ForOp, second: ForOp) -> ForOp | None:
-    """The fused loop in place of both, or None when they may not or need not be fused."""
+def try_fuse(first: ForOp, second: ForOp, known: dict[ForOp, list[MemoryAccess]]) -> ForOp | None:
+    """The fused loop in place of both, or None when they may not or need not be fused.
+
+    What is `known` of the first is not looked for again; afterwards it is what was found of the second.
+    """
     bounds = first.constant_bounds()
     if bounds is None or bounds != second.constant_bounds():
         return None
-    left, right = accesses(first.body.block.ops), accesses(second.body.block.ops)
+    left = known.pop(first, None) or accesses(first.body.block.ops)
+    right = known[second] = accesses(second.body.block.ops)
     if sum(a.writes for a in (*left, *right)) > STREAMS or not _share(first, second, left, right):
         return None
     turned, carried = fusion_orders(first, second, left, right)
