@@ -82,7 +82,7 @@ class FuseElementwise(ModulePass):
             fusion.note_epilogues(block)
             fusion.sweep(block)
             for producer in reversed(list(block.ops)):  # only now it shows what they read
-                if isinstance(producer, GenericOp) and is_fusable(producer) and fusion.vanishes(producer):
+                if isinstance(producer, GenericOp) and fusion.vanishes(producer):
                     fusion.share(producer)
             settle_layouts(block)
 
@@ -197,11 +197,13 @@ class Fusion:
         return cost(producer) <= CHEAP or not again
 
     def vanishes(self, producer: GenericOp) -> bool:
-        """Whether all that read a cheap result can compute it where they read it, once an element.
+        """Whether the several ops that read a cheap result can compute it where they read it, once an element.
 
         It has one large source, which they then read in its place, and which others read, too: it lies in memory
         anyhow. What follows a contraction stays its epilogue.
         """
+        if len(producer.res) != 1 or producer.res[0].has_one_use() or not is_fusable(producer):
+            return False
         written = prod(loop_ranges(producer))
         sizes = [prod(v.type.get_shape()) if isinstance(v.type, TensorType) else 1 for v in producer.inputs]
         large = [value for value, size in zip(producer.inputs, sizes, strict=True) if 8 * size > written]

@@ -12,14 +12,11 @@ import warnings
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...compiler.diagnostics import LaminaError
 from . import engine
 from .models import case
-
-if TYPE_CHECKING:
-    from ..architectures.table import Size
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -55,14 +52,15 @@ def main(args: argparse.Namespace) -> int:
         return 0
     args.only = ""
     cases = [
-        replace(case(str(p), {}, module=partial(_module, n, size)), limit=NETWORKS[n].limit)
+        replace(case(str(p), {}, module=partial(_module, n, args.batch)), limit=NETWORKS[n].limit)
         for n, p in zip(names, paths, strict=True)
     ]
     return engine.run_group("networks", cases, args, fresh=True)
 
 
-def _module(name: str, size: Size) -> Any:
+def _module(name: str, batch: int) -> Any:
     """The network as PyTorch has it, with the same weights."""
     from ..architectures.networks import NETWORKS
+    from ..architectures.table import TEST
 
-    return NETWORKS[name].build(size)[0]
+    return NETWORKS[name].build(replace(TEST, batch=batch))[0]
