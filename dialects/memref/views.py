@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import prod
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, i64
@@ -17,7 +18,7 @@ from xdsl.dialects.memref import (
     SubviewOp,
     ViewOp,
 )
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 VIEW_OPS = (
@@ -34,9 +35,14 @@ VIEW_OPS = (
 
 def root(value: SSAValue) -> SSAValue:
     """The buffer behind all views: a function argument, an allocation, or whatever else makes memory."""
-    while isinstance(value.owner, VIEW_OPS):
-        value = value.owner.operands[0]
+    while isinstance(value, OpResult) and _is_view(type(value.op)):
+        value = value.op.operands[0]
     return value
+
+
+@cache
+def _is_view(kind: type[Operation]) -> bool:
+    return issubclass(kind, VIEW_OPS)
 
 
 def kept_dims(sizes: Sequence[int], shape: Sequence[int]) -> list[int]:

@@ -101,6 +101,8 @@ def accesses(ops: Iterable[Operation]) -> list[MemoryAccess]:
 
 
 def _of(op: Operation) -> Iterator[MemoryAccess]:
+    if not any(isinstance(operand.type, MemRefType) for operand in op._operands):  # pyright: ignore[reportPrivateUsage]
+        return
     match op:
         case LoadOp():
             yield MemoryAccess(op, op.memref, False, map_subscripts(op.map.data, op.indices))
