@@ -28,7 +28,7 @@ def pytest_collection_finish() -> None:
     """What is there now stays, and IR is many objects that go together: the collector need not look at all so often."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 10, 10)
+    gc.set_threshold(50_000, 5, 5)
 
 
 class RunLineFile(pytest.File):
