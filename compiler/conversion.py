@@ -24,11 +24,12 @@ from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import InsertPoint
 from xdsl.traits import CallableOpInterface, IsTerminator
 
 from .diagnostics import Diagnostic, LaminaError
 from .locations import locate
+from .traits import might_have
 from .walking import all_ops
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -54,6 +55,7 @@ class Rules:
     types: TypeRule = _same_type
     materialize: Materialize | None = None
     table: dict[type[Operation], Rule] = field(default_factory=dict[type[Operation], Rule])
+    _found: dict[type[Operation], Rule | None] = field(default_factory=dict[type[Operation], "Rule | None"])
 
     def lowers(self, *ops: type[Operation]) -> Callable[[Rule], Rule]:
         """Registers the decorated function as the rule for each op class. Two rules for one op are a TypeError."""
@@ -63,13 +65,16 @@ class Rules:
                 if op in self.table:
                     raise TypeError(f"{self.name}: two rules for '{op.name}'")
                 self.table[op] = rule
+            self._found.clear()
             return rule
 
         return register
 
     def rule_for(self, op: type[Operation]) -> Rule | None:
         """The rule of this op class or of the nearest class it extends: our ops extend xDSL's under one name."""
-        return next((self.table[base] for base in op.__mro__ if base in self.table), None)
+        if op not in self._found:
+            self._found[op] = next((self.table[base] for base in op.__mro__ if base in self.table), None)
+        return self._found[op]
 
     def types_of(self, type_: Attribute) -> tuple[Attribute, ...]:
         """What `type_` becomes, as a tuple."""
@@ -92,7 +97,11 @@ class RuleBuilder:
     def __call__(self, op: OpT) -> OpT:
         """Inserts `op` and returns it, so that `b(arith.AddfOp(x, y)).result` reads well."""
         locate(op, self._op.location)
-        Rewriter.insert_op(op, self.point)
+        before = self.point.insert_before
+        if before is not None:
+            self.point.block.insert_op_before(op, before)
+        else:
+            self.point.block.add_op(op)
         return op
 
     def shared(self, key: Hashable, make: Callable[[], Operation]) -> SSAValue:
@@ -256,8 +265,11 @@ class _Conversion:
     def finish(self) -> None:
         """Erases what was replaced. Uses met before their definition (blocks out of order) are renamed now."""
         for op in self.dead:
-            op.operands = ()
+            if op._operands:  # pyright: ignore[reportPrivateUsage]
+                op.operands = ()
         for old, values in self.new.items():
+            if old.first_use is None:
+                continue
             for use in list(old.uses):
                 operands = list(use.operation.operands)
                 operands[use.index : use.index + 1] = values
@@ -269,7 +281,9 @@ class _Conversion:
 
 def _takes_any_type(op: Operation) -> bool:
     """Whether an op passes values on whatever their type: it returns, branches, calls or holds regions."""
-    return bool(op.regions) or op.has_trait(IsTerminator) or op.has_trait(CallableOpInterface) or _is_call(op)
+    if op.regions or might_have(op, IsTerminator) or might_have(op, CallableOpInterface):
+        return True
+    return _is_call(op)
 
 
 def _is_call(op: Operation) -> bool:
@@ -292,16 +306,16 @@ def convert(
     conversion = _Conversion(rules)
     conversion.region(module.body)
     conversion.finish()
-    left = [op for op in all_ops(module) if _is_illegal(op, illegal, legal_if or {})]
+    ops = all_ops(module)
+    gone = {name for name in {op.name for op in ops} if name in illegal or name.partition(".")[0] in illegal}
+    left = [op for op in ops if op.name in gone and _is_illegal(op, legal_if or {})] if gone else []
     if left:
         first, *others = left
         notes = tuple(Diagnostic.at("note", f"nor '{other.name}'", other) for other in others)
         raise LaminaError(f"{rules.name}: no rule lowers this operation", where=first, notes=notes)
 
 
-def _is_illegal(op: Operation, illegal: set[str], legal_if: Mapping[str, Callable[[Operation], bool]]) -> bool:
-    dialect = op.name.partition(".")[0]
-    if op.name not in illegal and dialect not in illegal:
-        return False
-    exception = legal_if.get(op.name) or legal_if.get(dialect)
+def _is_illegal(op: Operation, legal_if: Mapping[str, Callable[[Operation], bool]]) -> bool:
+    """Whether an op that should be gone may not stay."""
+    exception = legal_if.get(op.name) or legal_if.get(op.name.partition(".")[0])
     return exception is None or not exception(op)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 from xdsl.passes import ModulePass
@@ -41,12 +42,21 @@ def build_pass(spec: ArgSpec, available: PassTable) -> ModulePass:
             f"pass '{spec.name}' is not part of this installation: {error}", where="pass-pipeline"
         ) from error
     try:
+        if not spec.parameters and spec.name == class_.name and _all_optional(class_):
+            return class_()
         return class_.from_pass_spec(spec)
     except ValueError as error:
         options = ", ".join(f"{f.name.replace('_', '-')}: {_type_name(f.type)}" for f in dataclasses.fields(class_))
         raise LaminaError(
             f"pass '{spec.name}': {error}", where="pass-pipeline", hint=f"its options: {options or 'none'}"
         ) from error
+
+
+@cache
+def _all_optional(class_: type[ModulePass]) -> bool:
+    """Whether a pass needs to be told nothing; what it may be told need not be looked up then, which takes a while."""
+    fields = dataclasses.fields(class_)
+    return all(f.default is not dataclasses.MISSING or f.default_factory is not dataclasses.MISSING for f in fields)
 
 
 def format_pipeline(passes: Iterable[ModulePass]) -> str:

@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from .context import LaminaContext
+from .copying import copied
 from .diagnostics import LaminaError
 from .dtypes import dtype_of
 from .printing import print_module
@@ -41,7 +42,7 @@ class Program:
 
     def clone(self) -> Program:
         """A copy whose module can be changed freely; weights stay shared."""
-        return replace(self, module=self.module.clone())
+        return replace(self, module=copied(self.module))
 
     @property
     def signature(self) -> Signature:

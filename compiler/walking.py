@@ -24,7 +24,7 @@ def all_ops(root: Operation) -> list[Operation]:
                         visit(inner)
                     else:
                         found.append(inner)
-                    inner = inner.next_op
+                    inner = inner._next_op  # pyright: ignore[reportPrivateUsage]
 
     visit(root)
     return found

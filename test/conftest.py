@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,13 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The tests that take minutes go first: at the end one worker would have them, and the others nothing to do."""
     items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays, and IR is many objects that go together: the collector need not look at all so often."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 5, 5)
 
 
 class RunLineFile(pytest.File):

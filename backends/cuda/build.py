@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from ...compiler.anonymous_text import anonymous_text
+from ...compiler.copying import copied
 from ...compiler.descent import descend
 from ...compiler.program import Program
 from ...compiler.walking import all_ops
@@ -164,16 +165,9 @@ def keep_kernels(module: ModuleOp) -> None:
 
 def _unnamed(function: FuncOp) -> FuncOp:
     """A copy under the name that every kernel has until its code is made, without names of values."""
-    copy = function.clone()
+    copy = copied(function, names=False)
     copy.properties["sym_name"] = StringAttr(_UNNAMED)
     copy.properties.pop("sym_visibility", None)
-    for op in all_ops(copy):
-        for result in op.results:
-            result.name_hint = None
-        for region in op.regions:
-            for block in region.blocks:
-                for argument in block.args:
-                    argument.name_hint = None
     return copy
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
-from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DenseArrayBase, IntegerAttr, MemRefType, i64
 from xdsl.dialects.memref import (
@@ -19,7 +18,7 @@ from xdsl.dialects.memref import (
     SubviewOp,
     ViewOp,
 )
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 VIEW_OPS = (
@@ -36,13 +35,13 @@ VIEW_OPS = (
 
 def root(value: SSAValue) -> SSAValue:
     """The buffer behind all views: a function argument, an allocation, or whatever else makes memory."""
-    while _is_view(type(owner := value.owner)):
-        value = cast(Operation, owner).operands[0]
+    while isinstance(value, OpResult) and _is_view(type(value.op)):
+        value = value.op.operands[0]
     return value
 
 
 @cache
-def _is_view(cls: type) -> bool:
+def _is_view(cls: type[Operation]) -> bool:
     """Asked for every access, of few classes."""
     return issubclass(cls, VIEW_OPS)
 

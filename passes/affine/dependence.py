@@ -236,13 +236,15 @@ def carries_dependence(loop: ForOp, touched: Sequence[MemoryAccess] | None = Non
     touched = accesses(loop.body.block.ops) if touched is None else touched
     outer = [Relation(v, v, Order.SAME) for v in loop_variables(loop)]
     own = [*outer, Relation(loop.variable, loop.variable, Order.BEFORE)]
-    written = {a.root for a in touched if a.writes and not defined_inside(a.root, loop)}
-    relevant = [a for a in touched if a.root in written]
+    of_root: dict[SSAValue, list[MemoryAccess]] = {}
+    for access in touched:
+        of_root.setdefault(access.root, []).append(access)
     return any(
         (first.writes or second.writes) and may_depend(first, second, own)
+        for root, relevant in of_root.items()
+        if any(access.writes for access in relevant) and not defined_inside(root, loop)
         for first in relevant
         for second in relevant
-        if first.root is second.root
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects import affine, arith
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr
@@ -29,8 +29,8 @@ def constant_index(b: RuleBuilder, number: int) -> SSAValue:
     return b.shared(number, lambda: arith.ConstantOp(IntegerAttr(number, _INDEX)))
 
 
-def _binary(b: RuleBuilder, op: Callable[[SSAValue, SSAValue], Operation], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    return b.shared((op, lhs, rhs), lambda: op(lhs, rhs))
+def _binary(b: RuleBuilder, op: type[Operation], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    return b.shared((op, lhs, rhs), lambda: op.create(operands=[lhs, rhs], result_types=[lhs.type]))
 
 
 def apply_map(

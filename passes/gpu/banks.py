@@ -81,9 +81,10 @@ def asked_again(places: Numbers, strides: Sequence[int], itemsize: int, swizzle:
     words = (flat if swizzle is None else swizzle(flat)) * itemsize // WORD
     lanes = min(len(words), WARP * WORD // max(itemsize, WORD))
     warps = np.sort(words[: len(words) // lanes * lanes].reshape(-1, lanes), axis=1)
-    first = np.diff(warps, axis=1, prepend=-1) != 0  # a word that several lanes ask for is asked for once
-    asked = np.zeros((len(warps), BANKS), dtype=np.int64)
-    np.add.at(asked, (np.arange(len(warps))[:, None], warps % BANKS), first)
+    first = np.ones(warps.shape, np.bool_)  # a word that several lanes ask for is asked for once
+    first[:, 1:] = warps[:, 1:] != warps[:, :-1]
+    banks = np.arange(len(warps))[:, None] * BANKS + warps % BANKS
+    asked = np.bincount(banks[first], minlength=len(warps) * BANKS).reshape(-1, BANKS)
     return float(np.mean(asked.max(axis=1) - 1))
 
 

@@ -49,7 +49,7 @@ class Copy:
 class Frame:
     """Lanes on one side of a branch, that have not returned: where they are, and where they meet the others."""
 
-    __slots__ = ("all", "any", "at", "lanes", "until")
+    __slots__ = ("all", "at", "count", "lanes", "until")
 
     def __init__(self, lanes: Array, at: int, until: int):
         self.at, self.until = at, until
@@ -57,7 +57,8 @@ class Frame:
 
     def keep(self, lanes: Array) -> None:
         """The lanes are these from now on."""
-        self.lanes, self.any, self.all = lanes, bool(lanes.any()), bool(lanes.all())
+        self.lanes, self.count = lanes, int(np.count_nonzero(lanes))
+        self.all = self.count == len(lanes)
 
 
 class Agent:
@@ -80,6 +81,8 @@ class Agent:
         everyone = np.ones(lanes, np.bool_)
         self.frames = [Frame(everyone, 0, len(kernel.instructions))]
         self.done = np.zeros(lanes, np.bool_)
+        self.returned = 0  # threads
+        self.finished = False  # whether all have returned
         self.active: Array = everyone
         self.all_active = True
         self.waits_for = ""
@@ -109,33 +112,38 @@ class Agent:
         """How many instructions were executed."""
         taken = 0
         self.waits_for = ""
+        guards, branches, runs, counts = program.guards, program.branches, program.runs, program.counts
         while taken < steps and self.frames:
             frame = self.frames[-1]
             at = frame.at
-            if at == frame.until or not frame.any:
+            if at == frame.until or not frame.count:
                 self.frames.pop()
                 continue
-            guard = program.guards[at]
+            guard = guards[at]
             active = frame.lanes if guard is None else frame.lanes & guard(self)
-            if program.branches[at] is not None:
-                self._branch(program, frame, active)
+            count = frame.count if guard is None else int(np.count_nonzero(active))
+            if branches[at] is not None:
+                self._branch(program, frame, active, count)
                 taken += 1
                 continue
-            frame.at = at + program.runs[at]
-            if guard is None:
-                self.all_active = frame.all
-            elif active.any():
-                self.all_active = bool(active.all())
-            else:
+            run = runs[at]
+            frame.at = at + run
+            if not count:
                 continue
+            self.all_active = count == self.lanes
             self.active = active
-            outcome = program.steps[at](self)
+            try:
+                outcome = program.steps[at](self)
+            except LaminaError as error:
+                instruction = program.kernel.instructions[at]
+                place = f"{program.kernel.name}, line {instruction.line}: '{instruction.text}'"
+                raise EmulationError(error.message, where=f"{place} in block {self.block.index}") from error
             if outcome is WAIT:
                 frame.at = at
                 self.waits_for = program.kernel.instructions[at].text
                 return taken
-            taken += program.runs[at]
-            program.counts[at] += program.runs[at] * self.times
+            taken += run
+            counts[at] += run * self.times
             if outcome is SPIN:
                 self.spins_at, self.since_spin = at, 0
                 self.waits_for = program.kernel.instructions[at].text
@@ -144,6 +152,7 @@ class Agent:
                 self.spins_at = -1
             if outcome is PAUSE:
                 return taken
+        self.finished |= not self.frames
         return taken
 
     @property
@@ -158,18 +167,19 @@ class Agent:
     def leave(self) -> None:
         """The active threads return."""
         self.done |= self.active
+        self.returned = int(np.count_nonzero(self.done))
+        self.finished = self.returned == self.lanes
         for frame in self.frames:
             frame.keep(frame.lanes & ~self.done)
 
-    def _branch(self, program: Program, frame: Frame, active: Array) -> None:
-        """Splits the lanes: those that jump, by target, and those that fall through."""
+    def _branch(self, program: Program, frame: Frame, active: Array, count: int) -> None:
+        """Splits the lanes: those that jump, `count`, by target, and those that fall through."""
         at = frame.at
         choose = program.branches[at]
         assert choose is not None
         program.counts[at] += self.times
-        falling = frame.lanes & ~active
-        sides = [(falling, at + 1)] if falling.any() else []
-        if active.any():
+        sides = [(frame.lanes & ~active, at + 1)] if count < frame.count else []
+        if count:
             sides += choose(self, active)
         if len(sides) == 1:
             frame.at = sides[0][1]
@@ -177,11 +187,6 @@ class Agent:
         meet = program.meeting[at]
         frame.at = meet
         self.frames += [Frame(side, target, meet) for side, target in sides]
-
-    @property
-    def finished(self) -> bool:
-        """Whether every thread has returned."""
-        return not self.frames or bool(self.done.all())
 
 
 def _unwritten(kernel: Kernel, lanes: int) -> dict[str, Array]:
@@ -253,6 +258,8 @@ def addresses(operand: Operand) -> Read:
     assert isinstance(operand, Address), operand
     base = reads(operand.base, np.uint64)
     offset = np.int64(operand.offset)
+    if not offset:
+        return lambda agent: base(agent).astype(np.int64)
     return lambda agent: base(agent).astype(np.int64) + offset
 
 

@@ -27,6 +27,11 @@ def elementwise(instruction: Instruction, function: Function, dtype: Any = None)
         return _pairwise(write, operands, function, PAIRS[kind])
     sources = [reads(o, dtype or TYPES[kind]) for o in operands]
     saturate = "sat" in instruction.opcode
+    if not flush and not saturate:
+        if len(sources) == 2:
+            a, b = sources
+            return lambda agent: write(agent, function(a(agent), b(agent)))
+        return lambda agent: write(agent, function(*[source(agent) for source in sources]))
 
     def step(agent: Agent) -> None:
         values = [source(agent) for source in sources]

@@ -73,7 +73,9 @@ def _copy_by_threads(instruction: Instruction) -> Step:
 def _move(agent: Agent, memory: Memory, where: Array, offsets: Array, given: Array, nbytes: int) -> None:
     """All of them, or zeros instead: an element a thread; else byte by byte."""
     whole = given == nbytes
-    if (whole | (given == 0)).all():
+    if np.count_nonzero(whole) == whole.size:
+        agent.block.shared.view(nbytes)[offsets // nbytes] = memory.view(nbytes)[(where - memory.base) // nbytes]
+    elif (whole | (given == 0)).all():
         cells = agent.block.shared.view(nbytes)
         cells[offsets // nbytes] = 0
         cells[offsets[whole] // nbytes] = memory.view(nbytes)[(where[whole] - memory.base) // nbytes]
@@ -180,7 +182,8 @@ def _tensor_in(instruction: Instruction) -> Step:
         where, inside, places = found.places(corner, offset % BLOCK_WINDOW)
         if (offset % BLOCK_WINDOW) % (128 if found.swizzle else 16):
             raise EmulationError("the box begins at a misaligned place of shared memory")
-        _count_box(agent, where[inside], False)
+        if own.launch.counted:
+            _count_box(agent, where[inside], False)
         for peer in blocks:
             peer.begin(partial(_fill, peer, found, where, inside, places, bar % BLOCK_WINDOW))
         return PAUSE
@@ -190,8 +193,6 @@ def _tensor_in(instruction: Instruction) -> Step:
 
 def _count_box(agent: Agent, where: Array, stores: bool) -> None:
     """A box counts as one request; its bytes are asked for once, whatever the number of blocks that get them."""
-    if not agent.block.launch.counted:
-        return
     counters = agent.block.launch.counters
     moved = int(np.unique(where // 32).size)
     counters.global_requests += 1
@@ -206,11 +207,15 @@ def _count_box(agent: Agent, where: Array, stores: bool) -> None:
 
 def _fill(block: Block, found: TensorMap, where: Array, inside: Array, places: Array, bar: int) -> None:
     memory = block.launch.memory
-    if inside.any():
-        memory.check(where[inside] - memory.base, 1, "copies")
+    at = where - memory.base
     block.shared.check(places, 1, "writes")
-    at = np.where(inside, where - memory.base, 0)
-    block.shared.bytes[places] = np.where(inside, memory.bytes[at], 0)
+    if np.count_nonzero(inside) == inside.size:
+        memory.check(at, 1, "copies")
+        block.shared.bytes[places] = memory.bytes[at]
+    else:
+        if inside.any():
+            memory.check(at[inside], 1, "copies")
+        block.shared.bytes[places] = np.where(inside, memory.bytes[np.where(inside, at, 0)], 0)
     block.wrote(None, places, 1)
     barrier = block.mbarrier(bar)
     barrier.bytes -= found.box_bytes
@@ -231,7 +236,8 @@ def _tensor_out(instruction: Instruction) -> Step:
         found = _tensor_map(agent, int(maps(agent)[lane]))
         corner = [int(c(agent)[lane]) for c in coordinates]
         where, inside, places = found.places(corner, int(shared(agent)[lane]) % BLOCK_WINDOW)
-        _count_box(agent, where[inside], True)
+        if agent.block.launch.counted:
+            _count_box(agent, where[inside], True)
         effect = partial(_drain, agent.block, where[inside], places[inside])
         if agent.block.launch.late:
             agent.bulk.append(effect)
@@ -299,6 +305,11 @@ def _barrier_of(agent: Agent, address: int, space: str) -> tuple[Block, int]:
         address -= SHARED_WINDOW if address >= SHARED_WINDOW else 0
         return agent.block.peers[address // BLOCK_WINDOW], address % BLOCK_WINDOW
     return agent.block, address
+
+
+def _phase(agent: Agent, address: int) -> int:
+    block, offset = _barrier_of(agent, address, "shared")
+    return block.mbarrier(offset).phase
 
 
 def _initialise(instruction: Instruction) -> Step:
@@ -372,12 +383,17 @@ def _try(instruction: Instruction) -> Step:
     address, parity = addresses(instruction.operands[1]), reads(instruction.operands[2], np.uint32)
 
     def step(agent: Agent) -> object:
-        where, phases = address(agent), np.zeros(agent.lanes, np.uint32)
-        for at in set(agent.of_active(where).tolist()):
-            block, offset = _barrier_of(agent, at, "shared")
-            phases[where == at] = block.mbarrier(offset).phase
+        where = address(agent)
+        active = agent.of_active(where)
+        phases: Array | np.uint32
+        if np.count_nonzero(active == active[0]) == active.size:  # the usual case
+            phases = np.uint32(_phase(agent, int(active[0])))
+        else:
+            phases = np.zeros(agent.lanes, np.uint32)
+            for at in set(active.tolist()):
+                phases[where == at] = _phase(agent, at)
         over = phases != parity(agent) & np.uint32(1)
         write(agent, over)
-        return None if agent.of_active(over).all() else SPIN
+        return None if np.count_nonzero(agent.of_active(over)) == active.size else SPIN
 
     return step

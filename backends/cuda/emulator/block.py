@@ -160,7 +160,7 @@ class Block:
         """Notes that threads, or the copy engine (None), wrote so many bytes at places of shared memory."""
         if not self.launch.proxies:
             return
-        at = (offsets[:, None] + np.arange(nbytes)).reshape(-1)
+        at = offsets if nbytes == 1 else (offsets[:, None] + np.arange(nbytes)).reshape(-1)
         if agent is None:
             self._written[at] = 0
             return

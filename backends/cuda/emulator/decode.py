@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from ....compiler.diagnostics import LaminaError
-from .agent import EmulationError, Step
+from .agent import Step
 from .ptx import Instruction, Kernel
 
 Decoder: TypeAlias = Callable[[Instruction], Step]
@@ -57,20 +57,11 @@ def decode(instruction: Instruction, kernel: Kernel) -> Step:
     if decoder is None:
         raise LaminaError(f"the emulator does not know '{instruction.name}'", where=where)
     try:
-        step = decoder(instruction)
+        return decoder(instruction)
     except (KeyError, IndexError, AssertionError, ValueError) as error:
         raise LaminaError(
             f"the emulator does not know this form of '{instruction.text}': {error}", where=where
         ) from error
-
-    def execute(agent: Any) -> object:
-        try:
-            return step(agent)
-        except LaminaError as error:
-            place = f"{where}: '{instruction.text}' in block {agent.block.index}"
-            raise EmulationError(error.message, where=place) from error
-
-    return execute
 
 
 def type_of(instruction: Instruction) -> Any:

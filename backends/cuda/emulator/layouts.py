@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from ....compiler.diagnostics import LaminaError
 from ....compiler.signature import Array
 
 TENSOR_MAP_BYTES = 128
+TURNS = 1024  # bytes after which swizzles begin again
 _HEAD = struct.Struct("<4sBBHQ")  # mark, rank, bytes of an element, swizzle, address
 _MARK = b"TMAP"
 
@@ -85,15 +87,26 @@ class TensorMap:
     def places(self, corner: Sequence[int], shared: int) -> tuple[Array, Array, Array]:
         """For each byte of the box at `corner`: its address in global memory, whether it is inside, and where in
         shared memory, from `shared` on, it lies."""
-        rank = len(self.sizes)
-        indices = np.indices(self.box[::-1]).reshape(rank, -1)[::-1]  # innermost first; one column an element
-        where = np.full(indices.shape[1], self.address, np.int64)
+        indices, relative = _of_box(self.box, self.strides, self.element_bytes)
+        steps = (self.element_bytes, *self.strides)
+        addresses = relative + (self.address + sum(a * b for a, b in zip(corner, steps, strict=True)))
+        offsets = shared // TURNS * TURNS + _turned(shared % TURNS, addresses.size, self.swizzle)
         inside = np.ones(indices.shape[1], np.bool_)
-        for axis, (index, start, size) in enumerate(zip(indices, corner, self.sizes, strict=True)):
-            at = index + start
-            inside &= (at >= 0) & (at < size)
-            where += at * (self.element_bytes if axis == 0 else self.strides[axis - 1])
-        byte = np.arange(self.element_bytes)
-        addresses = (where[:, None] + byte).reshape(-1)
-        offsets = swizzled(shared + np.arange(addresses.size), self.swizzle)
+        for index, start, size, extent in zip(indices, corner, self.sizes, self.box, strict=True):
+            if start < 0 or start + extent > size:
+                at = index + start
+                inside &= (at >= 0) & (at < size)
         return addresses, np.repeat(inside, self.element_bytes), offsets
+
+
+@lru_cache(maxsize=64)
+def _of_box(box: tuple[int, ...], strides: tuple[int, ...], element_bytes: int) -> tuple[Array, Array]:
+    """Of a box at the beginning of a tensor: a column of indices an element, innermost first; each byte's place."""
+    indices = np.indices(box[::-1]).reshape(len(box), -1)[::-1]
+    where = sum(index * step for index, step in zip(indices, (element_bytes, *strides), strict=True))
+    return indices, (np.asarray(where)[:, None] + np.arange(element_bytes)).reshape(-1)
+
+
+@lru_cache(maxsize=64)
+def _turned(first: int, count: int, swizzle: int) -> Array:
+    return swizzled(first + np.arange(count), swizzle)

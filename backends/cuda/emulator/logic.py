@@ -96,6 +96,10 @@ def extract(instruction: Instruction) -> Step:
     place, length = (reads(o, np.uint32) for o in instruction.operands[2:])
     write = writes(instruction.operands[0])
     bits = 8 * dtype.itemsize
+    first, wide = instruction.operands[2:]
+    if isinstance(first, Number) and isinstance(wide, Number) and 0 <= first.value < first.value + wide.value <= bits:
+        up, down = dtype.type(bits - first.value - wide.value), dtype.type(bits - wide.value)
+        return lambda agent: write(agent, source(agent) << up >> down)
 
     def step(agent: Agent) -> None:
         start = np.minimum(place(agent) & 255, bits).astype(np.int64)
@@ -174,6 +178,15 @@ def permute_bytes(instruction: Instruction) -> Step:
         raise ValueError("modes of prmt")
     a, b, chooser = (reads(o, np.uint32) for o in instruction.operands[1:])
     write = writes(instruction.operands[0])
+    chosen_by = instruction.operands[3]
+    if isinstance(chosen_by, Number) and not chosen_by.value & 0x8888:
+        picks = [chosen_by.value >> 4 * i & 7 for i in range(4)]
+
+        def copies(agent: Agent) -> None:
+            both = np.stack([a(agent), b(agent)], 1).view(np.uint8)
+            write(agent, both.take(picks, 1).view(np.uint32).reshape(-1))
+
+        return copies
 
     def step(agent: Agent) -> None:
         both = np.stack([a(agent), b(agent)], 1).view(np.uint8)

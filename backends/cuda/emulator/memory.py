@@ -91,8 +91,8 @@ class Memory:
             )
 
     def load(self, addresses: Array, width: int, count: int = 1) -> list[Array]:
-        """`count` neighbouring elements of `width` bytes at each address."""
-        offsets = addresses.astype(np.int64) - self.base
+        """`count` neighbouring elements of `width` bytes at each address, of int64."""
+        offsets = addresses - self.base
         self.check(offsets, width * count, "reads")
         at = offsets // width
         view = self.view(width)
@@ -100,7 +100,7 @@ class Memory:
 
     def store(self, addresses: Array, values: list[Array], width: int) -> None:
         """Writes neighbouring elements at each address; of lanes that write the same place, the last one stays."""
-        offsets = addresses.astype(np.int64) - self.base
+        offsets = addresses - self.base
         self.check(offsets, width * len(values), "writes")
         at = offsets // width
         view = self.view(width)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -117,6 +117,12 @@ class Kernel:
         for name, kind in self.registers.items():
             found.setdefault(kind, []).append(name)
         return found
+
+    def rows(self, names: Sequence[str]) -> tuple[str, list[int]]:
+        """The kind of registers that all have the same, and where they lie in its bank."""
+        kind = self.registers[names[0]]
+        row = {name: i for i, name in enumerate(self.banks[kind])}
+        return kind, [row[name] for name in names]
 
     @property
     def parameter_bytes(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -16,7 +17,7 @@ import numpy as np
 from ....compiler.signature import Array
 from .agent import PAUSE, Agent, EmulationError, Step, addresses, items, reads, writes
 from .decode import decodes
-from .layouts import swizzled
+from .layouts import TURNS, swizzled
 from .memory import SHARED_WINDOW
 from .ptx import Instruction, Register, Several
 from .warp import WARP, constant
@@ -202,6 +203,7 @@ def _product(instruction: Instruction) -> Step:
     assert depth * width == 32
     d, a, b, scale, *modifiers = instruction.operands
     sums = [o.name for o in items(d) if isinstance(o, Register)]
+    rows: list[tuple[str, list[int]]] = []  # of the sums, found when they are first asked for
     assert len(sums) == columns // 2
     rows_of, columns_of = zip(*map(accumulator, range(len(sums))), strict=True)
     places = np.array(rows_of), np.array(columns_of)
@@ -230,9 +232,11 @@ def _product(instruction: Instruction) -> Step:
             wide: Any = np.float64 if result_type is np.float32 else np.int64
             product = _cut(x, a_kind).astype(wide) * signs[0] @ (_cut(y, b_kind).astype(wide) * signs[1]).T
             parts = product[places]
-            for name, part in zip(sums, parts, strict=True):
-                register = agent.registers[name].view(result_type)
-                register[:] = part + register if keeps else part
+            if not rows:
+                rows.append(agent.block.launch.program.kernel.rows(sums))
+            kind, own = rows[0]
+            registers = agent.banks[kind].view(result_type)
+            registers[own] = parts + registers[own] if keeps else parts
 
         if agent.block.launch.late and not agent.block.launch.copies_last:
             agent.products.append(execute)
@@ -263,14 +267,19 @@ def _matrix(block: Block, descriptor: int, rows: int, depth: int, dtype: Any, tu
     size = np.dtype(dtype).itemsize
     if turned:
         return _turned_matrix(block, (start, leading, stride), swizzle, rows, depth, dtype, fenced)
-    row, byte = np.arange(rows)[:, None], np.arange(depth * size)[None, :]
-    if swizzle:
-        where = swizzled(start + row // 8 * stride + row % 8 * swizzle + byte, swizzle)
-    else:
-        where = start + row // 8 * stride + byte // 16 * leading + row % 8 * 16 + byte % 16
+    where = start // TURNS * TURNS + _bytes_of_matrix((start % TURNS, leading, stride), swizzle, rows, depth * size)
     block.shared.check(where.reshape(-1), 1, "reads")
     block.check_fenced(where, fenced)
     return np.ascontiguousarray(block.shared.bytes[where]).view(dtype)
+
+
+@lru_cache(maxsize=64)  # products of a loop ask for the same again and again
+def _bytes_of_matrix(place: tuple[int, int, int], swizzle: int, rows: int, nbytes: int) -> Array:
+    start, leading, stride = place
+    row, byte = np.arange(rows)[:, None], np.arange(nbytes)[None, :]
+    if swizzle:
+        return swizzled(start + row // 8 * stride + row % 8 * swizzle + byte, swizzle)
+    return start + row // 8 * stride + byte // 16 * leading + row % 8 * 16 + byte % 16
 
 
 def _turned_matrix(
@@ -287,10 +296,16 @@ def _turned_matrix(
         raise EmulationError(
             "operands of wgmma that are stored along the other dimension, but for 128 bytes of 16 bits"
         )
-    row, column = np.arange(rows)[:, None], np.arange(depth)[None, :]
-    across = swizzle // size
-    plain = start + row // across * leading + column // 8 * stride + column % 8 * swizzle + row % across * size
-    where = swizzled(plain, swizzle)
+    where = start // TURNS * TURNS + _places_of_turned((start % TURNS, leading, stride), swizzle, rows, depth, size)
     block.shared.check(where.reshape(-1), size, "reads")
     block.check_fenced(where, fenced)
     return np.ascontiguousarray(block.shared.view(size)[where // size]).view(dtype)
+
+
+@lru_cache(maxsize=64)
+def _places_of_turned(place: tuple[int, int, int], swizzle: int, rows: int, depth: int, size: int) -> Array:
+    start, leading, stride = place
+    row, column = np.arange(rows)[:, None], np.arange(depth)[None, :]
+    across = swizzle // size
+    plain = start + row // across * leading + column // 8 * stride + column % 8 * swizzle + row % across * size
+    return swizzled(plain, swizzle)

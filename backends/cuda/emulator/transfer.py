@@ -40,7 +40,7 @@ def located(agent: Agent, space: str, where: Array) -> tuple[Memory, Array]:
     block = agent.block
     if space == "param":
         return block.launch.parameters, where
-    if space == "shared" and (where < BLOCK_WINDOW).all():
+    if space == "shared" and np.maximum.reduce(where) < BLOCK_WINDOW:
         return block.shared, block.in_shared(agent, where)
     if space in ("global", "const"):
         return block.launch.memory, where

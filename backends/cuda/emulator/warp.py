@@ -151,9 +151,10 @@ def barrier(instruction: Instruction) -> Step:
     waits = "sync" in opcode
 
     def step(agent: Agent) -> object:
-        missing = agent.block.by_block(agent.active != ~agent.done) & _here(agent)[:, None]
-        if missing.any() and counted is None:
-            raise EmulationError("a barrier that not all threads of a warp have come to")
+        if counted is None and not agent.all_active:
+            missing = agent.block.by_block(agent.active != ~agent.done) & _here(agent)[:, None]
+            if missing.any():
+                raise EmulationError("a barrier that not all threads of a warp have come to")
         at = int(number(agent)[agent.active][0])
         wanted = counted(agent)[agent.active][:1].astype(np.int64) if counted else _alive(agent)
         return _meet(agent, f"bar {at}", wanted, waits)
@@ -169,6 +170,8 @@ def _here(agent: Agent) -> Array:
 def _alive(agent: Agent) -> Array:
     """Threads of each block that have not returned."""
     block = agent.block
+    if not any(each.returned for each in block.agents):
+        return np.full(len(block.indices), block.launch.threads)
     return np.sum([block.by_block(~each.done).sum(1) for each in block.agents], axis=0)
 
 

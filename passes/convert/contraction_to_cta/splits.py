@@ -123,7 +123,8 @@ def add_sums(module: ModuleOp, function: FuncOp, problem: Problem) -> None:
             copy.detach()
             copy.erase()
     Rewriter.insert_op(kernel, InsertPoint.after(function))
-    for call in [op for op in all_ops(module) if isinstance(op, CallOp)]:
+    callers = [caller for caller in module.ops if LAMINA_KERNEL not in caller.attributes]  # kernels call nothing
+    for call in [op for caller in callers for op in all_ops(caller) if isinstance(op, CallOp)]:
         if call.callee.string_value() == function.sym_name.data:
             after = CallOp(name, list(call.operands), [])
             after.location = call.location

@@ -180,7 +180,8 @@ class Kernel:
 
 
 def _apply(expr: AffineExpr, operands: Sequence[SSAValue]) -> ApplyOp:
-    return ApplyOp(operands, AffineMapAttr(AffineMap(len(operands), 0, (expr,))))
+    map_ = AffineMapAttr(AffineMap(len(operands), 0, (expr,)))
+    return ApplyOp.create(operands=operands, result_types=[IndexType()], properties={"map": map_})
 
 
 class _When:
