@@ -23,6 +23,7 @@ loops end with the keys that its last query sees.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -38,7 +39,7 @@ from ....compiler.machine import Machine
 from ....compiler.walking import all_ops
 from ....dialects.affine.linear_forms import access
 from ....dialects.linalg_ext import AttentionOp
-from .plan import plan
+from .plan import Plan, plans
 from .tile import Array, TileWriter
 from .transpose import blocks
 from .vectors import D, Vectors
@@ -66,9 +67,7 @@ def convert(op: AttentionOp, machine: Machine, block: int | None = None) -> None
     if min(batch, queries, columns) > 0:
         if not keys:
             raise LaminaError("attention to no keys at all", where=op)
-        cut = plan(queries, keys, machine, block)
         code = Vectors(InsertPoint.before(op))
-        code.lanes = cut.lanes
         flats = {value: code.flat(value) for value in dict.fromkeys(op.operands)}
         arrays: list[Array] = []
         for value, map_ in zip(op.operands, op.maps, strict=True):
@@ -76,21 +75,12 @@ def convert(op: AttentionOp, machine: Machine, block: int | None = None) -> None
             if form is None:
                 raise LaminaError("attention on a buffer that is not row-major", where=op)
             arrays.append(Array(flats[value], form))
-        tiles, start = blocks(queries, cut.queries)
-
-        def task(number: SSAValue | None) -> None:
-            lane = number if batch == 1 else code.index(D(0) % tiles, number) if tiles > 1 else None
-            head = None if batch == 1 else code.index(D(0) // tiles, number)
-            TileWriter(code, op, arrays, cut).write(head, code.index(start, lane))
-
-        if (
-            batch * tiles > 1
-            and machine.cores > 1
-            and batch * queries * keys * (depth + columns) >= machine.worth_forking
-        ):
-            code.parallel(batch * tiles, task)
-        else:
-            code.count(batch * tiles, task)
+        forks = machine.cores > 1 and batch * queries * keys * (depth + columns) >= machine.worth_forking
+        done = 0
+        for count, cut in plans(queries, keys, machine, block):
+            first = min(done, queries - cut.queries)  # a tile of its own reaches back over others
+            write(code, op, arrays, cut, (batch, first, max(count, cut.queries)), forks)
+            done += count
     new = point.next_op if point is not None else op.parent.first_op if op.parent is not None else None
     while new is not None and new is not op:
         for inner in new.walk():
@@ -98,3 +88,22 @@ def convert(op: AttentionOp, machine: Machine, block: int | None = None) -> None
         new = new.next_op
     op.detach()
     op.erase()
+
+
+def write(
+    code: Vectors, op: AttentionOp, arrays: Sequence[Array], cut: Plan, part: tuple[int, int, int], forks: bool
+) -> None:
+    """The loops over batches and tiles for a part of the queries: in so many batches, from one on, so many."""
+    batch, first, queries = part
+    code.lanes = cut.lanes
+    tiles, start = blocks(queries, cut.queries)
+
+    def task(number: SSAValue | None) -> None:
+        lane = number if batch == 1 else code.index(D(0) % tiles, number) if tiles > 1 else None
+        head = None if batch == 1 else code.index(D(0) // tiles, number)
+        TileWriter(code, op, arrays, cut).write(head, code.index(start + first, lane))
+
+    if batch * tiles > 1 and forks:
+        code.parallel(batch * tiles, task)
+    else:
+        code.count(batch * tiles, task)

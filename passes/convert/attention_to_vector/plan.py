@@ -26,8 +26,21 @@ class Plan:
         return self.lanes * self.vectors
 
 
+def plans(queries: int, keys: int, machine: Machine, block: int | None = None) -> list[tuple[int, Plan]]:
+    """How many of the queries are cut in which way, from the first on.
+
+    Tiles of one way overlap, so that no lane is idle. Where one vector has room for what full tiles leave, it is a tile
+    of its own: 197 queries are 6 tiles of 32 and one of 16 then, not 7 of 32.
+    """
+    whole = plan(queries, keys, machine, block)
+    rest = queries % whole.queries
+    if whole.vectors == 1 or not 0 < rest <= whole.lanes:
+        return [(queries, whole)]
+    return [(queries - rest, whole), (rest, plan(whole.lanes, keys, machine, block))]
+
+
 def plan(queries: int, keys: int, machine: Machine, block: int | None = None) -> Plan:
-    """Full vectors, two of them where there are so many queries; tiles overlap, so that no lane is idle.
+    """Full vectors, two of them where there are so many queries.
 
     `block`: how many keys, when that is not to be chosen.
     """

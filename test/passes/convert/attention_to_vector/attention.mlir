@@ -61,3 +61,24 @@ func.func private @causal(%q: memref<12x128x64xf32>, %k: memref<12x128x64xf32>, 
   }) : (memref<12x128x64xf32>, memref<12x128x64xf32>, memref<12x128x64xf32>, memref<12x128x64xf32>) -> ()
   func.return
 }
+
+// Twenty queries: a tile of two vectors for each head, then one of a single vector, which begins with the twelfth.
+// CHECK-LABEL: func.func private @rest
+// CHECK: affine.parallel (%[[T:.*]]) = (0) to (12)
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<1024xf32>
+// CHECK: affine.for {{.*}} iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>)
+// CHECK: affine.parallel (%[[L:.*]]) = (0) to (12)
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<512xf32>
+// CHECK: arith.constant 12 : index
+// CHECK: affine.for {{.*}} iter_args({{.*}}) -> (vector<8xf32>) {
+// CHECK-NOT: affine.parallel
+// CHECK: return
+func.func private @rest(%q: memref<12x20x64xf32>, %k: memref<12x128x64xf32>, %v: memref<12x128x64xf32>, %o: memref<12x20x64xf32>) attributes {lamina.kernel = "attention"} {
+  "linalg_ext.attention"(%q, %k, %v, %o) <{indexing_maps = [
+      affine_map<(h, m, d, s, n) -> (h, m, d)>, affine_map<(h, m, d, s, n) -> (h, s, d)>,
+      affine_map<(h, m, d, s, n) -> (h, s, n)>, affine_map<(h, m, d, s, n) -> (h, m, n)>], operandSegmentSizes = array<i32: 3, 1>}> ({
+  ^bb0(%s: f32):
+    "linalg_ext.yield"(%s) : (f32) -> ()
+  }) : (memref<12x20x64xf32>, memref<12x128x64xf32>, memref<12x128x64xf32>, memref<12x20x64xf32>) -> ()
+  func.return
+}
