@@ -1,4 +1,8 @@
-"""The ops of `avx512`, named as Intel's intrinsics are."""
+"""The ops of `avx512`, named as Intel's intrinsics are.
+
+They are printed in the generic form, which the upstream `mlir-opt` reads without knowing the dialect: so it reads what
+this level makes of any network with an exponential.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ def _lanes(value: SSAValue) -> int:
 class PermuteOp(IRDLOperation):
     """Lane i is table[index[i] mod 16]: vpermps.
 
-        %t = avx512.permutexvar %table, %index : vector<16xf32>, vector<64xi32>
+        %t = "avx512.permutexvar"(%table, %index) : (vector<16xf32>, vector<64xi32>) -> vector<64xf32>
 
     C1: the table is one register of f32; C2: indices are a vector of i32, the result one of as many f32.
     """
@@ -33,7 +37,6 @@ class PermuteOp(IRDLOperation):
     index = operand_def(VectorType.constr())
     result = result_def(VectorType.constr())
     traits = traits_def(Pure())
-    assembly_format = "$table `,` $index attr-dict `:` type($table) `,` type($index) `->` type($result)"
 
     def __init__(self, table: SSAValue, index: SSAValue):
         super().__init__(operands=[table, index], result_types=[VectorType(f32, [_lanes(index)])])
@@ -50,7 +53,7 @@ class PermuteOp(IRDLOperation):
 class ScaleOp(IRDLOperation):
     """x[i] · 2^⌊e[i]⌋, rounded once: vscalefps.
 
-        %y = avx512.scalef %x, %e : vector<64xf32>
+        %y = "avx512.scalef"(%x, %e) : (vector<64xf32>, vector<64xf32>) -> vector<64xf32>
 
     C1: vectors of one dimension.
     """
@@ -61,7 +64,6 @@ class ScaleOp(IRDLOperation):
     exponent = operand_def(T)
     result = result_def(T)
     traits = traits_def(Pure())
-    assembly_format = "$value `,` $exponent attr-dict `:` type($result)"
 
     def __init__(self, value: SSAValue, exponent: SSAValue):
         super().__init__(operands=[value, exponent], result_types=[value.type])

@@ -14,7 +14,7 @@ SCALED = f"""
 func.func public @main(%x: memref<{LANES}xf32>, %e: memref<{LANES}xf32>, %y: memref<{LANES}xf32>) {{
   %a = affine.vector_load %x[0] : memref<{LANES}xf32>, vector<{LANES}xf32>
   %b = affine.vector_load %e[0] : memref<{LANES}xf32>, vector<{LANES}xf32>
-  %c = avx512.scalef %a, %b : vector<{LANES}xf32>
+  %c = "avx512.scalef"(%a, %b) : (vector<{LANES}xf32>, vector<{LANES}xf32>) -> vector<{LANES}xf32>
   affine.vector_store %c, %y[0] : memref<{LANES}xf32>, vector<{LANES}xf32>
   func.return
 }}"""
@@ -64,7 +64,7 @@ def test_scaling():
 def test_indices_count_modulo_the_table():
     text = """
     func.func public @main(%t: vector<16xf32>, %i: vector<4xi32>) -> vector<4xf32> {
-      %r = avx512.permutexvar %t, %i : vector<16xf32>, vector<4xi32> -> vector<4xf32>
+      %r = "avx512.permutexvar"(%t, %i) : (vector<16xf32>, vector<4xi32>) -> vector<4xf32>
       func.return %r : vector<4xf32>
     }"""
     context = new_context()

@@ -23,10 +23,10 @@ def text(lanes: int) -> str:
       affine.for %r = 0 to {ROWS} {{
         %a = affine.vector_load %x[%r, 0] : memref<{ROWS}x{lanes}xf32>, vector<{lanes}xf32>
         %b = affine.vector_load %e[%r, 0] : memref<{ROWS}x{lanes}xf32>, vector<{lanes}xf32>
-        %c = avx512.scalef %a, %b : vector<{lanes}xf32>
+        %c = "avx512.scalef"(%a, %b) : (vector<{lanes}xf32>, vector<{lanes}xf32>) -> vector<{lanes}xf32>
         affine.vector_store %c, %y[%r, 0] : memref<{ROWS}x{lanes}xf32>, vector<{lanes}xf32>
         %j = affine.vector_load %i[%r, 0] : memref<{ROWS}x{lanes}xi32>, vector<{lanes}xi32>
-        %p = avx512.permutexvar %table, %j : vector<16xf32>, vector<{lanes}xi32> -> vector<{lanes}xf32>
+        %p = "avx512.permutexvar"(%table, %j) : (vector<16xf32>, vector<{lanes}xi32>) -> vector<{lanes}xf32>
         affine.vector_store %p, %z[%r, 0] : memref<{ROWS}x{lanes}xf32>, vector<{lanes}xf32>
       }}
       func.return
