@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
+import os
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -29,6 +33,24 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 5, 5)
+
+
+def pytest_xdist_setupnodes() -> None:
+    """Workers share the cores out already: a second thread or process of each would only wait for its turn."""
+    for name in ("LAMINA_JOBS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
+def pytest_runtest_logfinish() -> None:
+    """Memory of large models that was freed goes back: each fork would take as long as the process has pages."""
+    if sys.platform == "linux" and _resident() > 1 << 30:
+        with suppress(OSError, AttributeError):  # of the GNU C library
+            ctypes.CDLL(None).malloc_trim(0)
+
+
+def _resident() -> int:
+    """Bytes of memory that this process has."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class RunLineFile(pytest.File):
