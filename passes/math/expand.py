@@ -38,7 +38,7 @@ from ...compiler.conversion import Rule, RuleBuilder, Rules, convert
 from ...dialects import arith
 from ...dialects.arith.shaped import element_type
 from ...dialects.math import BELOW_ONE, WEIGHT
-from . import error_function, exp_by_table, exponential, hyperbolic, power, substitutes, trigonometric
+from . import error_function, exp_by_table, exponential, hyperbolic, odd_by_table, power, substitutes, trigonometric
 from .numbers import Numbers, in_f32, quotient
 
 RULES = Rules("math-expand")
@@ -127,16 +127,33 @@ def _constant(value: SSAValue) -> float | None:
 @RULES.lowers(math.ErfOp)
 def expand_erf(op: math.ErfOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     """As GELU takes it, of a quotient by a constant and beside 1: a division would take as long as all the rest."""
+    work = error_function.erf_beside_one if _only_beside_one(op.result) else error_function.erf
+    return _erf(operands, b, work)
+
+
+@BY_TABLE.lowers(math.ErfOp)
+def expand_erf_by_table(op: math.ErfOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    return _erf(operands, b, odd_by_table.erf)
+
+
+def _erf(operands: Sequence[SSAValue], b: RuleBuilder, in_single: _Unary) -> SSAValue:
+    """`in_single` in f32; a quotient by a constant, of which erf often is, without a division."""
     [value] = operands
+    if isinstance(element_type(value.type), Float64Type):
+        return error_function.erf(Numbers(b, value.type), value)
     if not isinstance(element_type(value.type), Float32Type):
-        return in_f32(b, operands, lambda e, values: error_function.erf(e, values[0]))
+        return in_f32(b, operands, lambda e, values: in_single(e, values[0]))
     e = Numbers(b, value.type)
     divided = value.owner
     divisor = _constant(divided.rhs) if isinstance(divided, arith.DivfOp) else None
     if isinstance(divided, arith.DivfOp) and divisor is not None and 2.0**-100 < abs(divisor) < 2.0**100:
         value = quotient(e, divided.lhs, divisor)
-    work = error_function.erf_beside_one if _only_beside_one(op.result) else error_function.erf
-    return work(e, value)
+    return in_single(e, value)
+
+
+@BY_TABLE.lowers(math.TanhOp)
+def expand_tanh_by_table(op: math.TanhOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    return in_f32(b, operands, lambda e, values: (hyperbolic if e.double else odd_by_table).tanh(e, values[0]))
 
 
 def _only_beside_one(value: SSAValue) -> bool:

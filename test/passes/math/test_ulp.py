@@ -202,14 +202,24 @@ def test_errors_are_as_documented(name: str, kernel: Kernel):
 
 
 @pytest.mark.skipif("avx512f" not in Machine.host().features, reason="this machine has no AVX-512")
+@pytest.mark.parametrize("name", ["exp", "erf", "tanh"])
 @pytest.mark.parametrize(
-    ("machine", "what"), [("x86-64-avx512", r"below ([\d.]+) ulp"), ("x86-64-avx2", r"exp` \| ([\d.]+)")]
+    ("machine", "what"), [("x86-64-avx512", r"`math.{}`[^.]* below ([\d.]+) ulp"), ("x86-64-avx2", r"{}` \| ([\d.]+)")]
 )
-def test_both_ways_to_exp(machine: str, what: str, kernel: Kernel):
-    stated = re.search(what, PAGE.read_text())
+def test_with_and_without_tables(name: str, machine: str, what: str, kernel: Kernel):
+    stated = re.search(what.format(name), PAGE.read_text())
     assert stated is not None
-    error, where = worst("exp", 1021, partial(kernel, machine=machine))
-    assert error <= float(stated[1]), f"exp({where!r}): {error:.3f} ulp"
+    error, where = worst(name, 1021, partial(kernel, machine=machine))
+    assert error <= float(stated[1]), f"{name}({where!r}): {error:.3f} ulp"
+
+
+@pytest.mark.skipif("avx512f" not in Machine.host().features, reason="this machine has no AVX-512")
+@pytest.mark.parametrize("name", ["erf", "tanh"])
+def test_what_tables_give_ends_at_one(name: str, kernel: Kernel):
+    x = np.resize(np.append(np.linspace(0, 12, SIZE - 3), [40, 3e38, np.inf]), SIZE).astype(np.float32)
+    got = np.zeros_like(x)
+    kernel(text(name, "f32"), "math-expand", [x, got], machine="x86-64-avx512")
+    assert got.max() == 1 and np.all(got[x > 9.15] == 1)
 
 
 @pytest.mark.slow
