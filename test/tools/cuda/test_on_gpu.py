@@ -149,7 +149,9 @@ def test_a_gpu_that_is_lost(function: str, gpu: Any, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.usefixtures("no_torch")
-def test_what_there_is_no_time_for_is_named(gpu: Any) -> None:
+def test_what_there_is_no_time_for_is_named(gpu: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMINA_JOBS", "2")  # processes, which can be ended
+
     def slow(target: CudaTarget, folder: Path) -> Any:
         time.sleep(60)
 
