@@ -15,6 +15,8 @@ import pytest
 from lamina.tools.runlines import run_file, run_lines
 
 LONGEST = ("test_small_models.py",)  # files
+GROWTH = 256 << 20  # bytes
+_kept = [0]  # bytes of memory after some were given back
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -43,9 +45,10 @@ def pytest_xdist_setupnodes() -> None:
 
 def pytest_runtest_logfinish() -> None:
     """Memory of large models that was freed goes back: each fork would take as long as the process has pages."""
-    if sys.platform == "linux" and _resident() > 1 << 30:
+    if sys.platform == "linux" and _resident() > _kept[0] + GROWTH:
         with suppress(OSError, AttributeError):  # of the GNU C library
             ctypes.CDLL(None).malloc_trim(0)
+        _kept[0] = _resident()
 
 
 def _resident() -> int:

@@ -38,7 +38,7 @@ from ...compiler.conversion import Rule, RuleBuilder, Rules, convert
 from ...dialects import arith
 from ...dialects.arith.shaped import element_type
 from ...dialects.math import BELOW_ONE, WEIGHT
-from . import error_function, exp_by_table, exponential, hyperbolic, odd_by_table, power, substitutes, trigonometric
+from . import erf_by_table, error_function, exp_by_table, exponential, hyperbolic, power, substitutes, trigonometric
 from .numbers import Numbers, in_f32, quotient
 
 RULES = Rules("math-expand")
@@ -133,7 +133,7 @@ def expand_erf(op: math.ErfOp, operands: Sequence[SSAValue], b: RuleBuilder) -> 
 
 @BY_TABLE.lowers(math.ErfOp)
 def expand_erf_by_table(op: math.ErfOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    return _erf(operands, b, odd_by_table.erf)
+    return _erf(operands, b, erf_by_table.erf)
 
 
 def _erf(operands: Sequence[SSAValue], b: RuleBuilder, in_single: _Unary) -> SSAValue:
@@ -149,11 +149,6 @@ def _erf(operands: Sequence[SSAValue], b: RuleBuilder, in_single: _Unary) -> SSA
     if isinstance(divided, arith.DivfOp) and divisor is not None and 2.0**-100 < abs(divisor) < 2.0**100:
         value = quotient(e, divided.lhs, divisor)
     return in_single(e, value)
-
-
-@BY_TABLE.lowers(math.TanhOp)
-def expand_tanh_by_table(op: math.TanhOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    return in_f32(b, operands, lambda e, values: (hyperbolic if e.double else odd_by_table).tanh(e, values[0]))
 
 
 def _only_beside_one(value: SSAValue) -> bool:

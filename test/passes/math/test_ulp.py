@@ -202,7 +202,7 @@ def test_errors_are_as_documented(name: str, kernel: Kernel):
 
 
 @pytest.mark.skipif("avx512f" not in Machine.host().features, reason="this machine has no AVX-512")
-@pytest.mark.parametrize("name", ["exp", "erf", "tanh"])
+@pytest.mark.parametrize("name", ["exp", "erf"])
 @pytest.mark.parametrize(
     ("machine", "what"), [("x86-64-avx512", r"`math.{}`[^.]* below ([\d.]+) ulp"), ("x86-64-avx2", r"{}` \| ([\d.]+)")]
 )
@@ -214,12 +214,11 @@ def test_with_and_without_tables(name: str, machine: str, what: str, kernel: Ker
 
 
 @pytest.mark.skipif("avx512f" not in Machine.host().features, reason="this machine has no AVX-512")
-@pytest.mark.parametrize("name", ["erf", "tanh"])
-def test_what_tables_give_ends_at_one(name: str, kernel: Kernel):
+def test_erf_by_table_ends_at_one(kernel: Kernel):
     x = np.resize(np.append(np.linspace(0, 12, SIZE - 3), [40, 3e38, np.inf]), SIZE).astype(np.float32)
     got = np.zeros_like(x)
-    kernel(text(name, "f32"), "math-expand", [x, got], machine="x86-64-avx512")
-    assert got.max() == 1 and np.all(got[x > 9.15] == 1)
+    kernel(text("erf", "f32"), "math-expand", [x, got], machine="x86-64-avx512")
+    assert got.max() == 1 and np.all(got[x >= 3.87] == 1)
 
 
 @pytest.mark.slow
