@@ -11,7 +11,8 @@ Before:                                        After:
 A loop around other loops becomes `affine.parallel` as it is, together with the loop nested in it when its own
 iterations are few. A loop without loops inside is cut into chunks, so that what remains inside runs along memory.
 Where the outermost loop cannot (it accumulates), the innermost one of a perfect nest is cut into chunks and these
-move outside. Nests of less than `grain` element operations stay as they are: waking threads would cost more.
+move outside, unless there is one core: whole rows are read faster. Nests of less than `grain` element operations stay
+as they are: waking threads would cost more.
 """
 
 from __future__ import annotations
@@ -76,7 +77,7 @@ def parallelize(loop: ForOp, grain: int, cores: int) -> bool:
             return _chunk(loop, _chunk_size(loop, grain))
         _make_parallel(loop)
         return True
-    return _chunk_inner(loop, grain, max(2, cores))
+    return cores > 1 and _chunk_inner(loop, grain, cores)
 
 
 def _make_parallel(loop: ForOp) -> None:

@@ -1,4 +1,5 @@
 // RUN: lamina-opt %s -p 'affine-parallelize{cores=4}' | filecheck %s
+// RUN: lamina-opt %s -p 'affine-parallelize{cores=1}' | filecheck %s --check-prefix=ONE
 
 // A flat loop is cut into chunks, with a rest.
 // CHECK-LABEL: func.func @flat
@@ -31,7 +32,10 @@ func.func @two(%x: memref<4x64x512xf32>, %y: memref<512x64x4xf32>) {
   func.return
 }
 
-// A sum over rows: chunks of columns move outside, a quarter of a row each.
+// A sum over rows: chunks of columns move outside, a quarter of a row each; one core takes whole rows.
+// ONE-LABEL: func.func @columns
+// ONE-NEXT: affine.for %{{.*}} = 0 to 128 {
+// ONE-NEXT: affine.for %{{.*}} = 0 to 512 {
 // CHECK-LABEL: func.func @columns
 // CHECK: affine.parallel (%[[T:.*]]) = (0) to (4) {
 // CHECK-NEXT: affine.for %[[I:.*]] = 0 to 128 {
