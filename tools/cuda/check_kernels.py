@@ -22,7 +22,7 @@ from xdsl.builder import Builder
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import FunctionType, IntegerAttr, ModuleOp, StringAttr, TensorType, i64
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.dialects.math import RoundEvenOp
+from xdsl.dialects.math import RoundEvenOp, TanhOp
 from xdsl.ir import Block, BlockArgument, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -259,10 +259,12 @@ def _inputs(program: Program) -> list[Array]:
     """Normal numbers, any bytes, and zeros and ones for wider integers, which may be indices.
 
     Where a kernel rounds to integers numbers are such that sums are exact, in any order: else one that is next to the
-    middle of two may become either. So too where it clamps: what is left is small beside the numbers that were added.
+    middle of two may become either. So too where it clamps, as tanh does: what is left is small beside the numbers
+    that were added.
     """
     rng = np.random.default_rng(0)
-    exact = any(isinstance(op, RoundEvenOp | arith.FPToSIOp | arith.MinimumfOp) for op in all_ops(_kernel(program)))
+    kinds = RoundEvenOp | arith.FPToSIOp | arith.MinimumfOp | TanhOp
+    exact = any(isinstance(op, kinds) for op in all_ops(_kernel(program)))
     found: list[Array] = []
     for spec in program.signature.inputs:
         dtype, shape = dtype_named(spec.dtype), tuple(int(n) for n in spec.shape)
