@@ -327,7 +327,12 @@ builtin.module attributes {lamina.level = "linalg"} {
 """
 
 
-def test_what_is_rounded_to_integers_is_summed_exactly() -> None:
-    """A sum in another order would often be the next integer, odd instead of even."""
-    outcome = check_kernels.check(check_kernels.Case(["sm_80"], TO_INTEGERS, "loops", 512, ["rounded"]), 1)
+TO_TANH = TO_INTEGERS.replace("512", "16384").replace("12345.678", "100.0").replace("roundeven", "tanh")
+TO_TANH = TO_TANH.replace("remf", "mulf")
+
+
+@pytest.mark.parametrize("text", [TO_INTEGERS, TO_TANH], ids=["integers", "tanh"])
+def test_what_is_rounded_to_integers_or_clamped_is_summed_exactly(text: str) -> None:
+    """A sum in another order would often be the next integer, odd instead of even, or another small number."""
+    outcome = check_kernels.check(check_kernels.Case(["sm_80"], text, "loops", 512, ["rounded"]), 1)
     assert not outcome.told
