@@ -29,7 +29,8 @@ from .options import option_parser, print_help
 from .parsing import LaminaParser
 from .pass_manager import Instrumentation, PassFault, PassManager
 from .pipelines import parse_pipeline
-from .printing import PrintOptions, print_module, resource_keys
+from .printing import PrintOptions, print_module
+from .resources import resource_keys
 from .schedules import Schedules
 from .verifier import verify
 

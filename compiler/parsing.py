@@ -32,7 +32,7 @@ from .diagnostics import Diagnostic, LaminaError
 from .lexing import Lexer
 from .literals import LiteralParser
 from .locations import SourceLines
-from .resources import blob_to_array, bytes_from_hex
+from .resources import blob_to_array, bytes_from_hex, resource_keys
 
 _Parsed = TypeVar("_Parsed")
 
@@ -95,7 +95,7 @@ class LaminaParser(LiteralParser):
     def parse_whole(self) -> ModuleOp:
         """The whole input as a module. Raises LaminaError."""
         module = self._placed(self._parse_top_level)
-        self._store_blobs()
+        self._store_blobs(module)
         return module
 
     def parse_one_attribute(self) -> Attribute:
@@ -305,8 +305,9 @@ class LaminaParser(LiteralParser):
 
         self.parse_comma_separated_list(self.Delimiter.BRACES, entry)
 
-    def _store_blobs(self) -> None:
-        for key, attr in self._resource_uses.items():
-            blob = self._blobs.get(key)
-            if blob is not None and key not in self.ctx.weights:
-                self.ctx.weights.add(blob_to_array(key, blob, attr.type), key)
+    def _store_blobs(self, module: ModuleOp) -> None:
+        """Keeps the weights that the module refers to; those that it only lists are bytes."""
+        for key in dict.fromkeys((*self._resource_uses, *resource_keys(module))) if self._blobs else ():
+            if key in self._blobs and key not in self.ctx.weights:
+                use = self._resource_uses.get(key)
+                self.ctx.weights.add(blob_to_array(key, self._blobs[key], use.type if use else None), key)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from io import StringIO
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
-from .resources import quote_key, resource_section
+from .resources import quote_key, resource_keys, resource_section
 from .weights import WeightStore
 
 
@@ -61,11 +60,3 @@ def print_module(module: Operation, options: PrintOptions | None = None, weights
         if section:
             stream.write("\n" + section)
     return stream.getvalue()
-
-
-def resource_keys(module: Operation) -> Iterator[str]:
-    """The key of every `dense_resource` in `module`, in order, repeats included."""
-    for op in module.walk():
-        for attribute in (*op.properties.values(), *op.attributes.values()):
-            if isinstance(attribute, DenseResourceAttr):
-                yield attribute.resource_handle.data

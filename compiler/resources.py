@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import DenseResourceAttr, ShapedType
+from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ShapedType, StringAttr
 from xdsl.ir import Attribute, Operation
 
 from .diagnostics import LaminaError
@@ -27,8 +27,13 @@ def bytes_from_hex(text: str) -> bytes:
     return bytes.fromhex(text[10:])
 
 
-def blob_to_array(key: str, blob: bytes, type_: ShapedType) -> Array:
-    """The blob behind `dense_resource<key> : type_` as an array. Raises LaminaError when its size is another."""
+def blob_to_array(key: str, blob: bytes, type_: ShapedType | None) -> Array:
+    """The blob behind `dense_resource<key> : type_` as an array, or as bytes where no type is said.
+
+    Raises LaminaError when its size is another.
+    """
+    if type_ is None:
+        return np.frombuffer(blob, np.uint8)
     shape = type_.get_shape()
     assert isinstance(type_, Attribute)
     dtype = dtype_of(type_)
@@ -38,15 +43,37 @@ def blob_to_array(key: str, blob: bytes, type_: ShapedType) -> Array:
     return np.frombuffer(blob, dtype).reshape(shape)
 
 
-def check_resources(module: Operation, weights: WeightStore) -> None:
-    """Raises LaminaError for a `dense_resource` in `module` without bytes, or with those of another type."""
+def resource_keys(module: Operation) -> Iterator[str]:
+    """The key of every weight that `module` refers to, in order, repeats included."""
     for op in module.walk():
+        yield from _listed(op)
+        for attribute in (*op.properties.values(), *op.attributes.values()):
+            if isinstance(attribute, DenseResourceAttr):
+                yield attribute.resource_handle.data
+
+
+def _listed(op: Operation) -> Iterator[str]:
+    """The weights that an operation lists: on the level of buffers and below constants lie where `*.constants` says."""
+    for name, attribute in op.attributes.items():
+        if name.endswith(".constants") and isinstance(attribute, ArrayAttr):
+            for entry in attribute.data:
+                key = entry.data.get("key") if isinstance(entry, DictionaryAttr) else None
+                if isinstance(key, StringAttr):
+                    yield key.data
+
+
+def check_resources(module: Operation, weights: WeightStore) -> None:
+    """Raises LaminaError for weights that `module` refers to and that are not there, or are of another type."""
+    hint = "weights lie in a file beside the module, which its attribute lamina.weights names"
+    for op in module.walk():
+        for key in _listed(op):
+            if key not in weights:
+                raise LaminaError(f"weight '{key}' is not there", where=op, hint=hint)
         for attribute in (*op.properties.values(), *op.attributes.values()):
             if not isinstance(attribute, DenseResourceAttr):
                 continue
             key, kind = attribute.resource_handle.data, attribute.type
             if key not in weights:
-                hint = "weights lie in a file beside the module, which its attribute lamina.weights names"
                 raise LaminaError(f"weight '{key}' is not there", where=op, hint=hint)
             array = weights.peek(key)
             if array.shape != kind.get_shape() or array.dtype != dtype_of(kind):  # pyright: ignore[reportArgumentType]

@@ -9,9 +9,8 @@ from ..backends import Options
 from ..compiler.artefact import ArrayPlace, Artefact
 from ..compiler.diagnostics import LaminaError
 from ..compiler.parsing import parse_module
-from ..compiler.printing import resource_keys
 from ..compiler.program import Program
-from ..compiler.resources import check_resources
+from ..compiler.resources import check_resources, resource_keys
 from ..compiler.verifier import verify
 from ..compiler.weights import Section
 from .sources import new_context

@@ -20,9 +20,8 @@ from ..compiler.diagnostics import LaminaError
 from ..compiler.driver import WEIGHTS_ATTRIBUTE
 from ..compiler.machine import Machine
 from ..compiler.parsing import parse_module
-from ..compiler.printing import resource_keys
 from ..compiler.program import Program, main_function
-from ..compiler.resources import check_resources
+from ..compiler.resources import check_resources, resource_keys
 from ..compiler.signature import Array
 from ..compiler.verifier import verify
 from ..dialects.onnx.attributes import constant_attribute

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from ...compiler.artefact import Artefact, make_room, write_constants, written_whole
 from ...compiler.diagnostics import LaminaError
-from ...compiler.printing import resource_keys
 from ...compiler.program import Program
+from ...compiler.resources import resource_keys
 from ...compiler.workers import alongside
 from .. import Source
 from ..buffers import constants_of
