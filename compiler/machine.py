@@ -67,6 +67,11 @@ class Machine:
         return self.vector_bytes == self.cache_line
 
     @property
+    def asks_while_writing(self) -> bool:
+        """Whether a loop that writes asks memory for other lines as well as any: on Zen 4 both take longer so."""
+        return self.cpu != "znver4"
+
+    @property
     def operands_from_memory(self) -> bool:
         """Whether arithmetic reads an operand from memory, so that constants need no registers."""
         return self._x86

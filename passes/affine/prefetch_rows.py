@@ -18,7 +18,9 @@ after:
 The first loop waits for memory and the others do not ask it for anything, so that they take their times one after the
 other; processors fetch ahead on their own, but not beyond a page, which is what such a row often is. Of the loops that
 read a row again the one that works longest asks for the next row, or for one at least `AHEAD` bytes away. Rows of
-arrays that the second cache holds are left alone, and rows that leave no room there for a second one.
+arrays that the second cache holds are left alone, and rows that leave no room there for a second one. On Zen 4
+loops that write ask where no other can, and not if they compute functions: of 4096 rows of 1024 numbers a softmax took
+1.5 ms and takes 1.2, a layer norm 1.3 and 1.1.
 
 Nor does a processor fetch what data tell: a loop that loads from places of a row that a list has, at least as many as
 the row has lines, asks for a share of the next row in each iteration, so that memory is read in its order. 512 columns
@@ -39,7 +41,7 @@ from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.machine import Machine
-from ...dialects.affine import ApplyOp, ForOp, MinOp, ParallelOp, VectorLoadOp
+from ...dialects.affine import ApplyOp, ForOp, MinOp, ParallelOp, VectorLoadOp, VectorStoreOp
 from ...dialects.affine.linear_forms import memref_shape
 from ...dialects.memref import LoadOp, PrefetchOp
 from .accesses import map_subscripts
@@ -68,7 +70,7 @@ class PrefetchRows(ModulePass):
                     continue
                 variable, last, step = found
                 loops = [each for each in outer.body.block.ops if isinstance(each, ForOp) and is_innermost(each)]
-                for loop, load in _read_again(loops, variable, least, machine.l2_bytes // 4):
+                for loop, load in _read_again(loops, variable, least, machine):
                     near = _bytes(load.memref) * _length(loop) <= machine.l1_bytes // 4
                     _ask(loop, load, variable, (last, step), machine.cache_line, 3 if near else 2)
                 for loop in loops:
@@ -100,8 +102,23 @@ def _length(loop: ForOp) -> int:
     return upper - lower
 
 
-def _read_again(loops: Sequence[ForOp], variable: SSAValue, least: int, most: int) -> list[tuple[ForOp, VectorLoadOp]]:
+def _writes(loop: ForOp) -> bool:
+    return any(isinstance(op, VectorStoreOp) for op in loop.body.block.ops)
+
+
+def _computes(loop: ForOp) -> bool:
+    return any(op.name.startswith("math.") for op in loop.body.block.ops)
+
+
+def _read_again(
+    loops: Sequence[ForOp], variable: SSAValue, least: int, machine: Machine
+) -> list[tuple[ForOp, VectorLoadOp]]:
     """Loads of rows that loops before have read, each in the loop of those that works longest."""
+
+    def rank(loop: ForOp) -> tuple[bool, int]:
+        return machine.asks_while_writing or not _writes(loop), work([loop])
+
+    most = machine.l2_bytes // 4
     seen: set[_Place] = set()
     chosen: dict[_Place, tuple[ForOp, VectorLoadOp]] = {}
     for loop in loops:
@@ -110,7 +127,9 @@ def _read_again(loops: Sequence[ForOp], variable: SSAValue, least: int, most: in
             if isinstance(load, VectorLoadOp) and (place := _place(loop, load, variable, least, most)) is not None:
                 here.setdefault(place, load)
         for place, load in here.items():
-            if place in seen and (place not in chosen or work([loop]) > work([chosen[place][0]])):
+            if place not in seen or (not machine.asks_while_writing and _writes(loop) and _computes(loop)):
+                continue
+            if place not in chosen or rank(loop) > rank(chosen[place][0]):
                 chosen[place] = loop, load
         seen |= here.keys()
     return list(chosen.values())

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from xdsl.parser import Parser
+
+from lamina.compiler.context import LaminaContext
+from lamina.compiler.machine import Machine
+from lamina.dialects import all_dialects
+from lamina.dialects.affine import ForOp
+from lamina.passes.affine.prefetch_rows import PrefetchRows
 
 
 @pytest.mark.parametrize("rows", [2, 5])
@@ -54,3 +62,36 @@ def test_places_that_data_tell(kernel: Callable[..., None], picked: int):
     y = np.empty((5, picked), np.float32)
     kernel(text, "affine-prefetch-rows{bytes=64}", [places, x, y])
     np.testing.assert_array_equal(y, x[:, places])
+
+
+def loop(body: str) -> str:
+    return (
+        f"affine.for %j = 0 to 1024 step 16 {{ %a = affine.vector_load %x[%i, %j] : {SHAPE}, vector<16xf32> {body} }}"
+    )
+
+
+SHAPE = "memref<4096x1024xf32>"
+SUM = '"test.op"(%a) : (vector<16xf32>) -> ()'
+SCALE = f"affine.vector_store %a, %y[%i, %j] : {SHAPE}, vector<16xf32>"
+POWERS = f"%b = math.exp %a : vector<16xf32> affine.vector_store %b, %y[%i, %j] : {SHAPE}, vector<16xf32>"
+
+
+@pytest.mark.parametrize(
+    ("bodies", "asking", "on_zen_4"),
+    [((SUM, POWERS), 1, None), ((SUM, SUM, POWERS), 2, 1), ((SUM, SCALE), 1, 1), ((SUM, SUM, SCALE), 2, 1)],
+    ids=["softmax", "two sums and powers", "root mean square", "layer norm"],
+)
+def test_who_asks_where_writing_and_asking_get_in_each_others_way(
+    bodies: tuple[str, ...], asking: int, on_zen_4: int | None
+):
+    rows = "".join(map(loop, bodies))
+    text = f"func.func @f(%x: {SHAPE}, %y: {SHAPE}) {{ affine.parallel (%i) = (0) to (4096) {{ {rows} }} func.return }}"
+    for cpu, expected in (("x86-64-v4", asking), ("znver4", on_zen_4)):
+        ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), cpu=cpu), allow_unregistered=True)
+        for name, factory in all_dialects().items():
+            ctx.register_dialect(name, factory)
+        module = Parser(ctx, text).parse_module()
+        PrefetchRows().apply(ctx, module)
+        loops = [op for op in module.walk() if isinstance(op, ForOp)]
+        found = [i for i, each in enumerate(loops) if any(op.name == "memref.prefetch" for op in each.walk())]
+        assert found == ([] if expected is None else [expected])
