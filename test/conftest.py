@@ -16,6 +16,7 @@ from lamina.tools.runlines import run_file, run_lines
 
 LONGEST = ("test_small_models.py",)  # files
 GROWTH = 256 << 20  # bytes
+MANY = 50_000  # objects
 _kept = [0]  # bytes of memory after some were given back
 
 
@@ -31,10 +32,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What is there now stays, and IR is many objects that go together: the collector need not look at all so often."""
+    """What is there now stays, and IR is objects that go together: the collector looks at them when a test is over."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 5, 5)
+    gc.set_threshold(1_000_000, 5, 5)
 
 
 def pytest_xdist_setupnodes() -> None:
@@ -45,6 +46,8 @@ def pytest_xdist_setupnodes() -> None:
 
 def pytest_runtest_logfinish() -> None:
     """Memory of large models that was freed goes back: each fork would take as long as the process has pages."""
+    if gc.get_count()[0] > MANY:
+        gc.collect(0)  # what is older is left for later
     if sys.platform == "linux" and _resident() > _kept[0] + GROWTH:
         with suppress(OSError, AttributeError):  # of the GNU C library
             ctypes.CDLL(None).malloc_trim(0)

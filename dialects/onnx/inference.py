@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...compiler.diagnostics import LaminaError
+from ...compiler.fork_server import apart_from_server
 from ...compiler.workers import ProcessDied, apart
 from .schemas import newest_opset
 
@@ -47,7 +48,7 @@ def check_types(model: ModelProto) -> None:
         return b""
 
     with suppress(ProcessDied):  # then ONNX has nothing to say
-        _apart(check, "infer shapes")
+        apart(partial(_told, _faults(), check), "infer shapes")
 
 
 def check_node(
@@ -64,7 +65,7 @@ def check_node(
         shape_inference.infer_node_outputs(schema, node, dict(types), dict(values), opset_imports=list(opsets))
         return b""
 
-    _apart(check, "infer shapes")
+    apart(partial(_told, _faults(), check), "infer shapes")
 
 
 def inline_functions(model: ModelProto, file: str) -> ModelProto:
@@ -94,32 +95,36 @@ def _made(work: Callable[[], ModelProto], task: str, file: str) -> ModelProto:
     from onnx import ModelProto
 
     try:
-        return ModelProto.FromString(_apart(lambda: work().SerializeToString(), task))
+        return ModelProto.FromString(apart_from_server(partial(_told, _faults(), partial(_serialized, work)), task))
     except ProcessDied as error:
         raise ProcessDied(error.message, where=file) from error
     except LaminaError as error:
         raise LaminaError(f"cannot {task}: {error.message}", where=file) from error
 
 
-def _apart(work: Callable[[], bytes], task: str) -> bytes:
-    """What a function of `onnx` gives, in a process of its own: models that are not right crash some of them.
+def _serialized(work: Callable[[], ModelProto]) -> bytes:
+    return work().SerializeToString()
 
-    Raises LaminaError with what the function says, and ProcessDied.
-    """
+
+def _faults() -> tuple[type[Exception], ...]:
+    """What functions of `onnx` raise for models that are not right."""
     from google.protobuf.message import DecodeError, EncodeError
     from onnx import checker, shape_inference, version_converter
 
     told = (checker.ValidationError, shape_inference.InferenceError, version_converter.ConvertError)
-    wrong = (*told, DecodeError, EncodeError, RuntimeError, ValueError, LookupError, MemoryError)
+    return (*told, DecodeError, EncodeError, RuntimeError, ValueError, LookupError, MemoryError)
 
-    def work_told() -> bytes:
-        try:
-            return work()
-        except wrong as error:
-            text = re.sub(r"\(op_type:[^)]*\):?|\[\w+Error\]|Inference error\(s\):", "", str(error))
-            raise LaminaError(" ".join(text.split()) or "no memory") from error
 
-    return apart(work_told, task)
+def _told(faults: tuple[type[Exception], ...], work: Callable[[], bytes]) -> bytes:
+    """What functions of `onnx` give, which are to run in a process of their own: models that are not right crash some.
+
+    Raises LaminaError with what they say.
+    """
+    try:
+        return work()
+    except faults as error:
+        text = re.sub(r"\(op_type:[^)]*\):?|\[\w+Error\]|Inference error\(s\):", "", str(error))
+        raise LaminaError(" ".join(text.split()) or "no memory") from error
 
 
 def without_weights(model: ModelProto) -> ModelProto:
