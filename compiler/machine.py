@@ -72,6 +72,11 @@ class Machine:
         return self.cpu != "znver4"
 
     @property
+    def places_read(self) -> int:
+        """From how many places far apart a core reads the fastest, if it does nothing else."""
+        return 2 if self.cpu == "znver4" else 4
+
+    @property
     def operands_from_memory(self) -> bool:
         """Whether arithmetic reads an operand from memory, so that constants need no registers."""
         return self._x86

@@ -154,7 +154,7 @@ func.func @total(%x: memref<257x700xf32>, %y: memref<f32>) {
   func.return
 }
 
-// Rows that are taken into one row and lie close together: those of four quarters, where any order will do.
+// Rows that are taken into one row, of an array that L2 does not hold: those of four quarters, where any order will do.
 // CHECK-LABEL: func.func @near
 // CHECK: affine.for %i = 0 to 256 {
 // CHECK-NEXT: affine.for %[[J:.*]] = 0 to 256 {
@@ -163,7 +163,9 @@ func.func @total(%x: memref<257x700xf32>, %y: memref<f32>) {
 // CHECK: affine.load %x[%i + 768, %[[J]]]
 // CHECK: affine.store
 // CHECK: affine.for %{{.*}} = 0 to 1024 {
-func.func @near(%x: memref<1024x256xf32>, %y: memref<256xf32>) {
+// CHECK: affine.for %[[W:.*]] = 0 to 64 {
+// CHECK: affine.load %wide[%[[W]] + 192, %{{.*}}]
+func.func @near(%x: memref<1024x256xf32>, %y: memref<256xf32>, %wide: memref<256x1024xf32>, %z: memref<1024xf32>) {
   affine.for %i = 0 to 1024 {
     affine.for %j = 0 to 256 {
       %s = affine.load %y[%j] : memref<256xf32>
@@ -178,6 +180,14 @@ func.func @near(%x: memref<1024x256xf32>, %y: memref<256xf32>) {
       %l = affine.load %x[%i, %j] : memref<1024x256xf32>
       %d = arith.subf %l, %s : f32
       affine.store %d, %y[%j] : memref<256xf32>
+    }
+  }
+  affine.for %i = 0 to 256 {
+    affine.for %j = 0 to 1024 {
+      %s = affine.load %z[%j] : memref<1024xf32>
+      %l = affine.load %wide[%i, %j] : memref<256x1024xf32>
+      %t = arith.maximumf %s, %l : f32
+      affine.store %t, %z[%j] : memref<1024xf32>
     }
   }
   func.return
