@@ -77,6 +77,11 @@ class Machine:
         return 2 if self.cpu == "znver4" else 4
 
     @property
+    def as_fast_as_memory(self) -> frozenset[str]:
+        """Functions of f32 that it computes as fast as memory brings and takes numbers."""
+        return frozenset({"math.exp"} if self.cpu == "znver4" else ())
+
+    @property
     def operands_from_memory(self) -> bool:
         """Whether arithmetic reads an operand from memory, so that constants need no registers."""
         return self._x86

@@ -87,3 +87,37 @@ def test_half_of_a_fair_part_of_the_last_cache(mib: int, last: int, cores: int, 
     module = Parser(ctx, text).parse_module()
     StreamStores().apply(ctx, module)
     assert ("nontemporal" in str(module)) == streams
+
+
+SHAPE = "memref<4096x1024xf32>"
+
+
+@pytest.mark.parametrize(
+    ("body", "on_zen_4"),
+    [
+        ("%b = math.exp %a : vector<16xf32>", True),
+        ("%b = math.tanh %a : vector<16xf32>", False),
+        ("%e = math.exp %a : vector<16xf32> %b = math.exp %e : vector<16xf32>", False),
+        ("%e = math.exp %a : vector<16xf32> %b = arith.divf %a, %e : vector<16xf32>", False),
+    ],
+    ids=["exp", "tanh", "exp of exp", "quotient"],
+)
+def test_functions_that_are_as_fast_as_memory(body: str, on_zen_4: bool):
+    text = f"""
+    func.func @f(%x: {SHAPE}, %y: {SHAPE}) {{
+      affine.parallel (%i) = (0) to (4096) {{
+        affine.for %j = 0 to 1024 step 16 {{
+          %a = affine.vector_load %x[%i, %j] : {SHAPE}, vector<16xf32>
+          {body}
+          affine.vector_store %b, %y[%i, %j] : {SHAPE}, vector<16xf32>
+        }}
+      }}
+      func.return
+    }}"""
+    for cpu, expected in (("x86-64-v4", False), ("znver4", on_zen_4)):
+        ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), cpu=cpu), allow_unregistered=True)
+        for name, factory in all_dialects().items():
+            ctx.register_dialect(name, factory)
+        module = Parser(ctx, text).parse_module()
+        StreamStores(bytes=1 << 20).apply(ctx, module)
+        assert ("nontemporal" in str(module)) == expected
