@@ -18,6 +18,7 @@ from .measured import Measured
 from .tile_permission import usable
 
 WORTH_FORKING = 200_000  # where nothing was measured: about 2 µs to fork and join, at 100 GFLOP/s
+FAIR = 64 << 20  # bytes of the last cache for each core: no processor has as much
 APART = 1.0  # microseconds that threads lose over forking and joining: the data of one is in the caches of another
 
 
@@ -75,6 +76,19 @@ class Machine:
     def places_read(self) -> int:
         """From how many places far apart a core reads the fastest, if it does nothing else."""
         return 2 if self.cpu == "znver4" else 4
+
+    @property
+    def rows_fetched(self) -> int:
+        """How many rows that are read side by side it fetches ahead of at once."""
+        return 16 if self.cpu == "znver4" else 32
+
+    @property
+    def large_bytes(self) -> int:
+        """From how many bytes on a result displaces what is read from the last cache; 0 if that is not known.
+
+        A virtual machine may show a cache that is mostly others': only as much counts as its cores can have.
+        """
+        return min(self.l3_bytes, self.cores * FAIR) // 2
 
     @property
     def as_fast_as_memory(self) -> frozenset[str]:

@@ -23,10 +23,9 @@ A store that is not in the cache first reads its line from memory, and drives ou
 third of the traffic of a copy. Past the caches go vectors that fill a buffer one after another, a page or so at a
 time, and vectors that fill a line each, in any order, as those of a transpose do, far apart even of buffers of twice
 L2; if the buffer holds `bytes` or more and the function does not read it. If not given, half of the last cache, as the
-rest is what was read; a virtual machine may show a cache that is mostly others', so that only as much counts as its
-cores can have. Not where memory is not what the loop waits for: with `math` functions (it was 15 % slower; on Zen 4 a
-loop that takes exp of numbers is a quarter faster, with tanh or erf a fifth slower), or where more than a few arrays
-are read. Such stores need whole registers to be aligned, which a caller's buffer need not be.
+rest is what was read. Not where memory is not what the loop waits for: with `math` functions (it was 15 % slower; on
+Zen 4 a loop that takes exp of numbers is a quarter faster, with tanh or erf a fifth slower), or where more than a few
+arrays are read. Such stores need whole registers to be aligned, which a caller's buffer need not be.
 `convert-to-llvm` sees to it that other threads find them where they look.
 """
 
@@ -56,7 +55,6 @@ from .loops import all_loops, functions
 
 RUN = 1024  # bytes behind one another at least: shorter runs leave lines half written
 READS = 4  # arrays that are read beside
-FAIR = 64 << 20  # bytes of the last cache for each core: no processor has as much
 STREAMS = 2  # places that are written side by side: each takes some of the few buffers that collect a line
 _STORES = ("affine.store", "affine.vector_store", "memref.store", "vector.store", "vector.maskedstore")
 
@@ -71,7 +69,7 @@ class StreamStores(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = lamina_context(ctx).machine
-        least = self.bytes or min(machine.l3_bytes, machine.cores * FAIR) // 2
+        least = self.bytes or machine.large_bytes
         if not machine.streams_stores or not least:
             return
         for function in functions(op):

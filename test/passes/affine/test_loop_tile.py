@@ -1,0 +1,44 @@
+"""How many rows a tile of a transpose reads, by processor and size of the result."""
+
+from dataclasses import replace
+
+import pytest
+from xdsl.parser import Parser
+
+from lamina.compiler.context import LaminaContext
+from lamina.compiler.machine import Machine
+from lamina.dialects import all_dialects
+from lamina.dialects.affine import ForOp
+from lamina.passes.affine.loop_tile import LoopTile
+
+
+@pytest.mark.parametrize(
+    ("cpu", "rows", "element", "expected"),
+    [
+        ("znver4", 2048, "f32", 16),
+        ("znver4", 1024, "f32", 32),  # caches hold the result
+        ("znver4", 2000, "f32", 16),
+        ("znver4", 2008, "f32", 40),  # which 16 do not divide
+        ("znver4", 4096, "bf16", 32),  # 16 of which are half a line
+        ("x86-64-v4", 2048, "f32", 32),
+    ],
+)
+def test_rows_of_a_tile(cpu: str, rows: int, element: str, expected: int):
+    text = f"""
+    func.func @transpose(%x: memref<{rows}x4096x{element}>, %y: memref<4096x{rows}x{element}>) {{
+      affine.for %i = 0 to 4096 {{
+        affine.for %j = 0 to {rows} {{
+          %v = affine.load %x[%j, %i] : memref<{rows}x4096x{element}>
+          affine.store %v, %y[%i, %j] : memref<4096x{rows}x{element}>
+        }}
+      }}
+      func.return
+    }}"""
+    ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), cpu=cpu, cores=2, l3_bytes=60 << 20))
+    for name, factory in all_dialects().items():
+        ctx.register_dialect(name, factory)
+    module = Parser(ctx, text).parse_module()
+    LoopTile().apply(ctx, module)
+    loops = [op for op in module.walk() if isinstance(op, ForOp)]
+    bounds = loops[-1].constant_bounds()
+    assert len(loops) == 4 and (bounds[1] if bounds else 40) == expected
