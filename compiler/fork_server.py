@@ -88,9 +88,12 @@ def _wait(requests: int, results: int) -> NoReturn:
 
     def work(size: int) -> bytes:
         signal.alarm(0)
-        request = b""
+        request = bytearray()
         while len(request) < size:
-            request += os.read(requests, size - len(request))
+            piece = os.read(requests, size - len(request))
+            if not piece:
+                raise EOFError  # the owner is gone
+            request += piece
         asked, name = pickle.loads(request)
         try:
             return apart(asked, name)

@@ -70,17 +70,17 @@ class Machine:
     @property
     def asks_while_writing(self) -> bool:
         """Whether a loop that writes asks memory for other lines as well as any: on Zen 4 both take longer so."""
-        return self.cpu != "znver4"
+        return not self._zen_4
 
     @property
     def places_read(self) -> int:
         """From how many places far apart a core reads the fastest, if it does nothing else."""
-        return 2 if self.cpu == "znver4" else 4
+        return 2 if self._zen_4 else 4
 
     @property
     def rows_fetched(self) -> int:
         """How many rows that are read side by side it fetches ahead of at once."""
-        return 16 if self.cpu == "znver4" else 32
+        return 16 if self._zen_4 else 32
 
     @property
     def large_bytes(self) -> int:
@@ -93,7 +93,7 @@ class Machine:
     @property
     def as_fast_as_memory(self) -> frozenset[str]:
         """Functions of f32 that it computes as fast as memory brings and takes numbers."""
-        return frozenset({"math.exp"} if self.cpu == "znver4" else ())
+        return frozenset({"math.exp"} if self._zen_4 else ())
 
     @property
     def operands_from_memory(self) -> bool:
@@ -104,6 +104,10 @@ class Machine:
     def streams_stores(self) -> bool:
         """Whether vectors are stored past the caches by an instruction of its own, if they are aligned."""
         return self._x86
+
+    @property
+    def _zen_4(self) -> bool:
+        return self.cpu == "znver4"
 
     @property
     def _x86(self) -> bool:

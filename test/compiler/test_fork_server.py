@@ -13,7 +13,7 @@ import pytest
 from lamina.compiler import fork_server
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.fork_server import ForkServer, apart_from_server
-from lamina.compiler.forks import ProcessDied
+from lamina.compiler.forks import NUMBER, ProcessDied
 
 
 def _number() -> bytes:
@@ -68,6 +68,15 @@ def test_it_ends_when_nothing_is_asked_of_it(monkeypatch: pytest.MonkeyPatch):
     assert server.ask(partial(_wait, 1.5), "wait") == b"late"  # that it works does not count
     _, status = os.waitpid(server.pid, 0)
     assert os.WTERMSIG(status) == signal.SIGALRM
+
+
+def test_it_ends_when_its_owner_does_in_the_middle_of_a_request():
+    server = ForkServer()
+    os.write(server._requests, NUMBER.pack(100) + b"some")  # pyright: ignore[reportPrivateUsage]
+    os.close(server._requests)  # pyright: ignore[reportPrivateUsage]
+    os.close(server._results)  # pyright: ignore[reportPrivateUsage]
+    _, status = os.waitpid(server.pid, 0)
+    assert os.WIFEXITED(status)
 
 
 def test_the_answer_to_who_was_interrupted_is_not_that_to_the_next():
