@@ -1,6 +1,7 @@
 """A copy of this process, made while it is small, that forks for it: a fork takes as long as a process has pages.
 
-It keeps the memory that this process had then, so that it ends when nothing was asked of it for a while.
+It keeps the memory that this process had then, so that it ends when nothing was asked of it for a while. A process that
+knows that it will grow may `start` it before.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ IDLE = 5  # seconds
 
 
 class ForkServer:
-    """The copy of one process, `owner`. Threads ask it one after the other."""
+    """The copy of one process, `owner`, which waits `idle` seconds for work. Threads ask it one after the other."""
 
-    def __init__(self) -> None:
-        self.owner = os.getpid()
+    def __init__(self, idle: int = IDLE) -> None:
+        self.owner, self._idle = os.getpid(), idle
         self._lock = threading.Lock()
         self._busy = False  # whether an answer is due
         self._start()
@@ -34,7 +35,7 @@ class ForkServer:
         self._results, results = os.pipe()
         self.pid = copy_of_this_process()
         if self.pid == 0:
-            _wait(requests, results)
+            _wait(requests, results, self._idle)
         os.close(requests)
         os.close(results)
 
@@ -78,7 +79,7 @@ class ForkServer:
         return ended
 
 
-def _wait(requests: int, results: int) -> NoReturn:
+def _wait(requests: int, results: int, idle: int) -> NoReturn:
     """The server's life. Of the files that its owner has open, it would keep from others that they are closed."""
     kept = sorted((requests, results))
     os.closerange(3, kept[0])
@@ -98,19 +99,24 @@ def _wait(requests: int, results: int) -> NoReturn:
         try:
             return apart(asked, name)
         finally:
-            signal.alarm(IDLE)
+            signal.alarm(idle)
 
-    signal.alarm(IDLE)
+    signal.alarm(idle)
     serve(work, requests, results)
 
 
 _servers: list[ForkServer] = []
 
 
+def start(idle: int = IDLE) -> None:
+    """Makes the server of this process now, if there is none; it waits so many seconds for work."""
+    if hasattr(os, "fork") and (not _servers or _servers[0].owner != os.getpid()):  # this process may itself be a copy
+        _servers[:] = [ForkServer(idle)]
+
+
 def apart_from_server(work: Callable[[], bytes], name: str) -> bytes:
     """What `work`, which `name` names and which is pickled, gives in a process of its own, as `workers.apart` does."""
     if not hasattr(os, "fork"):
         return work()
-    if not _servers or _servers[0].owner != os.getpid():  # this process is itself a copy
-        _servers[:] = [ForkServer()]
+    start()
     return _servers[0].ask(work, name)

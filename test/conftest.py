@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lamina.compiler import fork_server
 from lamina.tools.runlines import run_file, run_lines
 
 LONGEST = ("test_small_models.py",)  # files
@@ -29,6 +30,11 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The tests that take minutes go first: at the end one worker would have them, and the others nothing to do."""
     items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
+def pytest_configure() -> None:
+    """Models are imported all along by copies of this process, which grows."""
+    fork_server.start(idle=3600)
 
 
 def pytest_collection_finish() -> None:

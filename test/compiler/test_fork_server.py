@@ -62,9 +62,8 @@ def test_a_server_that_has_ended_is_made_anew():
     assert server.ask(_number, "say its number").split()[1] != before
 
 
-def test_it_ends_when_nothing_is_asked_of_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(fork_server, "IDLE", 1)
-    server = ForkServer()
+def test_it_ends_when_nothing_is_asked_of_it():
+    server = ForkServer(1)
     assert server.ask(partial(_wait, 1.5), "wait") == b"late"  # that it works does not count
     _, status = os.waitpid(server.pid, 0)
     assert os.WTERMSIG(status) == signal.SIGALRM
