@@ -50,25 +50,26 @@ class ForkServer:
                 self._restart()
             statuses: list[str] = []
             for _ in range(2):  # it may have ended in peace
-                with suppress(BrokenPipeError):
-                    return self._answer(request)
+                answer = self._answer(request)
+                if answer is not None:
+                    return answer
                 statuses = self._restart()
         raise ProcessDied(f"the process died ({', '.join(statuses)}) that was to {name}")
 
-    def _answer(self, request: bytes) -> bytes:
-        """Raises BrokenPipeError where there is no server any more."""
+    def _answer(self, request: bytes) -> bytes | None:
+        """None where there is no server any more."""
         self._busy = True
         left = memoryview(NUMBER.pack(len(request)) + request)
-        while left:
-            left = left[os.write(self._requests, left) :]
+        with suppress(BrokenPipeError):
+            while left:
+                left = left[os.write(self._requests, left) :]
         try:
-            for _, payload in collected([self._results]):
-                self._busy = False
-                return payload
-        except (LaminaError, OSError, RuntimeError):
+            answer = next((payload for _, payload in collected([self._results])), None)
+        except (LaminaError, OSError, RuntimeError):  # of the work
             self._busy = False
             raise
-        raise BrokenPipeError
+        self._busy = False
+        return answer
 
     def _restart(self) -> list[str]:
         """Says how the one before ended."""

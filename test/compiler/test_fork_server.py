@@ -1,5 +1,6 @@
 """A server that forks for this process: what it gives, how it fails, and that it does not stay."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -53,6 +54,18 @@ def test_an_error_keeps_its_words_and_the_server_goes_on():
     with pytest.raises(ProcessDied, match=r"the process died \(SIGSEGV\) that was to try"):
         apart_from_server(_crash, "try")
     assert apart_from_server(partial(_length, b"abc"), "count") == bytes(3)
+
+
+def _write_to_nobody() -> bytes:
+    raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+def test_a_broken_pipe_of_the_work_is_no_end_of_the_server():
+    server = ForkServer()
+    before = server.pid
+    with pytest.raises(BrokenPipeError):
+        server.ask(_write_to_nobody, "write")
+    assert server.pid == before
 
 
 def test_a_server_that_has_ended_is_made_anew():
