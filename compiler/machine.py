@@ -58,9 +58,14 @@ class Machine:
         return not self._x86 or not {"f16c", "avx512f"}.isdisjoint(self.features)
 
     @property
-    def looks_up(self) -> bool:
-        """Whether an instruction takes from a register what the lanes of another one say, and one scales by powers."""
-        return self._x86 and "avx512f" in self.features
+    def table_lanes(self) -> int:
+        """How many numbers of 32 bits a register has from which an instruction takes what lanes of another say, or 0.
+
+        Where there are sixteen, an instruction scales by powers of two, too.
+        """
+        if not self._x86:
+            return 0
+        return 16 if "avx512f" in self.features else 8 if {"avx2", "fma"} <= set(self.features) else 0
 
     @property
     def vectors_are_lines(self) -> bool:
@@ -93,7 +98,7 @@ class Machine:
     @property
     def as_fast_as_memory(self) -> frozenset[str]:
         """Functions of f32 that it computes as fast as memory brings and takes numbers."""
-        return frozenset({"math.exp"} if self._zen_4 else ())
+        return frozenset({"math.exp"} if self.cpu in ("znver3", "znver4") else ())
 
     @property
     def operands_from_memory(self) -> bool:

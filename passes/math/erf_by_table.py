@@ -8,13 +8,8 @@ lookup costs as much as a multiply-add, that is 1.3 times as slow as `hyperbolic
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType, f32
 from xdsl.ir import SSAValue
 
-from ...dialects import arith, vector
-from ...dialects.avx512 import LANES, PermuteOp
 from .numbers import Numbers
 
 END = 3.87  # erf is 1 in f32 from there on
@@ -54,20 +49,16 @@ _COEFFICIENTS = (
 
 def erf(e: Numbers, x: SSAValue) -> SSAValue:
     """The error function."""
-    if not isinstance(e.type, VectorType):
-        alone = VectorType(f32, [1])
-        result = erf(Numbers(e.b, alone), e.b(vector.BroadcastOp(x, alone)).vector)
-        return e.b(vector.ExtractOp(result, [0], f32)).result
+    return e.by_lanes(x, _erf)
+
+
+def _erf(e: Numbers, x: SSAValue) -> SSAValue:
     a = e.at_most(e.abs(x), END)
     magic = e.c(1.5 * 2.0 ** (e.mantissa_bits - 2))  # whose last bit is a quarter
     moved = e.add(a, magic)
     r = e.sub(a, e.sub(moved, magic))
     index = e.bits(moved)
-    *lower, result = (e.b(PermuteOp(_register(e, numbers), index)).result for numbers in _COEFFICIENTS)
+    *lower, result = (e.looked_up(numbers, index) for numbers in _COEFFICIENTS)
     for coefficient in reversed(lower):
         result = e.fma(result, r, coefficient)
     return e.copysign(result, x)
-
-
-def _register(e: Numbers, numbers: Sequence[float]) -> SSAValue:
-    return e.b(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(VectorType(f32, [LANES]), list(numbers)))).result

@@ -10,18 +10,16 @@ set to 0, by a mask of the last instruction.
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, VectorType, f32
 from xdsl.ir import SSAValue
 
-from ...dialects import arith, vector
-from ...dialects.avx512 import LANES, PermuteOp, ScaleOp
+from ...dialects.x86 import ScaleOp
 from .exponential import LN2, LN2_PARTS, LOG2E
 from .numbers import Numbers
 
-STEPS_BITS = 4  # of k, that choose one of LANES powers
+_POWERS = [2.0 ** (i / 16) for i in range(16)]
 _CUBIC = (0.5000161759053529, 0.16666730577747027)  # (e^r - 1 - r) / r^2 on |r| <= ln(2)/32 (Remez), error 1.6e-9
 _NOTHING = -150 * LN2  # from here down e^x rounds to 0
-_NOT_NORMAL = -125.5 * LN2  # as `exponential.exp_as_weight` has it
+NOT_NORMAL = -125.5 * LN2  # as `exponential.exp_as_weight` has it
 _INFINITE = 90.0
 
 
@@ -37,34 +35,38 @@ def exp_below_one(e: Numbers, x: SSAValue) -> SSAValue:
 
 def exp_as_weight(e: Numbers, x: SSAValue) -> SSAValue:
     """e^x for x <= 0, and 0 instead of what is no normal number."""
-    return _exp(e, x, _NOT_NORMAL)
+    return _exp(e, x, NOT_NORMAL)
 
 
 def exp_beside_one(e: Numbers, x: SSAValue) -> SSAValue:
     """e^x as 1 + e^x needs it."""
-    return _exp(e, x, _NOT_NORMAL, _INFINITE)
+    return _exp(e, x, NOT_NORMAL, _INFINITE)
 
 
 def _exp(e: Numbers, x: SSAValue, least: float, most: float | None = None) -> SSAValue:
     """e^x, 0 for x below `least`; an x above `most` has the same power as that."""
-    if not isinstance(e.type, VectorType):
-        alone = VectorType(f32, [1])
-        result = _exp(Numbers(e.b, alone), e.b(vector.BroadcastOp(x, alone)).vector, least, most)
-        return e.b(vector.ExtractOp(result, [0], f32)).result
+    return e.by_lanes(x, lambda e, x: _vector_exp(e, x, least, most))
+
+
+def _vector_exp(e: Numbers, x: SSAValue, least: float, most: float | None) -> SSAValue:
     limited = x if most is None else e.at_most(x, most)
-    magic = e.c(1.5 * 2.0 ** (e.mantissa_bits - STEPS_BITS))  # whose last bit is a sixteenth
-    moved = e.fma(limited, e.c(LOG2E), magic)
+    whole, steps, rest = split(e, limited, len(_POWERS), _CUBIC)
+    power = e.looked_up(_POWERS, steps)
+    result = e.b(ScaleOp(e.fma(rest, power, power), whole)).result
+    return zero_below(e, x, least, result)
+
+
+def split(e: Numbers, x: SSAValue, steps: int, cubic: tuple[float, float]) -> tuple[SSAValue, SSAValue, SSAValue]:
+    """x = k ln 2 + r, where k is a multiple of 1/steps: k, its steps in the low bits of an integer, and e^r - 1."""
+    magic = e.c(1.5 * 2.0**e.mantissa_bits / steps)  # whose last bit is a step
+    moved = e.fma(x, e.c(LOG2E), magic)
     k = e.sub(moved, magic)
-    power = e.b(PermuteOp(_table(e), e.bits(moved))).result
     hi, lo = LN2_PARTS[e.double]
-    r = e.fma(k, e.c(-lo), e.fma(k, e.c(-hi), limited))
-    square, cubic = _CUBIC
-    rest = e.fma(e.fma(r, e.c(cubic), e.c(square)), e.mul(r, r), r)  # e^r - 1
-    result = e.b(ScaleOp(e.fma(rest, power, power), k)).result
+    r = e.fma(k, e.c(-lo), e.fma(k, e.c(-hi), x))
+    low, high = cubic
+    return k, e.bits(moved), e.fma(e.fma(r, e.c(high), e.c(low)), e.mul(r, r), r)
+
+
+def zero_below(e: Numbers, x: SSAValue, least: float, result: SSAValue) -> SSAValue:
+    """`result`, and 0 where x is below `least`."""
     return e.select(e.cmp("olt", x, e.c(least)), e.c(0.0), result)
-
-
-def _table(e: Numbers) -> SSAValue:
-    """2^(i/16) for i from 0 to 15."""
-    powers = [2.0 ** (i / LANES) for i in range(LANES)]
-    return e.b(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(VectorType(f32, [LANES]), powers))).result

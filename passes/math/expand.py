@@ -38,11 +38,22 @@ from ...compiler.conversion import Rule, RuleBuilder, Rules, convert
 from ...dialects import arith
 from ...dialects.arith.shaped import element_type
 from ...dialects.math import BELOW_ONE, WEIGHT
-from . import erf_by_table, error_function, exp_by_table, exponential, hyperbolic, power, substitutes, trigonometric
+from . import (
+    erf_by_table,
+    error_function,
+    exp_by_short_table,
+    exp_by_table,
+    exponential,
+    hyperbolic,
+    power,
+    substitutes,
+    trigonometric,
+)
 from .numbers import Numbers, in_f32, quotient
 
 RULES = Rules("math-expand")
-BY_TABLE = Rules("math-expand")  # instead, where registers hold tables
+BY_TABLE = Rules("math-expand")  # instead, where registers hold tables of sixteen numbers
+BY_SHORT_TABLE = Rules("math-expand")  # of eight
 _Unary = Callable[[Numbers, SSAValue], SSAValue]
 
 _UNARY: dict[type[Operation], _Unary] = {
@@ -84,12 +95,17 @@ def expand_exp(op: math.ExpOp, operands: Sequence[SSAValue], b: RuleBuilder) -> 
 
 @BY_TABLE.lowers(math.ExpOp)
 def expand_exp_by_table(op: math.ExpOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    double = isinstance(element_type(op.operand.type), Float64Type)
-    return _exp(op, operands, b, exponential if double else exp_by_table)
+    return _exp(op, operands, b, exp_by_table)
 
 
-def _exp(op: math.ExpOp, operands: Sequence[SSAValue], b: RuleBuilder, ways: ModuleType) -> SSAValue:
+@BY_SHORT_TABLE.lowers(math.ExpOp)
+def expand_exp_by_short_table(op: math.ExpOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    return _exp(op, operands, b, exp_by_short_table)
+
+
+def _exp(op: math.ExpOp, operands: Sequence[SSAValue], b: RuleBuilder, in_single: ModuleType) -> SSAValue:
     """What is known of the argument and the result tells which of the module's ways is the shortest."""
+    ways = exponential if isinstance(element_type(op.operand.type), Float64Type) else in_single
     work = ways.exp_beside_one if _only_beside_one(op.result) else ways.exp
     if BELOW_ONE in op.attributes:
         work = ways.exp_below_one
@@ -186,6 +202,9 @@ def expand_ipowi(op: math.IPowIOp, operands: Sequence[SSAValue], b: RuleBuilder)
     return power.ipowi(b, operands[0], operands[1])
 
 
+_TABLES = {16: BY_TABLE, 8: BY_SHORT_TABLE}
+
+
 @dataclass(frozen=True)
 class ExpandMath(ModulePass):
     """Functions without a machine instruction become arithmetic."""
@@ -194,8 +213,8 @@ class ExpandMath(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = lamina_context(ctx).machine
-        if machine.looks_up:
-            convert(op, BY_TABLE, illegal=set())
+        if rules := _TABLES.get(machine.table_lanes):
+            convert(op, rules, illegal=set())
         convert(op, RULES, illegal=set())
         if not machine.rounds:
             convert(op, substitutes.ROUNDING, illegal=set())

@@ -34,7 +34,8 @@ from ...compiler.conversion import RuleBuilder
 from ...dialects import arith
 from ...dialects.arith.shaped import element_type, with_element
 from ...dialects.arith.strict import STRICT
-from ...dialects.vector import CombiningKindAttr, CombiningKindFlag, ReductionOp
+from ...dialects.vector import BroadcastOp, CombiningKindAttr, CombiningKindFlag, ExtractOp, ReductionOp
+from ...dialects.x86 import PermuteOp
 
 _NO_FLAGS = arith.FastMathFlagsAttr("none")
 _CONTRACT = arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
@@ -257,7 +258,20 @@ class Numbers:
         rest = self.int(arith.SubiOp, k, half)
         return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(rest))
 
+    def looked_up(self, table: Sequence[float], index: SSAValue) -> SSAValue:
+        """By lane, the entry of a table, a register's worth of f32, that the low bits of an integer name."""
+        numbers = DenseIntOrFPElementsAttr.from_list(VectorType(f32, [len(table)]), list(table))
+        return self.b(PermuteOp(self.b(arith.ConstantOp(numbers)).result, index)).result
+
     # Structure
+
+    def by_lanes(self, x: SSAValue, work: Callable[[Numbers, SSAValue], SSAValue]) -> SSAValue:
+        """`work` on a vector: a scalar is one of one lane."""
+        if isinstance(self.type, VectorType):
+            return work(self, x)
+        alone = VectorType(self.type, [1])
+        result = work(Numbers(self.b, alone), self.b(BroadcastOp(x, alone)).vector)
+        return self.b(ExtractOp(result, [0], self.type)).result
 
     def inside(self, block: Block) -> Numbers:
         """The same arithmetic, at the end of a block of a nested region."""

@@ -70,6 +70,6 @@ def test_upstream_reads_exponentials_of_avx512():
     source = Path(__file__).parents[1] / "passes" / "math" / "exp_by_table.mlir"
     words = [sys.executable, "-m", "lamina.tools.opt", str(source), "--machine", "x86-64-avx512", "-p", "math-expand"]
     ours = subprocess.run(words, capture_output=True, text=True)
-    assert ours.returncode == 0 and '"avx512.scalef"' in ours.stdout, ours.stderr
+    assert ours.returncode == 0 and '"x86.scalef"' in ours.stdout, ours.stderr
     done = subprocess.run([MLIR_OPT, "--allow-unregistered-dialect"], input=ours.stdout, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[:2000]

@@ -1,4 +1,4 @@
-"""Everything left becomes the llvm dialect in one sweep: arith, math, memref, vector, amx, avx512, func and cf.
+"""Everything left becomes the llvm dialect in one sweep: arith, math, memref, vector, amx, x86, func and cf.
 
 before:
     %x = memref.load %m[%i, %j] : memref<8x16xf32>
@@ -15,18 +15,18 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....compiler.context import LaminaContext
 from ....compiler.conversion import convert
 from ....compiler.walking import all_ops
-from . import amx, arith, avx512, func, math, memref, nvgpu, vector
+from . import amx, arith, func, math, memref, nvgpu, vector, x86
+from .frames import describe_functions
 from .rules import RULES
 
-__all__ = ["ConvertToLLVM", "amx", "arith", "avx512", "func", "math", "memref", "nvgpu", "vector"]
+__all__ = ["ConvertToLLVM", "amx", "arith", "func", "math", "memref", "nvgpu", "vector", "x86"]
 
 _ILLEGAL = {
     "arith",
@@ -34,7 +34,7 @@ _ILLEGAL = {
     "memref",
     "vector",
     "amx",
-    "avx512",
+    "x86",
     "nvgpu",
     "func",
     "cf",
@@ -53,7 +53,7 @@ class ConvertToLLVM(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         convert(op, RULES, illegal=_ILLEGAL)
         if isinstance(ctx, LaminaContext):
-            _prefer_width(op, ctx.machine.vector_bytes * 8)
+            describe_functions(op, ctx.machine)
             if ctx.machine.streams_stores:
                 _drain(op)
 
@@ -68,13 +68,3 @@ def _drain(module: ModuleOp) -> None:
                     fence = llvm.CallIntrinsicOp("llvm.x86.sse.sfence", [], [])
                     fence.location = op.location
                     Rewriter.insert_op(fence, InsertPoint.before(op))
-
-
-def _prefer_width(module: ModuleOp, bits: int) -> None:
-    """On machines with 512-bit registers LLVM halves wide vectors for some processors unless told otherwise."""
-    if bits <= 256:
-        return
-    width = ArrayAttr([StringAttr("prefer-vector-width"), StringAttr(str(bits))])
-    for function in module.ops:
-        if isinstance(function, llvm.FuncOp) and function.body.blocks:
-            function.attributes["passthrough"] = ArrayAttr[Attribute]([width])

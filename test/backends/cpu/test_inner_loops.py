@@ -95,6 +95,17 @@ def test_exponentials_of_avx512(tmp_path: Path):
     assert not re.search(r"vps[lr]ld|vm(ax|in)ps|vpsubd", loop)
 
 
+def test_exponentials_of_avx2(tmp_path: Path):
+    """A power from a table, its exponent by a shift and a sum, six multiply-adds, two products and a bound."""
+    loops = innermost_loops(net("Softmax", [[64, 1024]]), "x86-64-avx2", tmp_path)
+    [loop] = [loop for loop in loops if re.search(r"vperm(ps|d)", loop)]
+    powers = len(re.findall(r"vperm(?:ps|d)", loop))
+    assert powers >= 2 and len(re.findall(r"vfn?m(?:add|sub)\w+", loop)) == 6 * powers
+    assert len(re.findall(r"vmulps", loop)) == 2 * powers and len(re.findall(r"vmaxps", loop)) == powers
+    assert len(re.findall(r"vpslld", loop)) == len(re.findall(r"vpaddd", loop)) == powers
+    assert not re.search(r"vminps|vcmp|vpsrld|vpsubd|vblend", loop)
+
+
 @pytest.mark.parametrize("machine", ["x86-64-avx2", "x86-64-avx512"])
 def test_attention(machine: str, tmp_path: Path):
     """With heads beside one another in a row, as projections leave them: sums stay in registers."""

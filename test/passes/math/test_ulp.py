@@ -213,6 +213,14 @@ def test_with_and_without_tables(name: str, machine: str, what: str, kernel: Ker
     assert error <= float(stated[1]), f"{name}({where!r}): {error:.3f} ulp"
 
 
+@pytest.mark.skipif("avx2" not in Machine.host().features, reason="this machine has no AVX2")
+def test_exp_by_short_table(kernel: Kernel):
+    stated = re.search(r"With AVX2 [^.]*\.py`[^.]*\. The error of `math.exp` is below ([\d.]+) ulp", PAGE.read_text())
+    assert stated is not None
+    error, where = worst("exp", 1021, partial(kernel, machine="x86-64-avx2"))
+    assert error <= float(stated[1]), f"exp({where!r}): {error:.3f} ulp"
+
+
 @pytest.mark.skipif("avx512f" not in Machine.host().features, reason="this machine has no AVX-512")
 def test_erf_by_table_ends_at_one(kernel: Kernel):
     x = np.resize(np.append(np.linspace(0, 12, SIZE - 3), [40, 3e38, np.inf]), SIZE).astype(np.float32)

@@ -1,8 +1,8 @@
 // RUN: lamina-opt %s --split-input-file --verify-diagnostics
 
-func.func @table(%t: vector<8xf32>, %i: vector<16xi32>) {
-  // expected-error@+1 {{a table is vector<16xf32>, not vector<8xf32> (C1)}}
-  %0 = "avx512.permutexvar"(%t, %i) : (vector<8xf32>, vector<16xi32>) -> vector<16xf32>
+func.func @table(%t: vector<4xf32>, %i: vector<16xi32>) {
+  // expected-error@+1 {{a table is vector<8xf32> or vector<16xf32>, not vector<4xf32> (C1)}}
+  %0 = "x86.permutexvar"(%t, %i) : (vector<4xf32>, vector<16xi32>) -> vector<16xf32>
   func.return
 }
 
@@ -10,7 +10,7 @@ func.func @table(%t: vector<8xf32>, %i: vector<16xi32>) {
 
 func.func @indices(%t: vector<16xf32>, %i: vector<16xi64>) {
   // expected-error@+1 {{indices vector<16xi64> do not choose vector<16xf32> (C2)}}
-  %0 = "avx512.permutexvar"(%t, %i) : (vector<16xf32>, vector<16xi64>) -> vector<16xf32>
+  %0 = "x86.permutexvar"(%t, %i) : (vector<16xf32>, vector<16xi64>) -> vector<16xf32>
   func.return
 }
 
@@ -18,7 +18,7 @@ func.func @indices(%t: vector<16xf32>, %i: vector<16xi64>) {
 
 func.func @lanes(%t: vector<16xf32>, %i: vector<32xi32>) {
   // expected-error@+1 {{indices vector<32xi32> do not choose vector<16xf32> (C2)}}
-  %0 = "avx512.permutexvar"(%t, %i) : (vector<16xf32>, vector<32xi32>) -> vector<16xf32>
+  %0 = "x86.permutexvar"(%t, %i) : (vector<16xf32>, vector<32xi32>) -> vector<16xf32>
   func.return
 }
 
@@ -26,6 +26,6 @@ func.func @lanes(%t: vector<16xf32>, %i: vector<32xi32>) {
 
 func.func @plane(%x: vector<4x4xf32>) {
   // expected-error@+1 {{vector<4x4xf32> is no vector of one dimension (C1)}}
-  %0 = "avx512.scalef"(%x, %x) : (vector<4x4xf32>, vector<4x4xf32>) -> vector<4x4xf32>
+  %0 = "x86.scalef"(%x, %x) : (vector<4x4xf32>, vector<4x4xf32>) -> vector<4x4xf32>
   func.return
 }

@@ -1,4 +1,4 @@
-"""Meanings of `avx512` (Intel 64 and IA-32 Architectures Software Developer's Manual, VPERMPS and VSCALEFPS)."""
+"""Meanings of `x86` (Intel 64 and IA-32 Architectures Software Developer's Manual, VPERMPS and VSCALEFPS)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import numpy as np
 
 from ...compiler.semantics import semantics
 from ...compiler.weights import Array
-from .ops import LANES
 
 MOST = 1000.0  # beyond it a power of two takes every f32 to 0 or infinity; in float64 it still is one
 
 
-@semantics("avx512.permutexvar")
+@semantics("x86.permutexvar")
 def permutexvar(table: Array, index: Array) -> Array:
     """The low bits of an index count."""
-    return table[index & (LANES - 1)]
+    return table[index & (len(table) - 1)]
 
 
-@semantics("avx512.scalef")
+@semantics("x86.scalef")
 def scalef(value: Array, exponent: Array) -> Array:
     """Exact in float64 and rounded once; 0 · 2^inf and inf · 2^-inf are NaN, NaN · 2^inf and NaN · 2^-inf are not."""
     with np.errstate(all="ignore"):

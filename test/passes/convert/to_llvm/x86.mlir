@@ -9,7 +9,7 @@ func.func @two(%t: vector<16xf32>, %i: vector<32xi32>) -> vector<32xf32> {
   // CHECK-NEXT: %[[T1:.*]] = llvm.call_intrinsic "llvm.x86.avx512.permvar.sf.512"(%t, %[[I1]])
   // CHECK-NEXT: %[[R:.*]] = llvm.shufflevector %[[T0]], %[[T1]] [0, {{.*}} 31]
   // CHECK-NEXT: llvm.return %[[R]]
-  %r = "avx512.permutexvar"(%t, %i) : (vector<16xf32>, vector<32xi32>) -> vector<32xf32>
+  %r = "x86.permutexvar"(%t, %i) : (vector<16xf32>, vector<32xi32>) -> vector<32xf32>
   func.return %r : vector<32xf32>
 }
 
@@ -18,7 +18,7 @@ func.func @one(%x: vector<16xf32>) -> vector<16xf32> {
   // CHECK-NOT: shufflevector
   // CHECK: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"(%x, %x, %x, %{{.*}}, %{{.*}}) : (vector<16xf32>, vector<16xf32>, vector<16xf32>, i16, i32) -> vector<16xf32>
   // CHECK-NEXT: llvm.return
-  %r = "avx512.scalef"(%x, %x) : (vector<16xf32>, vector<16xf32>) -> vector<16xf32>
+  %r = "x86.scalef"(%x, %x) : (vector<16xf32>, vector<16xf32>) -> vector<16xf32>
   func.return %r : vector<16xf32>
 }
 
@@ -28,10 +28,21 @@ func.func @few(%z: vector<4xf32>, %y: vector<40xf32>) -> vector<4xf32> {
   // CHECK: %[[W:.*]] = llvm.shufflevector %z, %z [0, 1, 2, 3, -1, {{.*}} -1]
   // CHECK: %[[S:.*]] = llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"(%[[W]]
   // CHECK: %[[R:.*]] = llvm.shufflevector %[[S]], %[[S]] [0, 1, 2, 3] : vector<16xf32>
-  %r = "avx512.scalef"(%z, %z) : (vector<4xf32>, vector<4xf32>) -> vector<4xf32>
+  %r = "x86.scalef"(%z, %z) : (vector<4xf32>, vector<4xf32>) -> vector<4xf32>
   // CHECK: llvm.shufflevector %y, %y [32, {{.*}} 39, -1, {{.*}} -1]
   // CHECK: llvm.shufflevector %{{.*}} [0, {{.*}} 39] : vector<64xf32>
-  %s = "avx512.scalef"(%y, %y) : (vector<40xf32>, vector<40xf32>) -> vector<40xf32>
+  %s = "x86.scalef"(%y, %y) : (vector<40xf32>, vector<40xf32>) -> vector<40xf32>
   // CHECK: llvm.return %[[R]]
   func.return %r : vector<4xf32>
+}
+
+// A table of AVX2.
+// CHECK-LABEL: llvm.func {{.*}}@eight
+func.func @eight(%t: vector<8xf32>, %i: vector<16xi32>) -> vector<16xf32> {
+  // CHECK: %[[I0:.*]] = llvm.shufflevector %{{.*}} [0, {{.*}} 7]
+  // CHECK-NEXT: %[[T0:.*]] = llvm.call_intrinsic "llvm.x86.avx2.permps"(%{{.*}}, %[[I0]]) : (vector<8xf32>, vector<8xi32>) -> vector<8xf32>
+  // CHECK: %[[T1:.*]] = llvm.call_intrinsic "llvm.x86.avx2.permps"
+  // CHECK-NEXT: llvm.shufflevector %[[T0]], %[[T1]] [0, {{.*}} 15]
+  %r = "x86.permutexvar"(%t, %i) : (vector<8xf32>, vector<16xi32>) -> vector<16xf32>
+  func.return %r : vector<16xf32>
 }

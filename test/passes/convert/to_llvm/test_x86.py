@@ -1,4 +1,4 @@
-"""`avx512` on hardware: what the interpreter says, to the bit, in vectors of all lengths."""
+"""`x86` on hardware: what the interpreter says, to the bit, in vectors of all lengths."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lamina.compiler.machine import Machine
-from lamina.dialects.avx512.semantics import permutexvar, scalef
+from lamina.dialects.x86.semantics import permutexvar, scalef
 
 HERE = pytest.mark.skipif("avx512f" not in Machine.host().features, reason="this machine has no AVX-512")
 ROWS = 96
@@ -23,10 +23,10 @@ def text(lanes: int) -> str:
       affine.for %r = 0 to {ROWS} {{
         %a = affine.vector_load %x[%r, 0] : memref<{ROWS}x{lanes}xf32>, vector<{lanes}xf32>
         %b = affine.vector_load %e[%r, 0] : memref<{ROWS}x{lanes}xf32>, vector<{lanes}xf32>
-        %c = "avx512.scalef"(%a, %b) : (vector<{lanes}xf32>, vector<{lanes}xf32>) -> vector<{lanes}xf32>
+        %c = "x86.scalef"(%a, %b) : (vector<{lanes}xf32>, vector<{lanes}xf32>) -> vector<{lanes}xf32>
         affine.vector_store %c, %y[%r, 0] : memref<{ROWS}x{lanes}xf32>, vector<{lanes}xf32>
         %j = affine.vector_load %i[%r, 0] : memref<{ROWS}x{lanes}xi32>, vector<{lanes}xi32>
-        %p = "avx512.permutexvar"(%table, %j) : (vector<16xf32>, vector<{lanes}xi32>) -> vector<{lanes}xf32>
+        %p = "x86.permutexvar"(%table, %j) : (vector<16xf32>, vector<{lanes}xi32>) -> vector<{lanes}xf32>
         affine.vector_store %p, %z[%r, 0] : memref<{ROWS}x{lanes}xf32>, vector<{lanes}xf32>
       }}
       func.return
@@ -49,4 +49,25 @@ def test_hardware_agrees_with_the_semantics(lanes: int, kernel: Callable[..., No
     want = scalef(value, exponent)
     assert (np.isnan(scaled) == np.isnan(want)).all()
     assert scaled[~np.isnan(want)].tobytes() == want[~np.isnan(want)].tobytes()
+    assert found.tobytes() == permutexvar(table, index).tobytes()
+
+
+@pytest.mark.skipif("avx2" not in Machine.host().features, reason="this machine has no AVX2")
+@pytest.mark.parametrize("lanes", [1, 4, 8, 20, 32])
+def test_hardware_looks_eight_numbers_up(lanes: int, kernel: Callable[..., None]):
+    rng = np.random.default_rng(lanes)
+    body = f"""
+    func.func public @kernel(%t: memref<8xf32>, %i: memref<{ROWS}x{lanes}xi32>, %z: memref<{ROWS}x{lanes}xf32>) {{
+      %table = affine.vector_load %t[0] : memref<8xf32>, vector<8xf32>
+      affine.for %r = 0 to {ROWS} {{
+        %j = affine.vector_load %i[%r, 0] : memref<{ROWS}x{lanes}xi32>, vector<{lanes}xi32>
+        %p = "x86.permutexvar"(%table, %j) : (vector<8xf32>, vector<{lanes}xi32>) -> vector<{lanes}xf32>
+        affine.vector_store %p, %z[%r, 0] : memref<{ROWS}x{lanes}xf32>, vector<{lanes}xf32>
+      }}
+      func.return
+    }}"""
+    table = rng.standard_normal(8).astype(np.float32)
+    index = rng.integers(-(2**31), 2**31, (ROWS, lanes), dtype=np.int32)
+    found = np.zeros((ROWS, lanes), np.float32)
+    kernel(body, "canonicalize", [table, index, found], machine="x86-64-avx2")
     assert found.tobytes() == permutexvar(table, index).tobytes()

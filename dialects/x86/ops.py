@@ -1,4 +1,4 @@
-"""The ops of `avx512`, named as Intel's intrinsics are.
+"""The ops of `x86`, named as Intel's intrinsics are.
 
 They are printed in the generic form, which the upstream `mlir-opt` reads without knowing the dialect: so it reads what
 this level makes of any network with an exponential.
@@ -14,7 +14,8 @@ from xdsl.irdl import IRDLOperation, VarConstraint, irdl_op_definition, operand_
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-LANES = 16  # of a register, of numbers of 32 bits
+LANES = 16  # of a register of AVX-512, of numbers of 32 bits
+TABLES = {8: "AVX2", 16: "AVX-512"}  # lanes of a table, and who looks them up
 
 
 def _lanes(value: SSAValue) -> int:
@@ -25,14 +26,14 @@ def _lanes(value: SSAValue) -> int:
 
 @irdl_op_definition
 class PermuteOp(IRDLOperation):
-    """Lane i is table[index[i] mod 16]: vpermps.
+    """Lane i is table[index[i] mod the table's lanes]: vpermps.
 
-        %t = "avx512.permutexvar"(%table, %index) : (vector<16xf32>, vector<64xi32>) -> vector<64xf32>
+        %t = "x86.permutexvar"(%table, %index) : (vector<16xf32>, vector<64xi32>) -> vector<64xf32>
 
-    C1: the table is one register of f32; C2: indices are a vector of i32, the result one of as many f32.
+    C1: the table is one register of f32, of AVX2 or AVX-512; C2: indices are a vector of i32, the result one of as many f32.
     """
 
-    name = "avx512.permutexvar"
+    name = "x86.permutexvar"
     table = operand_def(VectorType.constr())
     index = operand_def(VectorType.constr())
     result = result_def(VectorType.constr())
@@ -42,8 +43,9 @@ class PermuteOp(IRDLOperation):
         super().__init__(operands=[table, index], result_types=[VectorType(f32, [_lanes(index)])])
 
     def verify_(self) -> None:
-        if self.table.type != VectorType(f32, [LANES]):
-            raise VerifyException(f"a table is vector<{LANES}xf32>, not {self.table.type} (C1)")
+        if self.table.type not in [VectorType(f32, [lanes]) for lanes in TABLES]:
+            tables = " or ".join(f"vector<{lanes}xf32>" for lanes in TABLES)
+            raise VerifyException(f"a table is {tables}, not {self.table.type} (C1)")
         lanes = _lanes(self.index)
         if not lanes or self.index.type != VectorType(i32, [lanes]) or self.result.type != VectorType(f32, [lanes]):
             raise VerifyException(f"indices {self.index.type} do not choose {self.result.type} (C2)")
@@ -53,12 +55,12 @@ class PermuteOp(IRDLOperation):
 class ScaleOp(IRDLOperation):
     """x[i] · 2^⌊e[i]⌋, rounded once: vscalefps.
 
-        %y = "avx512.scalef"(%x, %e) : (vector<64xf32>, vector<64xf32>) -> vector<64xf32>
+        %y = "x86.scalef"(%x, %e) : (vector<64xf32>, vector<64xf32>) -> vector<64xf32>
 
     C1: vectors of one dimension.
     """
 
-    name = "avx512.scalef"
+    name = "x86.scalef"
     T: ClassVar = VarConstraint("T", VectorType.constr(f32))
     value = operand_def(T)
     exponent = operand_def(T)

@@ -1,4 +1,4 @@
-"""avx512 to llvm: a vector of any length is cut into registers, and each has an intrinsic."""
+"""x86 to llvm: a vector of any length is cut into registers, and each has an intrinsic."""
 
 from __future__ import annotations
 
@@ -9,46 +9,49 @@ from xdsl.dialects.builtin import IntegerType, VectorType, f32, i32
 from xdsl.ir import SSAValue
 
 from ....compiler.conversion import RuleBuilder
-from ....dialects import avx512
+from ....dialects import x86
 from .rules import RULES, constant
 from .vector import lanes, shuffle
 
-REGISTER = VectorType(f32, [avx512.LANES])
 CURRENT_ROUNDING = 4  # what the intrinsic calls the rounding that the processor is set to
+_LOOK_UPS = {8: "llvm.x86.avx2.permps", 16: "llvm.x86.avx512.permvar.sf.512"}
 
 
 def _by_registers(
-    b: RuleBuilder, operands: Sequence[SSAValue], make: Callable[[Sequence[SSAValue]], SSAValue]
+    b: RuleBuilder, operands: Sequence[SSAValue], register: int, make: Callable[[Sequence[SSAValue]], SSAValue]
 ) -> SSAValue:
     """What `make` makes of registers of each operand, one vector again; lanes that fill none up are anything."""
     count = lanes(operands[0].type)
     parts: list[SSAValue] = []
-    for first in range(0, 1 << (count - 1).bit_length(), avx512.LANES):
-        places = [i if i < count else -1 for i in range(first, first + avx512.LANES)]
-        parts.append(make(operands if count == avx512.LANES else [shuffle(b, v, v, places) for v in operands]))
+    for first in range(0, 1 << (count - 1).bit_length(), register):
+        places = [i if i < count else -1 for i in range(first, first + register)]
+        parts.append(make(operands if count == register else [shuffle(b, v, v, places) for v in operands]))
     while len(parts) > 1:
         both = range(2 * lanes(parts[0].type))
         parts = [shuffle(b, x, y, both) for x, y in zip(parts[::2], parts[1::2], strict=True)]
     return parts[0] if lanes(parts[0].type) == count else shuffle(b, parts[0], parts[0], range(count))
 
 
-@RULES.lowers(avx512.PermuteOp)
-def lower_permute(op: avx512.PermuteOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+@RULES.lowers(x86.PermuteOp)
+def lower_permute(op: x86.PermuteOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     table, index = operands
+    register = lanes(table.type)
 
     def one(parts: Sequence[SSAValue]) -> SSAValue:
-        return b(llvm.CallIntrinsicOp("llvm.x86.avx512.permvar.sf.512", [table, *parts], [REGISTER])).results[0]
+        return b(llvm.CallIntrinsicOp(_LOOK_UPS[register], [table, *parts], [table.type])).results[0]
 
-    return _by_registers(b, [index], one)
+    return _by_registers(b, [index], register, one)
 
 
-@RULES.lowers(avx512.ScaleOp)
-def lower_scale(op: avx512.ScaleOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+@RULES.lowers(x86.ScaleOp)
+def lower_scale(op: x86.ScaleOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     all_lanes, rounding = constant(b, -1, IntegerType(16)), constant(b, CURRENT_ROUNDING, i32)
 
     def one(parts: Sequence[SSAValue]) -> SSAValue:
         value, exponent = parts
         arguments = [value, exponent, value, all_lanes, rounding]
-        return b(llvm.CallIntrinsicOp("llvm.x86.avx512.mask.scalef.ps.512", arguments, [REGISTER])).results[0]
+        return b(
+            llvm.CallIntrinsicOp("llvm.x86.avx512.mask.scalef.ps.512", arguments, [VectorType(f32, [x86.LANES])])
+        ).results[0]
 
-    return _by_registers(b, operands, one)
+    return _by_registers(b, operands, x86.LANES, one)
