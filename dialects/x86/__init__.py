@@ -7,8 +7,8 @@ vectors have any number of lanes, as everywhere on this level, and `convert-to-l
 
 from xdsl.ir import Dialect
 
-from .ops import LANES, TABLES, PermuteOp, ScaleOp
+from .ops import LANES, PermuteOp, ScaleOp
 
 X86 = Dialect("x86", [PermuteOp, ScaleOp])
 
-__all__ = ["LANES", "PermuteOp", "ScaleOp", "TABLES", "X86"]
+__all__ = ["LANES", "X86", "PermuteOp", "ScaleOp"]

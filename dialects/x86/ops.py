@@ -15,7 +15,7 @@ from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
 LANES = 16  # of a register of AVX-512, of numbers of 32 bits
-TABLES = {8: "AVX2", 16: "AVX-512"}  # lanes of a table, and who looks them up
+TABLES = (8, LANES)  # lanes of a table, a register of AVX2 or AVX-512
 
 
 def _lanes(value: SSAValue) -> int:
@@ -30,7 +30,8 @@ class PermuteOp(IRDLOperation):
 
         %t = "x86.permutexvar"(%table, %index) : (vector<16xf32>, vector<64xi32>) -> vector<64xf32>
 
-    C1: the table is one register of f32, of AVX2 or AVX-512; C2: indices are a vector of i32, the result one of as many f32.
+    C1: the table is one register of f32, of AVX2 or AVX-512; C2: indices are a vector of i32, the result one of as many
+    f32.
     """
 
     name = "x86.permutexvar"

@@ -24,8 +24,8 @@ third of the traffic of a copy. Past the caches go vectors that fill a buffer on
 time, and vectors that fill a line each, in any order, as those of a transpose do, far apart even of buffers of twice
 L2; if the buffer holds `bytes` or more and the function does not read it. If not given, half of the last cache, as the
 rest is what was read. Not where memory is not what the loop waits for: with `math` functions (it was 15 % slower; on
-Zen 4 a loop that takes exp of numbers is a quarter faster, with tanh or erf a fifth slower), or where more than a few
-arrays are read. Such stores need whole registers to be aligned, which a caller's buffer need not be.
+Zen 3 and 4 a loop that takes exp of numbers is up to a quarter faster, one with tanh or erf is not), or where more than
+a few arrays are read. Such stores need whole registers to be aligned, which a caller's buffer need not be.
 `convert-to-llvm` sees to it that other threads find them where they look.
 """
 

@@ -45,13 +45,12 @@ def lower_permute(op: x86.PermuteOp, operands: Sequence[SSAValue], b: RuleBuilde
 
 @RULES.lowers(x86.ScaleOp)
 def lower_scale(op: x86.ScaleOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    register = VectorType(f32, [x86.LANES])
     all_lanes, rounding = constant(b, -1, IntegerType(16)), constant(b, CURRENT_ROUNDING, i32)
 
     def one(parts: Sequence[SSAValue]) -> SSAValue:
         value, exponent = parts
         arguments = [value, exponent, value, all_lanes, rounding]
-        return b(
-            llvm.CallIntrinsicOp("llvm.x86.avx512.mask.scalef.ps.512", arguments, [VectorType(f32, [x86.LANES])])
-        ).results[0]
+        return b(llvm.CallIntrinsicOp("llvm.x86.avx512.mask.scalef.ps.512", arguments, [register])).results[0]
 
     return _by_registers(b, operands, x86.LANES, one)

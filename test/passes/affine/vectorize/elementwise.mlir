@@ -39,8 +39,8 @@ func.func @masked(%y: memref<77xf32>) {
 
 // The bounds of a tile: 64 rounds from a start known later.
 // CHECK-LABEL: func.func @tile
-// CHECK: affine.for %{{.*}} = affine_map<(d0) -> ((d0 * 64))>(%[[T:.*]]) to affine_map<(d0) -> (((d0 * 64) + 64))>(%[[T]]) step 16 {
-// CHECK: math.exp %{{.*}} : vector<16xf32>
+// CHECK: affine.for %{{.*}} = affine_map<(d0) -> ((d0 * 64))>(%[[T:.*]]) to affine_map<(d0) -> (((d0 * 64) + 64))>(%[[T]]) step 32 {
+// CHECK: math.exp %{{.*}} : vector<32xf32>
 func.func @tile(%x: memref<256xf32>, %y: memref<256xf32>) {
   affine.parallel (%t) = (0) to (4) {
     affine.for %j = affine_map<(d0) -> (d0 * 64)>(%t) to affine_map<(d0) -> (d0 * 64 + 64)>(%t) {
