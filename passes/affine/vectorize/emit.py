@@ -45,7 +45,7 @@ def width_of(plan: Plan, machine: Machine) -> int:
     if any(_takes_steps(op) for op in plan.body.ops):
         if not machine.operands_from_memory:
             free -= MATH_CONSTANTS
-        elif not plan.reductions and not plan.carries:
+        elif not plan.carries:
             free *= 2
     times = 4
     while times > 1 and (times * live_values(plan) > free or plan.trips < 2 * times * lanes):
