@@ -73,6 +73,11 @@ class Machine:
         return self.vector_bytes == self.cache_line
 
     @property
+    def vectors_are_half_lines(self) -> bool:
+        """Whether two of the widest registers hold a line of the cache."""
+        return 2 * self.vector_bytes == self.cache_line
+
+    @property
     def asks_while_writing(self) -> bool:
         """Whether a loop that writes asks memory for other lines as well as any: on Zen 4 both take longer so."""
         return not self._zen_4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import prod
 from typing import TypeVar
 
 from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, MemRefType, VectorType
@@ -12,6 +13,8 @@ from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSe
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 
+from ...compiler.dtypes import dtype_of
+from ...compiler.machine import Machine
 from ...compiler.walking import all_ops
 from ...dialects.affine import (
     ApplyOp,
@@ -225,6 +228,14 @@ def stride_along(op: Access, variable: SSAValue) -> int | None:
             return None
         total += step * subscript.terms.get(variable, 0)
     return total
+
+
+def stores_large_rows(op: Operation, variable: SSAValue, machine: Machine) -> bool:
+    """Whether an access stores along a loop, one element behind the other, a result that the last cache cannot keep."""
+    if not isinstance(op, StoreOp) or stride_along(op, variable) != 1 or not isinstance(op.memref.type, MemRefType):
+        return False
+    size = dtype_of(op.memref.type).itemsize
+    return machine.streams_stores and 0 < machine.large_bytes <= prod(op.memref.type.get_shape()) * size
 
 
 def renest(band: Sequence[ForOp], order: Sequence[int]) -> list[ForOp]:

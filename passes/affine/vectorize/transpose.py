@@ -17,6 +17,8 @@ after, for 8 × 8 elements at a time:
 Squares follow one another along what is read, unless the outer loop is parallel. Registers of 64 bytes take 16 × 16
 elements, so that lines are read and written whole. Bytes are turned 16 × 16 at a time, elements of two bytes 8 × 8.
 What does not divide is covered by squares that overlap; so are tiles of affine-loop-tile that stick out.
+Where a register is half of a line, two squares are written side by side if the result is large: so its lines go past
+the caches whole (`affine-stream-stores`).
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from xdsl.rewriter import InsertPoint
 from ....compiler.machine import Machine
 from ....dialects import affine
 from ....dialects.affine.linear_forms import is_linear
+from ..loops import stores_large_rows
 from .analysis import NotVectorizable, Plan, analyse, buffer_of, step_of
 from .emit import Round, shuffle
 
@@ -107,8 +110,18 @@ def transpose_nest(loop: affine.ForOp, machine: Machine) -> bool:
     network = next((each for each in networks(plan.element_bytes, machine) if each.side <= least), None)
     if network is None:
         return False
-    _Transposition(plan, outer, (bounds, range_), turned, network).write()
+    beside = 2 if _fills_lines(plan, range_, network, machine) else 1
+    _Transposition(plan, outer, (bounds, range_), turned, network, beside).write()
     return True
+
+
+def _fills_lines(plan: Plan, columns: Extent, network: Network, machine: Machine) -> bool:
+    """Whether two squares side by side fill lines of large results, and nothing else."""
+    if not machine.vectors_are_half_lines or network.side * plan.element_bytes != machine.vector_bytes:
+        return False
+    stores = [op for op in plan.body.ops if isinstance(op, affine.StoreOp)]
+    whole = columns.constant is not None and columns.constant % (2 * network.side) == 0
+    return whole and all(stores_large_rows(op, plan.index, machine) for op in stores)
 
 
 @dataclass(frozen=True)
@@ -175,6 +188,7 @@ class _Transposition:
         extents: tuple[Extent, Extent],
         turned: Sequence[Operation],
         network: Network,
+        beside: int,
     ):
         self.plan = plan
         self.outer = outer
@@ -182,6 +196,7 @@ class _Transposition:
         self.turned = turned
         self.network = network
         self.side = network.side
+        self.width = beside * network.side  # elements that are written one after another
 
     def write(self) -> None:
         """Replaces the nest."""
@@ -190,56 +205,67 @@ class _Transposition:
         rows, columns = self.extents
         parallel = isinstance(self.outer, affine.ParallelOp)
         first, second = (outside, inside) if parallel else (inside, outside)  # rows go along what is read
-        row, column = self.start(body, first.args[0], rows), self.start(body, second.args[0], columns)
+        row = self.start(body, first.args[0], rows, self.side)
+        column = self.start(body, second.args[0], columns, self.width)
         self.square(body, row, column)
         body.insert(affine.YieldOp.get())
-        outside.add_op(self.loop(columns if parallel else rows, inside))
+        outside.add_op(self.loop(columns, self.width, inside) if parallel else self.loop(rows, self.side, inside))
         outside.add_op(affine.YieldOp.get())
         new: Operation
         if parallel:
             new = affine.ParallelOp.of([0], [-(-rows.least // self.side)], Region(outside))
         else:
-            new = self.loop(columns, outside)
+            new = self.loop(columns, self.width, outside)
         for op in new.walk():
             op.location = self.plan.loop.location
         Builder(InsertPoint.before(self.outer)).insert(new)
         self.outer.detach()
         self.outer.erase()
 
-    def loop(self, extent: Extent, body: Block) -> affine.ForOp:
-        """A loop over the squares that cover an extent."""
-        counts = tuple(expr.ceil_div(self.side) for expr in extent.counts.results)
+    def loop(self, extent: Extent, size: int, body: Block) -> affine.ForOp:
+        """A loop over the parts of so many elements that cover an extent."""
+        counts = tuple(expr.ceil_div(size) for expr in extent.counts.results)
         upper = AffineMapAttr(AffineMap(extent.counts.num_dims, 0, counts))
         return affine.ForOp.from_region([], extent.operands, [], [], 0, upper, Region(body))
 
-    def start(self, builder: Builder, tile: SSAValue, extent: Extent) -> SSAValue:
-        """Where a tile of `side` begins; the last one ends with the last element."""
+    def start(self, builder: Builder, part: SSAValue, extent: Extent, size: int) -> SSAValue:
+        """Where a part of `size` elements begins; the last one ends with the last element."""
         expr, count = AffineExpr.dimension(0), extent.constant
         if count is None:
             (operand,) = extent.operands
             ends = [each.replace_dims_and_symbols([AffineExpr.dimension(1)], ()) for each in extent.counts.results]
-            least = (expr * self.side, *(end - self.side for end in ends))
-            return builder.insert(affine.MinOp([tile, operand], AffineMapAttr(AffineMap(2, 0, least)))).result
-        if count % self.side == 0:
-            expr = expr * self.side + extent.first
+            least = (expr * size, *(end - size for end in ends))
+            return builder.insert(affine.MinOp([part, operand], AffineMapAttr(AffineMap(2, 0, least)))).result
+        if count % size == 0:
+            expr = expr * size + extent.first
         else:
-            expr = (expr * (count - self.side)) // (-(-count // self.side) - 1 or 1) + extent.first
-        return builder.insert(affine.ApplyOp([tile], AffineMapAttr(AffineMap(1, 0, (expr,))))).result
+            expr = (expr * (count - size)) // (-(-count // size) - 1 or 1) + extent.first
+        return builder.insert(affine.ApplyOp([part], AffineMapAttr(AffineMap(1, 0, (expr,))))).result
 
     def square(self, builder: Builder, row: SSAValue, column: SSAValue) -> None:
-        """The turned loads of one square, then the loop's body once per row."""
-        columns = [self.offset(builder, column, number) for number in range(self.side)]
+        """The turned loads of one square, or of several, then the loop's body once per row."""
+        columns = [self.offset(builder, column, number) for number in range(self.width)]
         rows = [self.offset(builder, row, number) for number in range(self.side)]
-        loaded = {op: self.turn(builder, [self.load(builder, op, row, c) for c in columns]) for op in self.turned}
+        loaded = {op: self.turned_rows(builder, op, row, columns) for op in self.turned}
         variable = self.outer.body.block.args[0]
         for number, index in enumerate(rows):
-            once = Round(self.plan, builder, column, self.side, None)
+            once = Round(self.plan, builder, column, self.width, None)
             once.widener.values[variable] = index
             for op in self.outer.body.block.ops:
                 if isinstance(op, affine.LoadOp):
                     once.widener.widen(op)
             once.given = {op: vectors[number] for op, vectors in loaded.items()}
             once.run(())
+
+    def turned_rows(self, builder: Builder, op: Operation, row: SSAValue, columns: list[SSAValue]) -> list[SSAValue]:
+        """What `op` loads, a vector per row: of one square, or of squares side by side."""
+        parts: list[list[SSAValue]] = []
+        for first in range(0, self.width, self.side):
+            loaded = [self.load(builder, op, row, column) for column in columns[first : first + self.side]]
+            parts.append(self.turn(builder, loaded))
+        if len(parts) == 1:
+            return parts[0]
+        return [shuffle(builder, *halves, range(self.width)) for halves in zip(*parts, strict=True)]
 
     def offset(self, builder: Builder, index: SSAValue, by: int) -> SSAValue:
         if not by:

@@ -42,3 +42,33 @@ def test_rows_of_a_tile(cpu: str, rows: int, element: str, expected: int):
     loops = [op for op in module.walk() if isinstance(op, ForOp)]
     bounds = loops[-1].constant_bounds()
     assert len(loops) == 4 and (bounds[1] if bounds else 40) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "element", "expected"),
+    [
+        (4096, 4096, "f32", (16, 64)),
+        (4000, 4096, "f32", (16, 32)),  # which 64 do not divide
+        (4096, 4008, "f32", (24, 32)),  # no whole lines of columns: as anywhere
+        (2048, 1024, "f32", (32, 32)),  # caches hold the result
+        (4096, 4096, "f64", (8, 64)),
+    ],
+)
+def test_tiles_where_a_vector_is_half_of_a_line(rows: int, columns: int, element: str, expected: tuple[int, int]):
+    text = f"""
+    func.func @transpose(%x: memref<{rows}x{columns}x{element}>, %y: memref<{columns}x{rows}x{element}>) {{
+      affine.for %i = 0 to {columns} {{
+        affine.for %j = 0 to {rows} {{
+          %v = affine.load %x[%j, %i] : memref<{rows}x{columns}x{element}>
+          affine.store %v, %y[%i, %j] : memref<{columns}x{rows}x{element}>
+        }}
+      }}
+      func.return
+    }}"""
+    ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx2"), cores=2))
+    for name, factory in all_dialects().items():
+        ctx.register_dialect(name, factory)
+    module = Parser(ctx, text).parse_module()
+    LoopTile().apply(ctx, module)
+    loops = [op.constant_bounds() for op in module.walk() if isinstance(op, ForOp)]
+    assert len(loops) == 4 and tuple(bounds[1] if bounds else 0 for bounds in loops[2:]) == expected

@@ -66,6 +66,35 @@ def test_lines_of_a_transpose(kernel: Callable[..., None], shape: tuple[int, int
         assert (room[:first] == -7).all() and (room[first + x.size :] == -7).all()
 
 
+@pytest.mark.skipif("avx2" not in Machine.host().features, reason="this machine has no AVX2")
+@pytest.mark.parametrize("shape", [(2048, 2112), (2064, 2080), (2056, 2064), (2052, 2056)])
+def test_half_lines_side_by_side(kernel: Callable[..., None], shape: tuple[int, int]):
+    """With AVX2, of results as large as half of the last cache; not all of these have whole lines."""
+    rows, columns = shape
+    source, target = f"memref<{columns}x{rows}xf32>", f"memref<{rows}x{columns}xf32>"
+    text = f"""
+    func.func public @kernel(%x: {source}, %z: {target}, %y: {target}) {{
+      affine.for %i = 0 to {rows} {{
+        affine.for %j = 0 to {columns} {{
+          %a = affine.load %x[%j, %i] : {source}
+          %b = affine.load %z[%i, %j] : {target}
+          %c = arith.addf %a, %b : f32
+          affine.store %c, %y[%i, %j] : {target}
+        }}
+      }}
+      func.return
+    }}"""
+    rng = np.random.default_rng(0)
+    x, z = rng.standard_normal((columns, rows), dtype=np.float32), rng.standard_normal(shape, dtype=np.float32)
+    for start in (0, 1, 8):
+        room = np.full(x.size + 64, -7, np.float32)
+        first = -(room.ctypes.data // 4) % 16 + start
+        y = room[first : first + x.size].reshape(shape)
+        kernel(text, "affine-loop-tile,affine-vectorize,affine-stream-stores", [x, z, y], machine="x86-64-avx2")
+        np.testing.assert_array_equal(y, x.T + z)
+        assert (room[:first] == -7).all() and (room[first + x.size :] == -7).all()
+
+
 @pytest.mark.parametrize("mib, last, cores, streams", [(64, 32, 2, True), (8, 32, 2, False), (64, 480, 1, True)])
 @pytest.mark.parametrize("reads", [1, 4])
 def test_half_of_a_fair_part_of_the_last_cache(mib: int, last: int, cores: int, streams: bool, reads: int):
