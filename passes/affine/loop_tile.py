@@ -13,7 +13,7 @@ outer one (a transpose): these two loops, by about 32, so that what is left over
 one another along what is read, and loops around the two stay around the tiles. Of results that go to memory past the
 caches (`affine-stream-stores`) a tile reads as many rows as the processor fetches ahead of at once: on Zen 4 4096 rows
 of 4096 numbers took 7.7 ms and take 6.6. Where a vector is half of a line, a tile is a line wide and has 64 rows: with
-rows whole pages apart the first cache has no place for more lines (on Zen 3 these rows took 17 ms and take 8).
+rows whole pages apart the first cache has no place for more lines (on Zen 3 these rows took 18.6 ms and take 12.3).
 The loops must be permutable: no dependence goes backwards in any.
 """
 
