@@ -265,7 +265,8 @@ class _Transposition:
             parts.append(self.turn(builder, loaded))
         if len(parts) == 1:
             return parts[0]
-        return [shuffle(builder, *halves, range(self.width)) for halves in zip(*parts, strict=True)]
+        left, right = parts
+        return [shuffle(builder, a, b, range(self.width)) for a, b in zip(left, right, strict=True)]
 
     def offset(self, builder: Builder, index: SSAValue, by: int) -> SSAValue:
         if not by:
