@@ -112,19 +112,22 @@ def _faults() -> tuple[type[Exception], ...]:
     from onnx import checker, shape_inference, version_converter
 
     told = (checker.ValidationError, shape_inference.InferenceError, version_converter.ConvertError)
-    return (*told, DecodeError, EncodeError, RuntimeError, ValueError, LookupError, MemoryError)
+    return (*told, DecodeError, EncodeError, RuntimeError, ValueError, LookupError)
 
 
 def _told(faults: tuple[type[Exception], ...], work: Callable[[], bytes]) -> bytes:
     """What functions of `onnx` give, which are to run in a process of their own: models that are not right crash some.
 
-    Raises LaminaError with what they say.
+    Raises LaminaError with what they say; ProcessDied where they find no memory: what reads beside its arrays crashes
+    or, by what is there, asks for more than there is.
     """
     try:
         return work()
+    except MemoryError as error:
+        raise ProcessDied("onnx asked for more memory than there is") from error
     except faults as error:
         text = re.sub(r"\(op_type:[^)]*\):?|\[\w+Error\]|Inference error\(s\):", "", str(error))
-        raise LaminaError(" ".join(text.split()) or "no memory") from error
+        raise LaminaError(" ".join(text.split())) from error
 
 
 def without_weights(model: ModelProto) -> ModelProto:

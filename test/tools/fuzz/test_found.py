@@ -187,8 +187,7 @@ def test_a_dimension_of_a_convolution_that_is_not_there() -> None:
 
 def test_an_operator_in_a_program_on_which_inference_crashes() -> None:
     text = "fn f(x: f32[2, 3], i: i64[2, 1]) -> f32[2] = onnx.GatherND(x, i, batch_dims=-7)"
-    # inference reads before its shapes: mostly it crashes, and seldom it asks for as much memory as it finds there
-    with pytest.raises(LaminaError, match=r"'batch_dims' is -7|bad_alloc"):
+    with pytest.raises(LaminaError, match="'batch_dims' is -7"):
         lamina.dsl.compile(text).f(np.zeros((2, 3), np.float32), np.zeros((2, 1), np.int64))
 
 
