@@ -20,7 +20,7 @@ from .numbers import Numbers
 
 STEPS = 8
 _CUBIC = (0.500064492225647, 0.1666685789823532)  # (e^r - 1 - r) / r^2 on |r| <= ln(2)/16 (Remez), error 2.6e-8
-_INFINITE = 89.0  # half of e^x is a power that is no more than 2^128, and twice it infinite
+_INFINITE = 89.0  # of which half of e^x is still a number, and e^x none
 _NORMAL = 87.0  # e^x is a normal number for x from the negative of it to it
 _UP = 64  # powers of two by which e^x is raised, so that it is a normal number for all x < 0 that count
 
