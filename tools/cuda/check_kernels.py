@@ -51,7 +51,7 @@ from ..sources import new_context
 from .compile_models import TARGETS
 from .every_model import models_named
 from .gathered import needed_bytes
-from .smaller import points, smaller, times
+from .smaller import points, smaller, summed, times
 
 KERNEL = "lamina.kernel"
 LIMITS = {"bfloat16": 2.0**-7, "float16": 2.0**-10}  # of what is rounded to these: it may be the other way
@@ -114,7 +114,7 @@ def _cases_for(name: str, lowered: Program, target: str, tiles: Program, suffix:
             schedule = schedules.get(kernel.sym_name.data)
             cut = smaller(kernel, schedule)
             if schedule is not None:
-                cut.attributes[SCHEDULE] = _of_cut(cut, schedule, lowered, target).attribute
+                cut.attributes[SCHEDULE] = schedule_of_cut(cut, kernel, schedule, lowered, target).attribute
             elif (more := times(kernel, cut)) > 1:
                 cut.attributes[TIMES] = IntegerAttr(more, i64)
             unit = _unit(schedule) if schedule else _kind(kernel)
@@ -128,17 +128,19 @@ def _unit(schedule: Schedule) -> str:
     return f"{schedule.unit} {schedule.rows}x{schedule.columns}{shared}"
 
 
-def _of_cut(cut: FuncOp, schedule: Schedule, lowered: Program, target: str) -> Schedule:
+def schedule_of_cut(cut: FuncOp, kernel: FuncOp, schedule: Schedule, lowered: Program, target: str) -> Schedule:
     """The schedule of a kernel that is cut: with the fewest parts of the sum that may be, with one where none may."""
-    every = [n for n in range(2, schedule.splits + 1) if schedule.splits % n == 0]
-    if every:
+    every: list[int] = []
+    if schedule.splits > 1:
         buffers = CudaTarget(target).lower(
             Program(_alone(cut.clone()), lowered.context), "buffers", Options(cache=False)
         )
-        [kernel] = [op for op in buffers.module.ops if isinstance(op, FuncOp) and KERNEL in op.attributes]
-        take_scratch(kernel, PARTIAL_SUMS)
-        problem = problem_of(kernel)
-        every = [n for n in every if problem is not None and divided(problem, n) is not None]
+        [found] = [op for op in buffers.module.ops if isinstance(op, FuncOp) and KERNEL in op.attributes]
+        take_scratch(found, PARTIAL_SUMS)
+        problem = problem_of(found)
+        every = [n for n in range(2, schedule.splits + 1) if problem is not None and divided(problem, n) is not None]
+    part, left = summed(kernel) // schedule.splits, summed(cut)
+    every.sort(key=lambda n: (left // n - part) % schedule.depth != 0)  # so that last steps are as they were
     return replace(schedule, splits=every[0] if every else 1)
 
 

@@ -2,7 +2,7 @@
 
 Of a product, rows, columns and steps of the sum stay what they are modulo the tile that its schedule takes, and are
 more than one tile, or more steps than there are stages; where blocks share a sum, more than one step of each of the
-fewest parts that it may have. Of other kernels each extent stays what it is modulo the largest power of two for which
+fewest parts that it may have, which are as long as before modulo a step. Of other kernels each extent stays what it is modulo the largest power of two for which
 few enough points are left; the last ones of arrays stay whole sectors, if they are. What is reduced over stays as it
 is, since that says how many threads do it, unless points are too many even then. Where windows overlap, images stay
 large and have few channels, since what tiles share is around them; and a kernel tells how many `times` as many points
@@ -12,6 +12,7 @@ it had, for tiles are to be those of blocks that are enough for a GPU.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
@@ -46,19 +47,27 @@ def smaller(kernel: FuncOp, schedule: Schedule | None) -> FuncOp:
     return with_extents(kernel, sizes) if sizes is not None else kernel.clone()
 
 
-def fewest_splits(splits: int) -> int:
-    """Of how many parts a sum is, so that each of some stands for several of `splits`.
+def fewest_splits(splits: int, loops: int = 1) -> int:
+    """Of how many parts a sum over so many loops is to be, instead of `splits`. Parts of windows stay whole rows.
 
-    >>> fewest_splits(1), fewest_splits(9), fewest_splits(12)
-    (1, 3, 2)
+    >>> fewest_splits(1), fewest_splits(9), fewest_splits(9, loops=3), fewest_splits(12, loops=3)
+    (1, 2, 3, 2)
     """
-    return next((n for n in range(2, splits + 1) if splits % n == 0), 1)
+    return min(splits, 2) if loops == 1 else next((n for n in range(2, splits + 1) if splits % n == 0), 1)
 
 
 def times(kernel: FuncOp, cut: FuncOp) -> int:
     """How many times as many points a kernel has; where no windows overlap the power of four below that will do."""
     found = min(BUSY, max(1, points(kernel) // points(cut)))
     return found if _images(Extents(kernel)) else 1 << (found.bit_length() - 1 & ~1)
+
+
+def summed(kernel: FuncOp) -> int:
+    """How many products each result of a kernel is the sum of; 1 where it is no product."""
+    op = next(op for op in kernel.body.block.ops if isinstance(op, GenericOp | AttentionOp))
+    loops = match_contraction(op) if isinstance(op, GenericOp) else None
+    ranges = Extents(kernel).sizes
+    return prod(ranges[op, d] for d in loops.k) if loops is not None else 1
 
 
 def points(kernel: FuncOp) -> int:
@@ -96,25 +105,43 @@ def _of_product(extents: Extents, schedule: Schedule) -> Mapping[Extent, int] | 
     op = next(op for op in extents.kernel.body.block.ops if isinstance(op, GenericOp | AttentionOp))
     chosen: dict[Extent, int] = {}
     free = extents.free()
-    for dims, tile, least in _roles(op, schedule):
-        own = [extents.first((op, d))[0] for d in dims]
+    for role in _roles(op, schedule):
+        own = [extents.first((op, d))[0] for d in role.dims]
         open = [extent for extent in dict.fromkeys(own) if extent in free and extent not in chosen]
-        chosen.update(_fewest(extents, [(op, d) for d in dims], {e: free[e] for e in open}, chosen, tile, least))
+        chosen.update(_fewest(extents, [(op, d) for d in role.dims], {e: free[e] for e in open}, chosen, role))
     return extents.solved({**free, **chosen})
 
 
-def _roles(op: GenericOp | AttentionOp, schedule: Schedule) -> Sequence[tuple[Sequence[int], int, int]]:
-    """Loops that are cut together, the tile, the least that they are to be; of attention columns stay as they are."""
-    rows, step = schedule.rows + 1, schedule.depth * fewest_splits(schedule.splits)
-    steps = max((schedule.stages + 1) * schedule.depth, 2 * step) + 1
+@dataclass(frozen=True)
+class _Role:
+    """Loops that are cut together, into `parts` instead of `whole`; each stays what it is modulo the tile."""
+
+    dims: Sequence[int]
+    tile: int
+    least: int
+    parts: int = 1
+    whole: int = 1
+
+    def fits(self, count: int, total: int) -> bool:
+        """Whether so many points do for all that there are."""
+        enough = total // self.whole * self.parts
+        return (count - enough) % (self.tile * self.parts) == 0 and count >= min(enough, self.least)
+
+
+def _roles(op: GenericOp | AttentionOp, schedule: Schedule) -> Sequence[_Role]:
+    """What loops are for; of attention columns stay as they are."""
+    depth, steps = schedule.depth, (schedule.stages + 1) * schedule.depth + 1
     if isinstance(op, AttentionOp):
         m, _, keys, _ = range(op.loops - 4, op.loops)
-        return (range(m), 1, 2), ([m], schedule.rows, rows), ([keys], step, steps)
+        return _Role(range(m), 1, 2), _Role([m], schedule.rows, schedule.rows + 1), _Role([keys], depth, steps)
     loops = match_contraction(op)
     if loops is None:
         return ()
-    columns = loops.n, schedule.columns, schedule.columns + 1
-    return (loops.batch, 1, 2), (loops.m, schedule.rows, rows), columns, (loops.k, step, steps)
+    rows = _Role(loops.m, schedule.rows, schedule.rows + 1)
+    columns = _Role(loops.n, schedule.columns, schedule.columns + 1)
+    parts = fewest_splits(schedule.splits, len(loops.k))
+    sums = _Role(loops.k, depth, max(steps, 2 * depth * parts + 1), parts, schedule.splits)
+    return _Role(loops.batch, 1, 2), rows, columns, sums
 
 
 def _fewest(
@@ -122,8 +149,7 @@ def _fewest(
     loops: Sequence[Extent],
     open: Mapping[Extent, int],
     chosen: Mapping[Extent, int],
-    tile: int,
-    least: int,
+    role: _Role,
 ) -> Mapping[Extent, int]:
     """What the extents that are `open` become, so that `loops` run as seldom as may be."""
 
@@ -133,16 +159,16 @@ def _fewest(
 
     total = runs({**chosen, **open})
     found: Mapping[Extent, int] = dict(open)
-    aligned = [_choices(n, tile) for n in open.values()]
+    aligned = [_choices(n, role.tile) for n in open.values()]
     last = _last(extents)
     other = [_others(n) if e not in last else choices for (e, n), choices in zip(open.items(), aligned, strict=True)]
     for ranges in (aligned, other):
         for sizes in product(*ranges):
             these = dict(zip(open, sizes, strict=True))
             count = runs({**chosen, **these})
-            if count % tile == total % tile and min(total, least) <= count < runs({**chosen, **found}):
+            if role.fits(count, total) and count < runs({**chosen, **found}):
                 found = these
-        if found != dict(open) or tile == 1 or prod(map(len, other)) > TRIED:
+        if found != dict(open) or role.tile == 1 or prod(map(len, other)) > TRIED:
             break
     return found
 

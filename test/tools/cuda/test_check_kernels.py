@@ -15,7 +15,7 @@ from lamina.compiler.program import Program
 from lamina.compiler.verifier import verify
 from lamina.passes.convert.contraction_to_cta.schedule import LARGE, SMALL, Schedule
 from lamina.tools.cuda import check_kernels
-from lamina.tools.cuda.check_kernels import Case, Outcome, cases_of, tiled
+from lamina.tools.cuda.check_kernels import Case, Outcome, cases_of, schedule_of_cut, tiled
 from lamina.tools.cuda.compile_models import TARGETS
 from lamina.tools.cuda.every_model import every_model
 from lamina.tools.cuda.gathered import needed_bytes
@@ -121,7 +121,34 @@ def test_few_of_a_batch_are_enough() -> None:
     }"""
     single = replace(SMALL, stages=1)
     assert shapes(text, single) == [(2, 64, 48), (2, 48, 64), (2, 64, 64)]
-    assert shapes(text, replace(single, splits=6)) == [(2, 64, 96), (2, 96, 64), (2, 64, 64)]  # two parts of them
+    assert shapes(text, replace(single, splits=3)) == [(2, 64, 64), (2, 64, 64), (2, 64, 64)]  # two of three parts
+
+
+@pytest.mark.parametrize(("splits", "long"), [(31, 64), (31, 72), (7, 320)])
+def test_parts_of_sums_are_few_and_as_long_as_they_were(splits: int, long: int) -> None:
+    whole = splits * long
+    text = f"""func.func private @kernel(%a: tensor<64x{whole}xf32>, %b: tensor<{whole}x64xf32>, %to: tensor<64x64xf32>) -> tensor<64x64xf32> attributes {{lamina.kernel = "contraction"}} {{
+      %zero = arith.constant 0.0 : f32
+      %c = linalg.fill ins(%zero : f32) outs(%to : tensor<64x64xf32>) -> tensor<64x64xf32>
+      %r = linalg.generic {{indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]}}
+        ins(%a, %b : tensor<64x{whole}xf32>, tensor<{whole}x64xf32>) outs(%c : tensor<64x64xf32>) {{
+      ^bb0(%x: f32, %y: f32, %acc: f32):
+        %p = arith.mulf %x, %y : f32
+        %s = arith.addf %acc, %p : f32
+        linalg.yield %s : f32
+      }} -> tensor<64x64xf32>
+      func.return %r : tensor<64x64xf32>
+    }}"""
+    schedule = replace(SMALL, splits=splits)
+    (_, cut), *_ = shapes(text, schedule)
+    part, steps = cut // 2, (SMALL.stages + 1) * SMALL.depth
+    assert part % SMALL.depth == long % SMALL.depth and SMALL.depth < part <= min(long, steps)
+    context = new_context()
+    program = Program(parse_module(text, "kernel.mlir", context), context)
+    kernel = program.module.body.block.first_op
+    assert isinstance(kernel, FuncOp)
+    small = smaller(kernel, schedule)
+    assert schedule_of_cut(small, kernel, schedule, program, "sm_80") == replace(schedule, splits=2)
 
 
 def test_extents_that_follow_from_others() -> None:
