@@ -106,6 +106,11 @@ class Machine:
         return frozenset({"math.exp"} if self.cpu in ("znver3", "znver4") else ())
 
     @property
+    def computes_ahead_bytes(self) -> int:
+        """From how many bytes on loops that compute functions of an array ask for what comes; 0 if it fetches that."""
+        return self.large_bytes if self.cpu == "znver3" else 0
+
+    @property
     def operands_from_memory(self) -> bool:
         """Whether arithmetic reads an operand from memory, so that constants need no registers."""
         return self._x86

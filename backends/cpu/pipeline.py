@@ -67,7 +67,15 @@ KERNEL_PHASES = (
     Phase(
         "vector",
         "innermost loops take vectors, math functions become polynomials",
-        ("affine-vectorize", "affine-prefetch-rows", "affine-stream-stores", "math-expand", "canonicalize", "cse"),
+        (
+            "affine-vectorize",
+            "affine-prefetch-rows",
+            "affine-prefetch-ahead",
+            "affine-stream-stores",
+            "math-expand",
+            "canonicalize",
+            "cse",
+        ),
     ),
     Phase(
         "llvm",

@@ -33,6 +33,7 @@ from .accesses import map_subscripts
 
 OpT = TypeVar("OpT", bound=Operation)
 Access = LoadOp | StoreOp | VectorLoadOp | VectorStoreOp
+_INSTRUCTIONS = {"math.absf", "math.fma", "math.sqrt", "math.copysign"}
 
 
 def functions(module: Operation) -> Iterator[FuncOp]:
@@ -95,6 +96,11 @@ def work(ops: Iterable[Operation]) -> int:
         elif not op.has_trait(IsTerminator):
             total += (16 if op.name.startswith("math.") else 1) * _lanes(op)
     return total
+
+
+def takes_steps(op: Operation) -> bool:
+    """Whether it is a function that becomes many instructions."""
+    return op.name.startswith("math.") and op.name not in _INSTRUCTIONS
 
 
 def _lanes(op: Operation) -> int:

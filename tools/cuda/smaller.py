@@ -2,11 +2,11 @@
 
 Of a product, rows, columns and steps of the sum stay what they are modulo the tile that its schedule takes, and are
 more than one tile, or more steps than there are stages; where blocks share a sum, more than one step of each of the
-fewest parts that it may have, which are as long as before modulo a step. Of other kernels each extent stays what it is modulo the largest power of two for which
-few enough points are left; the last ones of arrays stay whole sectors, if they are. What is reduced over stays as it
-is, since that says how many threads do it, unless points are too many even then. Where windows overlap, images stay
-large and have few channels, since what tiles share is around them; and a kernel tells how many `times` as many points
-it had, for tiles are to be those of blocks that are enough for a GPU.
+fewest parts that it may have, which are as long as before modulo a step. Of other kernels each extent stays what it
+is modulo the largest power of two for which few enough points are left; the last ones of arrays stay whole sectors,
+if they are. What is reduced over stays as it is, since that says how many threads do it, unless points are too many
+even then. Where windows overlap, images stay large and have few channels, since what tiles share is around them; and
+a kernel tells how many `times` as many points it had, for tiles are to be those of blocks that are enough for a GPU.
 """
 
 from __future__ import annotations

@@ -25,11 +25,11 @@ from xdsl.rewriter import InsertPoint
 
 from ....compiler.machine import Machine
 from ....dialects import affine, memref, vector
+from ..loops import takes_steps
 from .analysis import Kind, Plan, Reduction, is_shuffled, shifted
 
 REASSOCIATE = FastMathFlagsAttr([FastMathFlag.REASSOC])
 MATH_REGISTERS = 2
-_INSTRUCTIONS = {"math.absf", "math.fma", "math.sqrt", "math.copysign"}
 MATH_CONSTANTS = 12  # of an exponential, say: in registers where instructions take no operand from memory
 
 
@@ -42,7 +42,7 @@ def width_of(plan: Plan, machine: Machine) -> int:
     """
     lanes = max(1, machine.vector_bytes // plan.element_bytes)
     free = machine.vector_registers - 2
-    if any(_takes_steps(op) for op in plan.body.ops):
+    if any(takes_steps(op) for op in plan.body.ops):
         if not machine.operands_from_memory:
             free -= MATH_CONSTANTS
         elif not plan.carries:
@@ -56,11 +56,6 @@ def width_of(plan: Plan, machine: Machine) -> int:
     return width
 
 
-def _takes_steps(op: Operation) -> bool:
-    """Whether it is a function that becomes many instructions."""
-    return op.name.startswith("math.") and op.name not in _INSTRUCTIONS
-
-
 def live_values(plan: Plan) -> int:
     """The most values that differ by lane and are needed at the same time."""
     ops = list(plan.body.ops)
@@ -71,7 +66,7 @@ def live_values(plan: Plan) -> int:
     most = 1
     for position, op in enumerate(ops):
         live.update(result for result in op.results if result in plan.varying and result in last_use)
-        extra = MATH_REGISTERS if _takes_steps(op) else 0
+        extra = MATH_REGISTERS if takes_steps(op) else 0
         indices = sum(isinstance(value.type, IndexType) for value in live)  # wider than the data
         most = max(most, len(live) + extra + indices * (8 // plan.element_bytes - 1))
         live = {value for value in live if last_use[value] > position}

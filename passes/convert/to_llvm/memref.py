@@ -137,7 +137,7 @@ def lower_store(op: memref.StoreOp, operands: Sequence[SSAValue], b: RuleBuilder
 @RULES.lowers(PrefetchOp)
 def lower_prefetch(op: PrefetchOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
     pointer, *indices = operands
-    place = address(b, pointer, memref_type(op.memref, b), indices)
+    place = address(b, pointer, memref_type(op.memref, b), indices, inbounds=False)  # it may be behind the end
     b(
         intrinsics.PrefetchOp(
             place, write=bool(op.isWrite), locality=op.localityHint.value.data, data=bool(op.isDataCache)

@@ -1,0 +1,109 @@
+"""affine-prefetch-ahead: loops that compute functions of a large array ask memory for what they will read in a moment.
+
+before:
+    affine.for %i = 0 to 4194304 step 16 {
+      %a = affine.vector_load %x[%i] : memref<4194304xf32>, vector<16xf32>
+      %e = math.exp %a : vector<16xf32>
+      ...
+after:
+    affine.for %i = 0 to 4194304 step 16 {
+      %later = affine.apply affine_map<(d0) -> (d0 + 1024)>(%i)
+      memref.prefetch %x[%later], read, locality<3>, data : memref<4194304xf32>
+      %a = affine.vector_load %x[%i] : memref<4194304xf32>, vector<16xf32>
+      %e = math.exp %a : vector<16xf32>
+      ...
+
+Processors fetch ahead on their own, but not far enough on Zen 3 where a loop computes meanwhile: exp of 4194304 numbers
+took 1.66 ms and takes 1.35, sigmoid 2.0 and 1.9, tanh of an array that is in no cache 2.2 and 1.9; GELU, which computes
+longer, as before. Loops that compute nothing, or read several arrays, got up to 15 % slower and are left alone, as are
+arrays that a function goes through again or `affine-prefetch-rows` asks for. Near the end of an array what is asked for
+lies behind it, and may be nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import AffineMapAttr, FixedBitwidthType, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.passes import ModulePass
+
+from ...compiler.context import lamina_context
+from ...dialects.affine import ApplyOp, ForOp, VectorLoadOp, VectorStoreOp
+from ...dialects.affine.linear_forms import memref_shape
+from ...dialects.memref import LoadOp, PrefetchOp
+from ...dialects.memref.views import root
+from .loops import all_loops, functions, insert_before, is_innermost, stride_along, takes_steps
+
+AHEAD = 4096  # bytes: 2048 and 8192 are as good
+
+
+@dataclass(frozen=True)
+class PrefetchAhead(ModulePass):
+    """Asks for what a loop reads some iterations later; `bytes` overrides how large an array must be."""
+
+    name = "affine-prefetch-ahead"
+
+    bytes: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = lamina_context(ctx).machine
+        least = machine.computes_ahead_bytes if self.bytes is None else self.bytes
+        if not least:
+            return
+        for function in functions(op):
+            loops = [loop for loop in all_loops(function) if is_innermost(loop)]
+            users = Counter(buffer for loop in loops for buffer in _used(loop))
+            for loop in loops:
+                loads = _large_loads(loop, least)
+                if len(loads) == 1 and users[root(loads[0].memref)] == 1 and _computes(loop):
+                    _ask(loads[0], machine.cache_line)
+
+
+def _used(loop: ForOp) -> list[SSAValue]:
+    """The buffers that a loop reads or asks for, and those that it writes."""
+    ops = loop.body.block.ops
+    read = {root(op.operands[0]) for op in ops if isinstance(op, VectorLoadOp | LoadOp | PrefetchOp)}
+    return [*read, *{root(op.memref) for op in ops if isinstance(op, VectorStoreOp)}]
+
+
+def _computes(loop: ForOp) -> bool:
+    """Whether it stores what it computes."""
+    ops = list(loop.body.block.ops)
+    return any(takes_steps(op) for op in ops) and any(isinstance(op, VectorStoreOp) for op in ops)
+
+
+def _large_loads(loop: ForOp, least: int) -> list[VectorLoadOp]:
+    """Loads of a loop that go through large arrays, one element behind another, far or row behind row."""
+    bounds, found = loop.constant_bounds(), list[VectorLoadOp]()
+    for load in loop.body.block.ops:
+        if bounds is None or not isinstance(load, VectorLoadOp) or stride_along(load, loop.variable) != 1:
+            continue
+        shape, size = memref_shape(load.memref), _bytes(load.memref)
+        length = bounds[1] - bounds[0]
+        large = shape is not None and size > 0 and prod(shape) * size >= least
+        if large and (length * size >= 2 * AHEAD or length == shape[-1]):
+            found.append(load)
+    return found
+
+
+def _bytes(buffer: SSAValue) -> int:
+    """Of an element; 0 if it has no such size."""
+    element = buffer.type.element_type  # pyright: ignore
+    return element.bitwidth // 8 if isinstance(element, FixedBitwidthType) else 0
+
+
+def _ask(load: VectorLoadOp, line: int) -> None:
+    """Asks, before a load, for the lines that it will read when the loop is that much further."""
+    size = _bytes(load.memref)
+    (lanes,) = load.result.type.get_shape()  # pyright: ignore
+    map_, places = load.map.data, list(load.indices)
+    for lane in range(0, lanes, line // size):
+        later = (*map_.results[:-1], map_.results[-1] + (AHEAD // size + lane))
+        maps = [AffineMapAttr(AffineMap(map_.num_dims, map_.num_symbols, (result,))) for result in later]
+        indices = [insert_before(ApplyOp(places, each), load).result for each in maps]
+        insert_before(PrefetchOp(load.memref, indices), load)
