@@ -81,12 +81,13 @@ def _large_loads(loop: ForOp, least: int) -> list[VectorLoadOp]:
     """Loads of a loop that go through large arrays, one element behind another, far or row behind row."""
     bounds, found = loop.constant_bounds(), list[VectorLoadOp]()
     for load in loop.body.block.ops:
-        if bounds is None or not isinstance(load, VectorLoadOp) or stride_along(load, loop.variable) != 1:
+        if not isinstance(load, VectorLoadOp) or stride_along(load, loop.variable) != 1:
             continue
         shape, size = memref_shape(load.memref), _bytes(load.memref)
+        if bounds is None or shape is None or not size or prod(shape) * size < least:
+            continue
         length = bounds[1] - bounds[0]
-        large = shape is not None and size > 0 and prod(shape) * size >= least
-        if large and (length * size >= 2 * AHEAD or length == shape[-1]):
+        if length * size >= 2 * AHEAD or length == shape[-1]:
             found.append(load)
     return found
 
