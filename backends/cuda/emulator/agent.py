@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -25,6 +25,7 @@ WAIT = "wait"
 PAUSE = "pause"  # done, and others may come first now
 SPIN = "spin"  # asked in vain: done, but nothing has come of it
 LOOP = 64  # a loop that asks again has fewer instructions
+KINDS = {(dtype := np.dtype(code)).num: dtype for code in "?bBhHiIlLqQefd"}  # types of NumPy that registers are seen as
 
 
 class EmulationError(LaminaError):
@@ -61,6 +62,31 @@ class Frame:
         self.all = self.count == len(lanes)
 
 
+class _Typed(dict[str, Array]):
+    """Registers by name as numbers of one type, which is as wide; each when it is first asked for."""
+
+    def __init__(self, registers: dict[str, Array], dtype: np.dtype[Any]):
+        self.registers, self.dtype = registers, dtype
+
+    def __missing__(self, name: str) -> Array:
+        found = self.registers[name]
+        if found.itemsize != self.dtype.itemsize:
+            raise EmulationError(f"{name} has {8 * found.itemsize} bits, expected {8 * self.dtype.itemsize}")
+        self[name] = found.view(self.dtype)
+        return self[name]
+
+
+class _Types(dict[int, _Typed]):
+    """The same by the number that NumPy has for each type."""
+
+    def __init__(self, registers: dict[str, Array]):
+        self.registers = registers
+
+    def __missing__(self, number: int) -> _Typed:
+        self[number] = _Typed(self.registers, KINDS[number])
+        return self[number]
+
+
 class Agent:
     """Some warps of a block that execute each instruction together; of several blocks, those of the same numbers.
 
@@ -78,6 +104,7 @@ class Agent:
             name: row for kind, bank in self.banks.items() for name, row in zip(kernel.banks[kind], bank, strict=True)
         }
         self.registers.update(block.special_registers(threads))
+        self.typed = _Types(self.registers)
         everyone = np.ones(lanes, np.bool_)
         self.frames = [Frame(everyone, 0, len(kernel.instructions))]
         self.done = np.zeros(lanes, np.bool_)
@@ -143,7 +170,7 @@ class Agent:
                 self.waits_for = program.kernel.instructions[at].text
                 return taken
             taken += run
-            counts[at] += run * self.times
+            counts[at] += self.times
             if outcome is SPIN:
                 self.spins_at, self.since_spin = at, 0
                 self.waits_for = program.kernel.instructions[at].text
@@ -203,8 +230,7 @@ def reads(operand: Operand, dtype: Any) -> Read:
     """What gives an operand's value in every lane, as `dtype`; wider registers are cut."""
     wanted = np.dtype(dtype)
     if isinstance(operand, Number):
-        bits = operand.value & ((1 << 8 * wanted.itemsize) - 1)
-        constant = np.array(bits, UNSIGNED[wanted.itemsize]).view(wanted) if wanted != np.bool_ else np.array(bits != 0)
+        constant = _constant(operand, wanted)
         kept: dict[int, Array] = {}
 
         def same(agent: Agent) -> Array:
@@ -251,6 +277,50 @@ def writes(operand: Operand) -> Write:
             np.copyto(register, value, where=agent.active)
 
     return write
+
+
+def in_place(function: np.ufunc, dtype: Any, result: Operand, operands: Sequence[Operand]) -> Step | None:
+    """What executes a function of one type whose result is of that, or a truth, right where registers are.
+
+    None where operands are other than registers, the last one perhaps a number.
+    """
+    *registers, last = operands
+    kind = np.dtype(dtype)
+    if kind.num not in KINDS or not isinstance(result, Register) or len(operands) > 2:
+        return None
+    if any(not isinstance(each, Register) or each.inverted for each in registers):
+        return None
+    target, key = result.name, kind.num
+    first = registers[0].name if registers else ""  # pyright: ignore
+    goal = np.dtype(np.bool_).num if function in _TRUTHS else key
+    if isinstance(last, Number):
+        constant = _constant(last, kind).reshape(1)
+        second = ""
+    elif isinstance(last, Register) and not last.inverted:
+        constant, second = None, last.name
+    else:
+        return None
+
+    def step(agent: Agent) -> None:
+        rows = agent.typed[key]
+        end = rows[second] if constant is None else constant
+        to = agent.typed[goal][target]
+        where = True if agent.all_active else agent.active
+        if first:
+            function(rows[first], end, out=to, where=where)
+        else:
+            function(end, out=to, where=where)
+
+    return step
+
+
+_TRUTHS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
+
+
+def _constant(number: Number, wanted: np.dtype[Any]) -> Array:
+    """A number of an instruction, of no dimensions."""
+    bits = number.value & ((1 << 8 * wanted.itemsize) - 1)
+    return np.array(bits, UNSIGNED[wanted.itemsize]).view(wanted) if wanted != np.bool_ else np.array(bits != 0)
 
 
 def addresses(operand: Operand) -> Read:

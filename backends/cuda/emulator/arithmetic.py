@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from ....compiler.signature import Array
-from .agent import Agent, Read, Step, reads, writes
+from .agent import Agent, Read, Step, in_place, reads, writes
 from .decode import PAIRS, TYPES, decodes, type_of
 from .ptx import Instruction, Operand
 
@@ -28,6 +28,9 @@ def elementwise(instruction: Instruction, function: Function, dtype: Any = None)
     sources = [reads(o, dtype or TYPES[kind]) for o in operands]
     saturate = "sat" in instruction.opcode
     if not flush and not saturate:
+        direct = in_place(function, dtype or TYPES[kind], result, operands) if isinstance(function, np.ufunc) else None
+        if direct is not None:
+            return direct
         if len(sources) == 2:
             a, b = sources
             return lambda agent: write(agent, function(a(agent), b(agent)))
@@ -95,7 +98,8 @@ def multiply(instruction: Instruction) -> Step:
         )  # fmt: skip
     part, dtype = instruction.opcode[1], np.dtype(type_of(instruction))
     if part == "lo":
-        return elementwise(instruction, lambda a, b, *c: a * b + c[0] if c else a * b)
+        product = len(instruction.operands) == 3
+        return elementwise(instruction, np.multiply if product else lambda a, b, c: a * b + c)
     a, b = (reads(o, dtype) for o in instruction.operands[1:3])
     signed = "i" if dtype.kind == "i" else "u"
     result = np.dtype(f"{signed}{dtype.itemsize * 2 if part == 'wide' else dtype.itemsize}")
@@ -297,6 +301,9 @@ def extreme(instruction: Instruction) -> Step:
 
 
 def _extreme(a: Array, b: Array, largest: bool, keeps_nan: bool) -> Array:
+    usual = np.asarray(np.maximum(a, b) if largest else np.minimum(a, b))
+    if not np.isnan(usual).any() and not ((a == 0) & (b == 0)).any():
+        return usual
     chosen = np.where((a > b) if largest else (a < b), a, b)
     zeros = (a == 0) & (b == 0)
     first = np.signbit(b) if largest else np.signbit(a)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....compiler.signature import Array
-from .agent import Agent, EmulationError, Step, items, reads, writes
+from .agent import Agent, EmulationError, Step, in_place, items, reads, writes
 from .arithmetic import elementwise
 from .decode import PAIRS, TYPES, decodes, type_of
 from .memory import UNSIGNED
@@ -42,6 +42,9 @@ def shift(instruction: Instruction) -> Step:
     by_number = instruction.operands[2]
     if isinstance(by_number, Number) and by_number.value < bits:
         fixed, function = dtype.type(by_number.value), np.left_shift if left else np.right_shift
+        direct = in_place(function, dtype, instruction.operands[0], instruction.operands[1:])
+        if direct is not None:
+            return direct
         return lambda agent: write(agent, function(source(agent), fixed))
 
     def step(agent: Agent) -> None:
@@ -235,6 +238,10 @@ def compare(instruction: Instruction) -> Step:
     also = reads(instruction.operands[3], np.bool_) if combine else None
     results = [writes(o) for o in items(instruction.operands[0])]
     as_number = instruction.opcode[0] == "set"
+    if isinstance(function, np.ufunc) and not pairs and not as_number and not combine and len(results) == 1:
+        direct = in_place(function, dtype, instruction.operands[0], instruction.operands[1:3])
+        if direct is not None:
+            return direct
     wanted = TYPES[instruction.opcode[-2]] if as_number else np.bool_
 
     def step(agent: Agent) -> None:
@@ -290,6 +297,9 @@ def move(instruction: Instruction) -> Step:
             write(agent, np.ascontiguousarray(values).view(UNSIGNED[dtype.itemsize]).reshape(-1))
 
         return pack
+    direct = in_place(np.positive, dtype, result, [source]) if dtype.kind in "iu" else None
+    if direct is not None:
+        return direct
     read = reads(source, dtype)
     if isinstance(result, Several):
         outputs = [writes(item) for item in result.items]

@@ -85,9 +85,9 @@ def launch(
             for corner in corners:
                 _run_cluster(state, corner)
     counts: Counter[str] = Counter()
-    for instruction, count in zip(kernel.instructions, program.counts, strict=True):
-        counts[instruction.name] += count
-    state.counters.instructions = {name: count for name, count in counts.items() if count}
+    for name, count in program.executed:
+        counts[name] += count
+    state.counters.instructions = dict(counts)
     return state.counters
 
 

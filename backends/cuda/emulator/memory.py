@@ -19,7 +19,7 @@ PARAMETER_WINDOW = 0x0000_7D00_0000_0000
 BLOCK_WINDOW = 1 << 24
 SECTOR = 32  # bytes: what global memory is read and written by
 BANKS = 32
-PITCH = 1024  # between shared memories of blocks that step together: what swizzles ask for
+PITCH = 1024  # at least, between shared memories of blocks that step together: what swizzles ask for
 WARP = 32
 POISON = 0xFF  # bytes of memory that nobody wrote: a NaN in every floating-point format
 
@@ -94,26 +94,31 @@ class Memory:
         """`count` neighbouring elements of `width` bytes at each address, of int64."""
         offsets = addresses - self.base
         self.check(offsets, width * count, "reads")
-        at = offsets // width
-        view = self.view(width)
-        return [view[at + i] for i in range(count)]
+        found = self.view(width * count)[offsets >> (width * count).bit_length() - 1]
+        if count == 1:
+            return [found]
+        parts = found.view(UNSIGNED[width]).reshape(-1, count)
+        return [parts[:, i] for i in range(count)]
 
     def store(self, addresses: Array, values: list[Array], width: int) -> None:
         """Writes neighbouring elements at each address; of lanes that write the same place, the last one stays."""
         offsets = addresses - self.base
         self.check(offsets, width * len(values), "writes")
-        at = offsets // width
+        at = offsets >> width.bit_length() - 1
         view = self.view(width)
         for i, value in enumerate(values):
             view[at + i] = value
 
 
 class SharedMemories(Memory):
-    """The shared memories of blocks that do the same at the same time, each `pitch` bytes behind the one before."""
+    """The shared memories of blocks that do the same at the same time, each `pitch` bytes behind the one before.
+
+    Of several that is a power of two.
+    """
 
     def __init__(self, nbytes: int, count: int, what: str):
         self.each = nbytes
-        self.pitch = (nbytes // PITCH + 1) * PITCH if count > 1 else max(nbytes, 1)
+        self.pitch = max(PITCH, 1 << nbytes.bit_length()) if count > 1 else max(nbytes, 1)
         super().__init__(self.pitch * count if count > 1 else nbytes, 0, what)
 
     def check_inside(self, addresses: Array) -> None:
@@ -126,7 +131,7 @@ class SharedMemories(Memory):
     def check(self, offsets: Array, nbytes: int, does: str) -> None:
         """Raises MemoryFault for an access that does not lie in the memory of one block."""
         if self.pitch < self.nbytes:
-            inside = int(np.maximum.reduce(offsets % self.pitch))
+            inside = int(np.maximum.reduce(offsets & (self.pitch - 1)))
             if inside + nbytes > self.each:
                 raise MemoryFault(f"{does} {nbytes} bytes at {inside} of {self.what}, which has {self.each}")
         super().check(offsets, nbytes, does)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from ....compiler.signature import Array
 from .agent import Agent, EmulationError, Read, Step, reads
 from .flow import meeting_points, targets
 from .ptx import Instruction, Kernel
-from .runs import run_at, together
+from .runs import run_at, sequences, together
 
 
 class Program:
@@ -41,6 +41,14 @@ class Program:
             self.branches.append(_chooser(places, index))
             self.steps.append(_nothing)
             self.meeting.setdefault(at, len(kernel.instructions))
+        self.steps = sequences(kernel, self.steps, self.runs)
+
+    @property
+    def executed(self) -> Iterator[tuple[str, int]]:
+        """How often each instruction was executed, by name, in order."""
+        for at, count in enumerate(self.counts):
+            for instruction in self.kernel.instructions[at : at + self.runs[at]] if count else ():
+                yield instruction.name, count
 
 
 _MEET = {"atom", "bar", "barrier", "cp", "mbarrier", "red"}  # where threads of several warps learn of each other

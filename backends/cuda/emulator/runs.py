@@ -1,4 +1,6 @@
-"""Runs of one instruction on registers of their own, as sums of products are: all executed together.
+"""Instructions that are executed as one step: runs of one on registers of their own, and what only changes registers.
+
+Sums of products are such runs:
 
     fma.rn.f32 %r70, %r9, %r1, %r70;
     fma.rn.f32 %r71, %r9, %r2, %r71;
@@ -6,20 +8,24 @@
 
 What a run writes, no later instruction of it reads or writes, nothing branches into it, and none of it has a guard: so
 one call of NumPy on a row for each gives what they give one after the other.
+
+What other threads do or wait for is no concern of arithmetic: instructions that stand one behind another, and that
+nothing branches into, are executed one after the other without asking in between who comes next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ....compiler.diagnostics import LaminaError
 from ....compiler.signature import Array
 from .agent import items
 from .arithmetic import fma32
-from .ptx import Instruction, Kernel, Register
+from .ptx import Address, Instruction, Kernel, Register, Symbol
 from .tensor import fragments_product, whole_warps
 
 if TYPE_CHECKING:
@@ -47,6 +53,52 @@ def run_at(kernel: Kernel, at: int) -> int:
         written.update(operands[0])
         end += 1
     return max(1, end - at)
+
+
+_ARITHMETIC = {
+    "add", "sub", "mul", "mad", "fma", "div", "rem", "abs", "neg", "min", "max", "sqrt", "rcp", "rsqrt", "sin", "cos",
+    "ex2", "lg2", "tanh", "copysign", "dp4a", "cvt", "and", "or", "xor", "not", "shl", "shr", "shf", "lop3", "bfe",
+    "bfi", "brev", "popc", "clz", "prmt", "setp", "set", "selp", "testp", "mov",
+}  # fmt: skip
+
+
+def sequences(kernel: Kernel, steps: Sequence[Step], runs: list[int]) -> list[Step]:
+    """The steps, those of arithmetic joined with what follows; `runs` is how many instructions each executes."""
+    entered, found = set(kernel.labels.values()), list(steps)
+    at = 0
+    while at < len(steps):
+        end = at
+        parts: list[Step] = []
+        texts: list[str] = []
+        while end < len(steps) and len(parts) < LONGEST and (end == at or end not in entered):
+            if not _is_arithmetic(kernel.instructions[end]):
+                break
+            parts.append(steps[end])
+            texts.append(kernel.instructions[end].text)
+            end += runs[end]
+        if len(parts) > 1:
+            found[at], runs[at] = _sequence(tuple(parts), texts), end - at
+        at = max(end, at + 1)
+    return found
+
+
+def _is_arithmetic(instruction: Instruction) -> bool:
+    """Whether it only changes registers."""
+    operands = [item for operand in instruction.operands for item in items(operand)]
+    plain = instruction.guard is None and not any(isinstance(each, Symbol | Address) for each in operands)
+    return plain and instruction.opcode[0] in _ARITHMETIC
+
+
+def _sequence(parts: Sequence[Step], texts: Sequence[str]) -> Step:
+    def step(agent: Agent) -> None:
+        part = parts[0]
+        try:
+            for part in parts:
+                part(agent)
+        except LaminaError as error:
+            raise LaminaError(f"'{texts[parts.index(part)]}': {error.message}") from error
+
+    return step
 
 
 def _operands(kernel: Kernel, instruction: Instruction) -> list[list[str]]:

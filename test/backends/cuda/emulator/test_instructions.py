@@ -330,6 +330,7 @@ END: bar.sync 0;"""
         ("setp.lt.u32 %q0, %t, 5; @%q0 bar.sync 0;", "not all threads"),
         ("setp.lt.u32 %q0, %t, 5; @%q0 bra A; bar.sync 0; A: mov.u32 %out, 0;", "not all threads"),
         ("trap;", "the kernel trapped"),
+        ("mov.u32 %x0, 1; add.s16 %h0, %x0, 1;", "'add.s16 %h0, %x0, 1': %x0 has 32 bits, expected 16"),
         ("setp.lt.u32 %q0, %t, 5; @%q0 shfl.sync.idx.b32 %out, %t, 0, 31, -1;", "not those that its mask names"),
     ],
 )

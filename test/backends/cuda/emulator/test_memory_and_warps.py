@@ -97,6 +97,27 @@ def test_runs_of_one_instruction() -> None:
     assert [run_at(kernel, at) for at in products] == [2, 1, 1]
 
 
+SEQUENCE = """mad.wide.u32 %p1, %t, 4, %o; mov.u32 %x0, 0; mov.u32 %x1, 1; setp.ge.u32 %q0, %t, 40; @%q0 bra ONE;
+    add.u32 %x0, %x0, 2; mul.lo.u32 %x1, %x1, 3;
+    ONE: add.u32 %x1, %x1, %x0; shl.b32 %x1, %x1, 1; sub.u32 %x2, %x1, %t; setp.lt.s32 %q1, %x2, 0;
+    @%q1 bra ONE; st.global.b32 [%p1], %x1;"""
+
+
+@pytest.mark.parametrize(("late", "seed"), [(False, 0), (True, 0), (True, 1)])
+def test_arithmetic_is_one_step_that_lanes_enter_where_they_branch_to(late: bool, seed: int) -> None:
+    wanted = np.zeros(64, np.uint32)
+    for thread in range(64):
+        more, found = (0, 1) if thread >= 40 else (2, 3)
+        found = 2 * (found + more)
+        while found < thread:
+            found = 2 * (found + more)
+        wanted[thread] = found
+    result, counters = run(SEQUENCE, [], (64,), np.uint32, threads=64, late=late, seed=seed)
+    assert np.array_equal(result, wanted)
+    counts = [counters.instructions[name] for name in ("add.u32", "shl.b32", "sub.u32", "setp.lt.s32", "mul.lo.u32")]
+    assert counts[0] == counts[1] + counts[4] and counts[1:4] == [counts[1]] * 3 and counts[1] > counts[4] > 0
+
+
 def test_some_lanes_of_some_warps() -> None:
     lanes = np.array([0, 1, 5, 64, 65, 66, 67])
     rows = by_warps(lanes * 128, lanes, 80)
