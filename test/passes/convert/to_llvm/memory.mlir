@@ -24,7 +24,7 @@ func.func public @views(%bytes: memref<1024xi8>, %n: memref<8x16xf32>, %k: index
   %flat = memref.collapse_shape %n [[0, 1]] : memref<8x16xf32> into memref<128xf32>
   // CHECK: llvm.getelementptr inbounds %n[%k] : (!llvm.ptr, i64) -> !llvm.ptr, f32
   %x = memref.load %flat[%k] : memref<128xf32>
-  // CHECK: %[[LINE:.*]] = llvm.getelementptr inbounds %n[%k] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  // CHECK: %[[LINE:.*]] = llvm.getelementptr %n[%k] : (!llvm.ptr, i64) -> !llvm.ptr, f32
   // CHECK-NEXT: "llvm.intr.prefetch"(%[[LINE]]) <{rw = 0 : i32, hint = 3 : i32, cache = 1 : i32}> : (!llvm.ptr) -> ()
   memref.prefetch %flat[%k], read, locality<3>, data : memref<128xf32>
   // 2 * 16 + 4 elements on; accesses step over whole rows.
