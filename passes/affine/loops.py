@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import TypeVar
 
-from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, MemRefType, VectorType
+from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, FixedBitwidthType, MemRefType, VectorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSet
@@ -101,6 +101,12 @@ def work(ops: Iterable[Operation]) -> int:
 def takes_steps(op: Operation) -> bool:
     """Whether it is a function that becomes many instructions."""
     return op.name.startswith("math.") and op.name not in _INSTRUCTIONS
+
+
+def element_bytes(buffer: SSAValue) -> int:
+    """Of an element of a buffer; 0 if it has no such size."""
+    element = buffer.type.element_type  # pyright: ignore
+    return element.bitwidth // 8 if isinstance(element, FixedBitwidthType) else 0
 
 
 def _lanes(op: Operation) -> int:

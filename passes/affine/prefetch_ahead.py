@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AffineMapAttr, FixedBitwidthType, ModuleOp
+from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
@@ -37,7 +37,7 @@ from ...dialects.affine import ApplyOp, ForOp, VectorLoadOp, VectorStoreOp
 from ...dialects.affine.linear_forms import memref_shape
 from ...dialects.memref import LoadOp, PrefetchOp
 from ...dialects.memref.views import root
-from .loops import all_loops, functions, insert_before, is_innermost, stride_along, takes_steps
+from .loops import all_loops, element_bytes, functions, insert_before, is_innermost, stride_along, takes_steps
 
 AHEAD = 4096  # bytes: 2048 and 8192 are as good
 
@@ -83,7 +83,7 @@ def _large_loads(loop: ForOp, least: int) -> list[VectorLoadOp]:
     for load in loop.body.block.ops:
         if not isinstance(load, VectorLoadOp) or stride_along(load, loop.variable) != 1:
             continue
-        shape, size = memref_shape(load.memref), _bytes(load.memref)
+        shape, size = memref_shape(load.memref), element_bytes(load.memref)
         if bounds is None or shape is None or not size or prod(shape) * size < least:
             continue
         length = bounds[1] - bounds[0]
@@ -92,15 +92,9 @@ def _large_loads(loop: ForOp, least: int) -> list[VectorLoadOp]:
     return found
 
 
-def _bytes(buffer: SSAValue) -> int:
-    """Of an element; 0 if it has no such size."""
-    element = buffer.type.element_type  # pyright: ignore
-    return element.bitwidth // 8 if isinstance(element, FixedBitwidthType) else 0
-
-
 def _ask(load: VectorLoadOp, line: int) -> None:
     """Asks, before a load, for the lines that it will read when the loop is that much further."""
-    size = _bytes(load.memref)
+    size = element_bytes(load.memref)
     (lanes,) = load.result.type.get_shape()  # pyright: ignore
     map_, places = load.map.data, list(load.indices)
     for lane in range(0, lanes, line // size):

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AffineMapAttr, FixedBitwidthType, ModuleOp
+from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -45,7 +45,7 @@ from ...dialects.affine import ApplyOp, ForOp, MinOp, ParallelOp, VectorLoadOp, 
 from ...dialects.affine.linear_forms import memref_shape
 from ...dialects.memref import LoadOp, PrefetchOp
 from .accesses import map_subscripts
-from .loops import all_loops, functions, insert_before, is_innermost, stride_along, work
+from .loops import all_loops, element_bytes, functions, insert_before, is_innermost, stride_along, work
 
 AHEAD = 2048  # bytes: what memory delivers until a row that was asked for is there
 _Place = tuple[SSAValue, object]  # a buffer, and where a whole loop reads it
@@ -71,7 +71,7 @@ class PrefetchRows(ModulePass):
                 variable, last, step = found
                 loops = [each for each in outer.body.block.ops if isinstance(each, ForOp) and is_innermost(each)]
                 for loop, load in _read_again(loops, variable, least, machine):
-                    near = _bytes(load.memref) * _length(loop) <= machine.l1_bytes // 4
+                    near = element_bytes(load.memref) * _length(loop) <= machine.l1_bytes // 4
                     _ask(loop, load, variable, (last, step), machine.cache_line, 3 if near else 2)
                 for loop in loops:
                     for load in _told_by_data(loop, variable, least, machine):
@@ -89,12 +89,6 @@ def _rows(outer: ForOp | ParallelOp) -> tuple[SSAValue, int, int] | None:
         lower, upper, step = bounds[0][-1], bounds[1][-1], outer.steps.data[-1].value.data  # pyright: ignore
     last = lower + (upper - 1 - lower) // step * step
     return (outer.body.block.args[0 if isinstance(outer, ForOp) else -1], last, step) if last > lower else None
-
-
-def _bytes(buffer: SSAValue) -> int:
-    """Of an element; 0 if it has no such size."""
-    element = buffer.type.element_type  # pyright: ignore
-    return element.bitwidth // 8 if isinstance(element, FixedBitwidthType) else 0
 
 
 def _length(loop: ForOp) -> int:
@@ -137,7 +131,7 @@ def _read_again(
 
 def _place(loop: ForOp, load: VectorLoadOp, variable: SSAValue, least: int, most: int) -> _Place | None:
     """What row a load reads in a loop, if it is one of a large array's that lie one behind another."""
-    shape, size, bounds = memref_shape(load.memref), _bytes(load.memref), loop.constant_bounds()
+    shape, size, bounds = memref_shape(load.memref), element_bytes(load.memref), loop.constant_bounds()
     if shape is None or not size or bounds is None or stride_along(load, loop.variable) != 1:
         return None
     total = size
@@ -165,7 +159,7 @@ def _told_by_data(loop: ForOp, variable: SSAValue, least: int, machine: Machine)
     for load in loop.body.block.ops if bounds is not None else ():
         if not isinstance(load, LoadOp) or not load.indices:
             continue
-        shape, size = memref_shape(load.memref), _bytes(load.memref)
+        shape, size = memref_shape(load.memref), element_bytes(load.memref)
         if shape is None or not size or load.indices[-1].owner.parent_block() is not loop.body.block:
             continue
         *outer, _ = load.indices
@@ -195,7 +189,7 @@ def _ask_in_order(loop: ForOp, load: LoadOp, variable: SSAValue, rows: tuple[int
     """Asks, before a load, for this iteration's share of a later row."""
     shape, bounds = memref_shape(load.memref), loop.constant_bounds()
     assert shape is not None and bounds is not None
-    row = _later(loop, variable, rows, shape[-1] * _bytes(load.memref))
+    row = _later(loop, variable, rows, shape[-1] * element_bytes(load.memref))
     places: list[SSAValue] = []
     for index in load.indices[:-1]:
         if isinstance(index.owner, ApplyOp) and variable in index.owner.operands:
@@ -213,7 +207,7 @@ def _ask_in_order(loop: ForOp, load: LoadOp, variable: SSAValue, rows: tuple[int
 
 def _ask(loop: ForOp, load: VectorLoadOp, variable: SSAValue, rows: tuple[int, int], line: int, locality: int) -> None:
     """Asks, before a load, for what the same load will read some rows later; at the end for the last row again."""
-    size = _bytes(load.memref)
+    size = element_bytes(load.memref)
     row = _later(loop, variable, rows, _length(loop) * size)
     operands = [row if operand is variable else operand for operand in load.indices]
     (lanes,) = load.result.type.get_shape()  # pyright: ignore
