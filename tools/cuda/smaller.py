@@ -1,13 +1,12 @@
 """A kernel at extents at which the emulator runs it in a moment, with the edges and alignments that it has.
 
-Of a product, rows, columns and steps of the sum stay what they are modulo the tile that its schedule takes, or leave
-as much of one as is as well aligned where that is much less, and are more than one tile, or more steps than there are
-stages; where blocks share a sum, more than one step of each of the fewest parts that it may have, which are as long
-as before modulo a step. Of other kernels each extent stays what it is modulo the largest power of two for which few
-enough points are left; the last ones of arrays stay whole sectors, if they are. What is reduced over stays as it is,
-since that says how many threads do it, unless points are too many even then. Where windows overlap, images stay large
-and have few channels, since what tiles share is around them; and a kernel tells how many `times` as many points it
-had, for tiles are to be those of blocks that are enough for a GPU.
+Of a product, rows, columns and steps of the sum stay what they are modulo the tile that its schedule takes, and are
+more than one tile, or more steps than there are stages; where blocks share a sum, more than one step of each of the
+fewest parts that it may have, which are as long as before modulo a step. Of other kernels each extent stays what it
+is modulo the largest power of two for which few enough points are left; the last ones of arrays stay whole sectors,
+if they are. What is reduced over stays as it is, since that says how many threads do it, unless points are too many
+even then. Where windows overlap, images stay large and have few channels, since what tiles share is around them; and
+a kernel tells how many `times` as many points it had, for tiles are to be those of blocks that are enough for a GPU.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import gcd, prod
+from math import prod
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
@@ -115,7 +114,7 @@ def _of_product(extents: Extents, schedule: Schedule) -> Mapping[Extent, int] | 
 
 @dataclass(frozen=True)
 class _Role:
-    """Loops that are cut together, into `parts` instead of `whole`: tiles of them, and what is left of one."""
+    """Loops that are cut together, into `parts` instead of `whole`; each stays what it is modulo the tile."""
 
     dims: Sequence[int]
     tile: int
@@ -123,12 +122,10 @@ class _Role:
     parts: int = 1
     whole: int = 1
 
-    def likeness(self, count: int, total: int) -> int:
-        """How well so many points stand for all: 2 with the same left, 1 with as much as is as aligned, 0 not."""
-        enough, tiles, aligned = total // self.whole * self.parts, self.tile * self.parts, ALIGNED * self.parts
-        if count < min(enough, self.least) or (count % tiles == 0) != (enough % tiles == 0):
-            return 0
-        return 2 if (count - enough) % tiles == 0 else int(gcd(count, aligned) == gcd(enough, aligned))
+    def fits(self, count: int, total: int) -> bool:
+        """Whether so many points do for all that there are."""
+        enough = total // self.whole * self.parts
+        return (count - enough) % (self.tile * self.parts) == 0 and count >= min(enough, self.least)
 
 
 def _roles(op: GenericOp | AttentionOp, schedule: Schedule) -> Sequence[_Role]:
@@ -154,32 +151,26 @@ def _fewest(
     chosen: Mapping[Extent, int],
     role: _Role,
 ) -> Mapping[Extent, int]:
-    """What the extents that are `open` become, so that `loops` run as seldom as may be.
-
-    What is left of a tile stays, unless twice as many points are needed for that than for something like it.
-    """
+    """What the extents that are `open` become, so that `loops` run as seldom as may be."""
 
     def runs(sizes: Mapping[Extent, int]) -> int:
         firsts = [(extents.sizes[loop], *extents.first(loop)) for loop in loops]
         return prod(sizes[first] + more if first in sizes else n for n, first, more in firsts)
 
     total = runs({**chosen, **open})
+    found: Mapping[Extent, int] = dict(open)
     aligned = [_choices(n, role.tile) for n in open.values()]
     last = _last(extents)
     other = [_others(n) if e not in last else choices for (e, n), choices in zip(open.items(), aligned, strict=True)]
     for ranges in (aligned, other):
-        same = similar = (total, dict(open))
         for sizes in product(*ranges):
-            count = runs({**chosen, **(these := dict(zip(open, sizes, strict=True)))})
-            like = role.likeness(count, total)
-            if like == 2 and count < same[0]:
-                same = count, these
-            if like and count < similar[0]:
-                similar = count, these
-        found = same if same[0] <= 2 * similar[0] else similar
-        if found[0] < total or role.tile == 1 or prod(map(len, other)) > TRIED:
-            return found[1]
-    return dict(open)
+            these = dict(zip(open, sizes, strict=True))
+            count = runs({**chosen, **these})
+            if role.fits(count, total) and count < runs({**chosen, **found}):
+                found = these
+        if found != dict(open) or role.tile == 1 or prod(map(len, other)) > TRIED:
+            break
+    return found
 
 
 def _choices(size: int, tile: int) -> list[int]:
