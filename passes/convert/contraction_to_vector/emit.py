@@ -164,7 +164,7 @@ def write_tiles(
     for number, part in enumerate(shares(kernel, schedule, lanes, machine)):
         copies, own = None, writer
         if is_single(kernel, schedule, part.columns, machine):
-            own = SingleWriter(code, kernel, flats, schedule, machine.lanes(4))
+            own = SingleWriter(code, kernel, flats, schedule, part.columns, machine.lanes(4))
         if room is not None and needed and not number:
             if needed > prod(memref_shape(room) or ()):
                 raise LaminaError(f"schedule '{schedule}': the copies of rows have no room", where=contraction.op)

@@ -8,7 +8,8 @@ after (rows of a tile, eight neighbours along k at a time):
     }
     %total = vector.reduction <add>, %sums : vector<8xf32> into f32
 
-A column of its own would load every element of A alone, each from another row.
+A column of its own would load every element of A alone, each from another row. Where strips of rows follow each other
+the column's elements are put side by side once, before the first.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ....compiler.machine import Machine
-from ....dialects import vector
+from ....dialects import memref, vector
 from .analysis import Kernel
 from .loops import D, Loops
 from .schedule import Schedule
 from .spot import Columns, TilePlace, zero
 from .tile import Fetch, Left, Step, TileWriter, k_levels
 
+MOST_BESIDE = 1 << 13  # elements of a column that are put side by side: as much of the stack, and of L1
 REASSOCIATED = FastMathFlagsAttr([FastMathFlag.REASSOC])
 
 
@@ -44,9 +46,34 @@ def is_single(kernel: Kernel, schedule: Schedule, columns: Columns, machine: Mac
 class SingleWriter(TileWriter):
     """Writes tiles of one column; each row's sum is that of its lanes."""
 
-    def __init__(self, code: Loops, kernel: Kernel, flats: Mapping[SSAValue, SSAValue], schedule: Schedule, along: int):
+    def __init__(
+        self,
+        code: Loops,
+        kernel: Kernel,
+        flats: Mapping[SSAValue, SSAValue],
+        schedule: Schedule,
+        columns: Columns,
+        along: int,
+    ):
         super().__init__(code, kernel, flats, schedule)
+        self.columns = columns
         self.along = along  # lanes
+        self.beside: SSAValue | None = None  # the column's elements, one after the other
+
+    def begin(self, strips: int) -> None:
+        size, _, step = self.levels[0]
+        if step == 1 or strips == 1 or size > MOST_BESIDE or self.contraction.extent(self.contraction.batch) > 1:
+            return
+        code, b_flat = self.code, self.flats[self.contraction.b.value]
+        place = self.b_place(TilePlace(code, self.contraction, self.columns, (None, None, None)))
+        beside = code(memref.AllocaOp.get(f32, 64, [size])).memref
+
+        def put(k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            code.store(code.load(b_flat, self.walk(2), place, k), beside, D(0), k)
+            return ()
+
+        code.serial(AffineExpr.constant(0), AffineExpr.constant(size), (), (), put)
+        self.beside = beside
 
     def _can_ask(self, ahead: int) -> bool:
         return False
@@ -102,6 +129,8 @@ class SingleWriter(TileWriter):
     def column(self, b_place: SSAValue, ks: Sequence[SSAValue]) -> SSAValue:
         """So many elements of B."""
         code, b_flat = self.code, self.flats[self.contraction.b.value]
+        if self.beside is not None:
+            return code.load_vector(self.type, self.beside, D(0), *ks)
         if self.levels[0][2] == 1:
             return code.load_vector(self.type, b_flat, self.walk(2), b_place, *ks)
         column = code(vector.BroadcastOp(zero(code, f32), self.type)).vector
