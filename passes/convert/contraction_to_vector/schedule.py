@@ -23,6 +23,7 @@ TWO = 2  # vectors of panels that are read once
 SPARE = 3  # registers that rounds at a time want for what comes next
 UNROLLS = (4, 3, 2)  # rounds of an innermost loop at a time
 COPY_COLUMNS = 512  # that pay for copying A; measured on Zen 3
+L1_LEFT = 16 << 10  # bytes of L1 for what is not rows of A
 MIN_STRIPS = 16  # strips per block below which panels of B are fetched too often
 
 
@@ -235,14 +236,15 @@ def depth_of(problem: Problem, machine: Machine, strips: int, panels: int) -> in
     """Rounds of the only loop over k in a block, 0 for all: a panel of B takes about a quarter of L2.
 
     Each block reads and writes all of C: at 4096³ those of 2048 take 1.10 times less than those of 512, at 2048³ 1.03
-    times; measured on Zen 3. Where vectors are lines it is a tenth, for all panels of a tile; measured on Sapphire
-    Rapids.
+    times; measured on Zen 3. Where vectors are lines the rows of a tile of 8 leave `L1_LEFT` of L1, and three panels
+    take six times as much as those; measured on Sapphire Rapids, Zen 4, and Zen 5, where 2048³ takes 1.05 times less by
+    1024 than by 512.
     """
     if len(problem.loops) != 1 or strips < FEW_STRIPS or not problem.in_memory:
         return 0
     (size,) = problem.loops
     columns = problem.lanes * (panels if lines(problem, machine) else 1)
-    share = machine.l2_bytes * 3 // 32 if machine.vectors_are_lines else machine.l2_bytes // 4
+    share = 6 * (machine.l1_bytes - L1_LEFT) if machine.vectors_are_lines else machine.l2_bytes // 4
     wanted = share // (columns * problem.element_bytes)
     if size <= wanted * 4 // 3:
         return 0

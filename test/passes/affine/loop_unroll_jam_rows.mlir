@@ -107,8 +107,10 @@ func.func @planes(%x: memref<8x3x400xf32>, %y: memref<3x400xf32>) {
   func.return
 }
 
-// Sums along the rows of an array that L2 does not hold: those of four quarters at once, then what is left.
+// Sums along the rows of an array that L2 does not hold: those of four quarters at once, then what is left. LLVM is to
+// leave the order of the loads.
 // CHECK-LABEL: func.func @apart
+// CHECK-SAME: attributes {llvm.rolled}
 // CHECK: affine.for %i = 0 to 64 {
 // CHECK-NEXT: %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} = affine.for %[[K:.*]] = 0 to 700 iter_args(%{{.*}} = %zero, %{{.*}} = %zero, %{{.*}} = %zero, %{{.*}} = %zero)
 // CHECK: affine.load %x[%i, %[[K]]]

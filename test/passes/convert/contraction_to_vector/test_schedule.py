@@ -73,6 +73,14 @@ def test_rows_of_b_that_lie_apart_are_passed_by_few_tiles():
     assert choose(replace(stem, packed=True), avx512).rows == 8
 
 
+def test_blocks_of_the_sum_leave_room_in_the_first_cache() -> None:
+    square = Problem(batch=1, rows=2048, columns=2048, depth=2048, element_bytes=4, lanes=16, loops=(2048,))
+    sizes = {(48, 2048): 1024, (48, 1024): 1024, (32, 1024): 512}  # Sapphire Rapids, Zen 5, Zen 4
+    for (l1, l2), expected in sizes.items():
+        machine = replace(Machine.preset("x86-64-avx512"), l1_bytes=l1 << 10, l2_bytes=l2 << 10)
+        assert choose(square, machine).depth == expected
+
+
 def test_blocks_of_k_hold_all_panels_of_a_tile_where_vectors_are_lines():
     deep = Problem(batch=1, rows=128, columns=768, depth=3072, element_bytes=4, lanes=16, loops=(3072,))
     avx512 = replace(Machine.preset("x86-64-avx512"), cores=1)
