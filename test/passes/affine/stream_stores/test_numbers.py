@@ -11,7 +11,9 @@ from xdsl.parser import Parser
 
 from lamina.compiler.context import LaminaContext
 from lamina.compiler.machine import Machine
+from lamina.compiler.pipelines import parse_pipeline
 from lamina.dialects import all_dialects
+from lamina.passes import all_passes
 from lamina.passes.affine.stream_stores import StreamStores
 
 
@@ -115,6 +117,33 @@ def test_half_of_a_fair_part_of_the_last_cache(mib: int, last: int, cores: int, 
         ctx.register_dialect(name, factory)
     module = Parser(ctx, text).parse_module()
     StreamStores().apply(ctx, module)
+    assert ("nontemporal" in str(module)) == streams
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "streams"),
+    [(8192, 64, True), (8192, 32, False), (12544, 64, False), (12544, 128, True), (12544, 32, False)],
+)
+def test_lines_far_apart_by_the_sets_of_a_cache_that_they_share(rows: int, columns: int, streams: bool):
+    """Transposes on a machine whose L2 has 1 MB."""
+    source, target = f"memref<{rows}x{columns}xf32>", f"memref<{columns}x{rows}xf32>"
+    text = f"""
+    func.func @kernel(%x: {source}, %y: {target}) {{
+      affine.for %i = 0 to {columns} {{
+        affine.for %j = 0 to {rows} {{
+          %v = affine.load %x[%j, %i] : {source}
+          affine.store %v, %y[%i, %j] : {target}
+        }}
+      }}
+      func.return
+    }}"""
+    machine = replace(Machine.preset("x86-64-avx512"), l2_bytes=1 << 20, l3_bytes=32 << 20, cores=2)
+    ctx = LaminaContext(machine=machine)
+    for name, factory in all_dialects().items():
+        ctx.register_dialect(name, factory)
+    module = Parser(ctx, text).parse_module()
+    for each in parse_pipeline("affine-loop-tile,affine-vectorize,affine-stream-stores", all_passes()):
+        each.apply(ctx, module)
     assert ("nontemporal" in str(module)) == streams
 
 
