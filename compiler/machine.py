@@ -18,6 +18,11 @@ from .measured import Measured
 from .tile_permission import usable
 
 WORTH_FORKING = 200_000  # where nothing was measured: about 2 µs to fork and join, at 100 GFLOP/s
+AS_FAST_AS_MEMORY = {  # functions, by processor; measured
+    "znver3": frozenset({"math.exp"}),
+    "znver4": frozenset({"math.exp"}),
+    "znver5": frozenset({"math.exp", "math.tanh"}),
+}
 FAIR = 64 << 20  # bytes of the last cache for each core: no processor has as much
 APART = 1.0  # microseconds that threads lose over forking and joining: the data of one is in the caches of another
 
@@ -103,12 +108,12 @@ class Machine:
     @property
     def as_fast_as_memory(self) -> frozenset[str]:
         """Functions of f32 that it computes as fast as memory brings and takes numbers."""
-        return frozenset({"math.exp"} if self.cpu in ("znver3", "znver4") else ())
+        return AS_FAST_AS_MEMORY.get(self.cpu, frozenset())
 
     @property
     def computes_ahead_bytes(self) -> int:
         """From how many bytes on loops that compute functions of an array ask for what comes; 0 if it fetches that."""
-        return self.large_bytes if self.cpu == "znver3" else 0
+        return self.large_bytes if self.cpu in ("znver3", "znver5") else 0
 
     @property
     def operands_from_memory(self) -> bool:

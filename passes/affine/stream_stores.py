@@ -26,7 +26,7 @@ and the function does not read it. If not given, half of the last cache, as the 
 lines that are far apart, where those would all lie in the same few sets of a cache, and else four times (8192 x 64
 numbers, 2 MB, are transposed in 0.08 ms past the caches and in 0.16 through them, 12544 x 64 in 0.13 and 0.08; measured
 on Zen 5). Not where memory is not what the loop waits for: with `math` functions (it was 15 % slower; on Zen 3 and 4 a
-loop that takes exp of numbers is up to a quarter faster, one with tanh or erf is not), or where more than a few arrays
+loop that takes exp of numbers is up to a quarter faster, on Zen 5 one with tanh is, too), or where more than a few arrays
 are read. Such stores need whole registers to be aligned, which a caller's buffer need not be. `convert-to-llvm` sees to
 it that other threads find them where they look.
 """

@@ -48,9 +48,10 @@ def test_numbers(kernel: Callable[..., None], rows: int, columns: int, machine: 
 
 
 @pytest.mark.parametrize(
-    ("cpu", "rows", "asks"), [("znver3", 4096, True), ("znver3", 64, False), ("znver4", 4096, False)]
+    ("cpu", "rows", "asks"),
+    [("znver3", 4096, True), ("znver3", 64, False), ("znver4", 4096, False), ("znver5", 4096, True)],
 )
-def test_only_of_large_arrays_on_zen_3(cpu: str, rows: int, asks: bool):
+def test_only_of_large_arrays_and_not_on_all_processors(cpu: str, rows: int, asks: bool):
     machine = replace(Machine.preset("x86-64-avx2"), cpu=cpu, cores=2, l3_bytes=32 << 20)
     context = LaminaContext(machine=machine)
     for name, factory in all_dialects().items():
