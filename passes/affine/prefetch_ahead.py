@@ -15,9 +15,9 @@ after:
 
 Processors fetch ahead on their own, but not far enough on Zen 3 where a loop computes meanwhile: exp of 4194304 numbers
 took 1.66 ms and takes 1.35, sigmoid 2.0 and 1.9, tanh of an array that is in no cache 2.2 and 1.9; GELU, which computes
-longer, as before. On Zen 5 exp took 0.78 and takes 0.73, tanh 0.65 and 0.57, GELU 0.75 and 0.70. Loops that compute nothing, or read several arrays, got up to 15 % slower and are left alone, as are
-arrays that a function goes through again or `affine-prefetch-rows` asks for. Near the end of an array what is asked for
-lies behind it, and may be nothing.
+longer, as before. On Zen 5 exp took 0.78 and takes 0.73, tanh 0.65 and 0.57, GELU 0.75 and 0.70. Loops that compute
+nothing, or read several arrays, got up to 15 % slower and are left alone, as are arrays that a function goes through
+again or `affine-prefetch-rows` asks for. Near the end of an array what is asked for lies behind it, and may be nothing.
 """
 
 from __future__ import annotations
