@@ -83,6 +83,11 @@ class Machine:
         return 2 * self.vector_bytes == self.cache_line
 
     @property
+    def asks_rather_while_reading(self) -> bool:
+        """Whether of two loops the one that writes nothing should ask memory for other lines."""
+        return self.cpu in ("znver4", "znver5")
+
+    @property
     def asks_while_writing(self) -> bool:
         """Whether a loop that writes asks memory for other lines as well as any: on Zen 4 both take longer so."""
         return not self._zen_4

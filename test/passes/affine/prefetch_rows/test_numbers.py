@@ -77,16 +77,21 @@ POWERS = f"%b = math.exp %a : vector<16xf32> affine.vector_store %b, %y[%i, %j] 
 
 
 @pytest.mark.parametrize(
-    ("bodies", "asking", "on_zen_4"),
-    [((SUM, POWERS), 1, None), ((SUM, SUM, POWERS), 2, 1), ((SUM, SCALE), 1, 1), ((SUM, SUM, SCALE), 2, 1)],
+    ("bodies", "asking", "on_zen_4", "on_zen_5"),
+    [
+        ((SUM, POWERS), 1, None, 1),
+        ((SUM, SUM, POWERS), 2, 1, 1),
+        ((SUM, SCALE), 1, 1, 1),
+        ((SUM, SUM, SCALE), 2, 1, 1),
+    ],
     ids=["softmax", "two sums and powers", "root mean square", "layer norm"],
 )
 def test_who_asks_where_writing_and_asking_get_in_each_others_way(
-    bodies: tuple[str, ...], asking: int, on_zen_4: int | None
+    bodies: tuple[str, ...], asking: int, on_zen_4: int | None, on_zen_5: int
 ):
     rows = "".join(map(loop, bodies))
     text = f"func.func @f(%x: {SHAPE}, %y: {SHAPE}) {{ affine.parallel (%i) = (0) to (4096) {{ {rows} }} func.return }}"
-    for cpu, expected in (("x86-64-v4", asking), ("znver4", on_zen_4)):
+    for cpu, expected in (("x86-64-v4", asking), ("znver4", on_zen_4), ("znver5", on_zen_5)):
         ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), cpu=cpu), allow_unregistered=True)
         for name, factory in all_dialects().items():
             ctx.register_dialect(name, factory)
