@@ -21,10 +21,10 @@ from .amx_tiles import TILE_ROWS, AmxWriter, takes_tiles
 from .analysis import Kernel
 from .copies import COPIES, Copies, can_copy, task_elements
 from .epilogue import overlap_is_harmless
+from .few_columns import FewColumnsWriter, are_few, rows_of_few
 from .groups import GroupWriter, is_grouped
 from .loops import D, Loops
 from .schedule import Schedule, ceil_div
-from .single import SingleWriter, is_single
 from .spot import Columns, TilePlace
 from .tasks import Cover, Tasks, covers, share, split
 from .tile import TileWriter
@@ -119,6 +119,8 @@ def shares(kernel: Kernel, schedule: Schedule, lanes: int, machine: Machine) -> 
         rows, panels = schedule.rows, schedule.panels
         if tiles:  # of which there are eight registers
             rows, panels = min(rows, TILE_ROWS), 1
+        elif columns.valid > 1 and are_few(kernel, schedule, columns, machine):
+            rows = rows_of_few(columns, machine)
         else:  # as many sums where there are fewer columns
             rows = max(rows, min(NARROW_ROWS, rows * lanes // columns.lanes))
         strips = covers(contraction.extent(contraction.m), rows, overlap)
@@ -163,8 +165,8 @@ def write_tiles(
     found: list[Part] = []
     for number, part in enumerate(shares(kernel, schedule, lanes, machine)):
         copies, own = None, writer
-        if is_single(kernel, schedule, part.columns, machine):
-            own = SingleWriter(code, kernel, flats, schedule, part.columns, machine.lanes(4))
+        if are_few(kernel, schedule, part.columns, machine):
+            own = FewColumnsWriter(code, kernel, flats, schedule, part.columns, machine.lanes(4))
         if room is not None and needed and not number:
             if needed > prod(memref_shape(room) or ()):
                 raise LaminaError(f"schedule '{schedule}': the copies of rows have no room", where=contraction.op)

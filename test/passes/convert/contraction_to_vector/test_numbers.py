@@ -144,9 +144,22 @@ def test_matmul(m: int, n: int, k: int):
 
 
 @pytest.mark.parametrize(
-    ("m", "n", "k", "options"), [(1, 17, 8, ""), (13, 33, 24, ""), (21, 49, 64, "rows=6 depth=24"), (6, 17, 20, "")]
+    ("m", "n", "k", "options"),
+    [
+        (1, 17, 8, ""),
+        (13, 33, 24, ""),
+        (21, 49, 64, "rows=6 depth=24"),
+        (6, 17, 20, ""),
+        (29, 18, 256, ""),
+        (17, 19, 272, "rows=8 depth=160"),
+        (25, 36, 512, "rows=6 row_blocks=2 depth=128"),
+        (9, 20, 264, ""),
+        (9, 21, 256, ""),
+        (1100, 34, 2048, "rows=8 row_blocks=2"),
+        (16, 52, 4096, ""),
+    ],
 )
-def test_one_column_more_than_panels(m: int, n: int, k: int, options: str):
+def test_few_columns_more_than_panels(m: int, n: int, k: int, options: str):
     inputs, got = run(Case(((m, k), (-(-n // 16), k, 16), (m, n)), MATMUL, "ppr", options=options))
     check(got, inputs[0] @ panels(inputs[1], 16)[:, :n], k)
 
