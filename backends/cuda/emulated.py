@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...compiler.artefact import Artefact
+from ...compiler.collector import collector_paused
 from ...compiler.signature import Array, Signature, dtype_named
 from .build import BuiltProgram
 from .emulator.layouts import TensorMap
@@ -35,6 +36,7 @@ class EmulatedProgram:
         self._kernels: dict[str, Program] = {}
         self.counters: list[Counters] = []
 
+    @collector_paused()
     def kernel(self, name: str) -> Program:
         """A kernel, whose PTX is read when it first runs."""
         if name not in self._kernels:

@@ -49,6 +49,7 @@ class CudaTarget:
         lowered, built = self.built(program, options)
         return artefact_of(built, self.architecture, lowered.signature, constants_of(lowered))
 
+    @collector_paused()
     def built(self, program: Program, options: Options) -> tuple[Program, BuiltProgram]:
         """A program on the level `gpu`, and the code of its kernels."""
         lowered = self.lower(program, "gpu", options)
@@ -58,6 +59,7 @@ class CudaTarget:
             options.on_level("machine code", lowered, time.perf_counter() - start)
         return lowered, built
 
+    @collector_paused()
     def emulated(self, program: Program, options: Options) -> EmulatedProgram:
         """A program in the emulator, which takes PTX: nothing is assembled, and there is nothing to save."""
         lowered = self.lower(program, "gpu", options)
@@ -65,9 +67,9 @@ class CudaTarget:
         return EmulatedProgram(built, lowered.signature, _memory(constants_of(lowered)))
 
     def _code(self, lowered: Program, options: Options, *, assembled: bool = True) -> BuiltProgram:
-        with collector_paused():
-            return build(lowered, self.architecture, KernelCache() if options.cache else None, assembled=assembled)
+        return build(lowered, self.architecture, KernelCache() if options.cache else None, assembled=assembled)
 
+    @collector_paused()
     def lower(self, program: Program, to: str, options: Options) -> Program:
         """A copy of `program` at level `to`. Raises LaminaError for a level above or unknown."""
         lowered = self._copy(program, options)

@@ -30,6 +30,7 @@ from ...backends import Options
 from ...backends.cuda.emulated import EmulatedProgram
 from ...backends.cuda.emulator.memory import SECTOR
 from ...backends.cuda.target import CudaTarget
+from ...compiler.collector import collector_paused
 from ...compiler.diagnostics import LaminaError
 from ...compiler.parsing import parse_module
 from ...compiler.pass_manager import PassFault
@@ -100,6 +101,7 @@ def tiled(program: Program, targets: Sequence[str], precision: str) -> tuple[Pro
     return lowered, {target: CudaTarget(target).lower(lowered, "tiles", options) for target in targets}
 
 
+@collector_paused()
 def cases_of(name: str, lowered: Program, tiles: Mapping[str, Program], precision: str) -> list[Case]:
     """The distinct kernels of a model that was `tiled`."""
     suffix = "" if precision == PRECISIONS[0] else f" {precision}"
