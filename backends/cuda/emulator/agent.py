@@ -305,11 +305,12 @@ def in_place(function: np.ufunc, dtype: Any, result: Operand, operands: Sequence
         rows = agent.typed[key]
         end = rows[second] if constant is None else constant
         to = agent.typed[goal][target]
-        where = True if agent.all_active else agent.active
-        if first:
-            function(rows[first], end, out=to, where=where)
+        if not agent.all_active:  # all lanes and a copy of some take half the time of a function with a mask
+            np.copyto(to, function(rows[first], end) if first else function(end), where=agent.active)
+        elif first:
+            function(rows[first], end, out=to)
         else:
-            function(end, out=to, where=where)
+            function(end, out=to)
 
     return step
 

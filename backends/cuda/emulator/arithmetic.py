@@ -157,7 +157,8 @@ def fma32(a: Array, b: Array, c: Array) -> Array:
     product, more = a.astype(np.float64) * b.astype(np.float64), c.astype(np.float64)
     total = np.asarray(product + more)
     small = np.abs(total) < _NORMAL
-    if (total.view(np.int64) & _CUT_OFF == _HALFWAY).any() or (small.any() and total[small].any()):
+    halfway = np.count_nonzero(total.view(np.int64) & _CUT_OFF == _HALFWAY)
+    if halfway or (np.count_nonzero(small) and np.count_nonzero(total[small])):
         total = odd_sum(product, more)  # elsewhere rounding twice does no harm
     return total.astype(np.float32)
 
@@ -302,7 +303,7 @@ def extreme(instruction: Instruction) -> Step:
 
 def _extreme(a: Array, b: Array, largest: bool, keeps_nan: bool) -> Array:
     usual = np.asarray(np.maximum(a, b) if largest else np.minimum(a, b))
-    if not np.isnan(usual).any() and not ((a == 0) & (b == 0)).any():
+    if not np.count_nonzero(np.isnan(usual)) and not np.count_nonzero((a == 0) & (b == 0)):
         return usual
     chosen = np.where((a > b) if largest else (a < b), a, b)
     zeros = (a == 0) & (b == 0)

@@ -50,7 +50,7 @@ def _copy_by_threads(instruction: Instruction) -> Step:
         given = agent.of_active(size(agent)).astype(np.int64) if size else np.full(lanes.size, nbytes)
         wanted = given > 0
         memory, where = located(agent, "global", agent.of_active(source(agent)))
-        if wanted.any():
+        if np.count_nonzero(wanted):
             memory.check(where[wanted] - memory.base, nbytes, "copies")
             count_traffic(agent, memory, where[wanted], lanes[wanted], nbytes, False)
         shared.check(offsets, nbytes, "writes")
@@ -62,6 +62,10 @@ def _copy_by_threads(instruction: Instruction) -> Step:
             agent.copies.append(Copy(-1, partial(_move, agent, memory, where, offsets, given, nbytes)))
             return
         warps = agent.threads[lanes] // WARP
+        if agent.lanes == WARP:
+            effect = partial(_move, agent, memory, where, offsets, given, nbytes)
+            agent.copies.append(Copy(int(warps[0]), effect))
+            return
         for warp in sorted(set(warps.tolist())):
             own = warps == warp
             effect = partial(_move, agent, memory, where[own], offsets[own], given[own], nbytes)
@@ -75,7 +79,7 @@ def _move(agent: Agent, memory: Memory, where: Array, offsets: Array, given: Arr
     whole = given == nbytes
     if np.count_nonzero(whole) == whole.size:
         agent.block.shared.view(nbytes)[offsets // nbytes] = memory.view(nbytes)[(where - memory.base) // nbytes]
-    elif (whole | (given == 0)).all():
+    elif np.count_nonzero(whole | (given == 0)) == whole.size:
         cells = agent.block.shared.view(nbytes)
         cells[offsets // nbytes] = 0
         cells[offsets[whole] // nbytes] = memory.view(nbytes)[(where[whole] - memory.base) // nbytes]

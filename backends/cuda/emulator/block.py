@@ -175,7 +175,7 @@ class Block:
         """
         written = self._written[offsets]
         open_ = written > fenced
-        if open_.any():
+        if np.count_nonzero(open_):
             own = np.array([agent.fenced for agent in self.agents])[self._writer[offsets]]
             if (open_ & (written > own)).any():
                 raise EmulationError("reads what threads wrote to shared memory, and no fence.proxy.async lies between")

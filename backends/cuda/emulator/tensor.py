@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -60,20 +61,22 @@ def matrix_transfer(instruction: Instruction) -> Step:
         shared.check(rows.reshape(-1), 16, "reads" if loads else "writes")
         if launch.counted:
             launch.counters.count_shared(rows.reshape(len(rows), -1), 16)
-        cells = shared.view(2)
-        at = rows[..., None] // 2 + np.arange(8)  # warp, matrix, row, column
+        cells, at = shared.view(16), rows // 16  # of a row each: warp, matrix, row
         if loads:
-            values = cells[at]
+            values = cells[at].view(np.uint16).reshape(*at.shape, 8)
             values = values.swapaxes(-1, -2) if turned else values
             words = np.ascontiguousarray(values).view(np.uint32)  # warp, matrix, row, pair
             for i, write in enumerate(outputs):
-                found = np.zeros(agent.lanes, np.uint32)
-                found[active] = words[:, i].reshape(-1)
+                found = words[:, i].reshape(-1)
+                if not agent.all_active:
+                    of_some, found = found, np.zeros(agent.lanes, np.uint32)
+                    found[active] = of_some
                 write(agent, found)
             return None
         words = np.stack([read(agent).reshape(-1, 8, 4)[warps] for read in inputs], 1)
         values = np.ascontiguousarray(words).view(np.uint16)
-        cells[at] = values.swapaxes(-1, -2) if turned else values
+        values = np.ascontiguousarray(values.swapaxes(-1, -2)) if turned else values
+        cells[at] = values.view(np.complex128).reshape(at.shape)
         agent.block.wrote(agent, rows.reshape(-1), 16)
         return PAUSE
 
@@ -212,7 +215,7 @@ def _product(instruction: Instruction) -> Step:
     right = reads(b, np.uint64)
     adds = reads(scale, np.bool_)
     numbers = [constant(m) for m in modifiers]
-    signs = numbers[:2] or [1, 1]
+    sign = prod(numbers[:2])  # of A times that of B
     turned = (numbers[2:] if not in_registers else [0, *numbers[2:]]) or [0, 0]
 
     def step(agent: Agent) -> None:
@@ -230,7 +233,7 @@ def _product(instruction: Instruction) -> Step:
             )
             y = _matrix(agent.block, b_descriptor, columns, depth, b_type, bool(turned[1]), fenced)
             wide: Any = np.float64 if result_type is np.float32 else np.int64
-            product = _cut(x, a_kind).astype(wide) * signs[0] @ (_cut(y, b_kind).astype(wide) * signs[1]).T
+            product = _cut(x, a_kind).astype(wide) * sign @ _cut(y, b_kind).astype(wide).T
             parts = product[places]
             if not rows:
                 rows.append(agent.block.launch.program.kernel.rows(sums))
