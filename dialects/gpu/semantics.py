@@ -44,12 +44,33 @@ class _Block:
     meetings: dict[tuple[int, int], threading.Barrier] = field(default_factory=dict[tuple[int, int], threading.Barrier])
     given: dict[int, Any] = field(default_factory=dict[int, Any])
     kept: dict[Any, Any] = field(default_factory=dict[Any, Any])  # what other dialects keep of a block
-    lock: Any = field(default_factory=threading.Lock)
+    news: threading.Condition = field(default_factory=threading.Condition)  # of what is kept; held for changes
 
     @property
     def threads(self) -> int:
         """How many there are."""
         return prod(self.size)
+
+    def wait_for(self, come: Callable[[], bool], most: float | None = None) -> bool:
+        """Whether what `news` tells of has come, in `most` seconds; polling would keep others from work.
+
+        Raises BrokenBarrierError where another thread has failed.
+        """
+        with self.news:
+            self.news.wait_for(lambda: come() or self._failed(), most)
+            if not come() and self._failed():
+                raise threading.BrokenBarrierError
+            return come()
+
+    def _failed(self) -> bool:
+        return any(meeting.broken for meeting in self.meetings.values())
+
+    def give_up(self) -> None:
+        """Wakes everyone who waits, for what will not come."""
+        for meeting in self.meetings.values():
+            meeting.abort()
+        with self.news:
+            self.news.notify_all()
 
 
 @dataclass(frozen=True)
@@ -132,8 +153,7 @@ def _together(block: _Block, bodies: Sequence[Callable[[], None]]) -> None:
             pass
         except BaseException as error:
             errors.append(error)
-            for meeting in block.meetings.values():
-                meeting.abort()
+            block.give_up()
 
     workers = [threading.Thread(target=guarded, args=(body,)) for body in bodies]
     for worker in workers:

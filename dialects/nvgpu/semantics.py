@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import BrokenBarrierError
-from time import sleep
+from threading import Condition
 from typing import Any, cast
 
 import ml_dtypes
@@ -21,6 +20,7 @@ SWIZZLES = {32: Swizzle(1, 4, 3), 64: Swizzle(2, 4, 3), 128: Swizzle(3, 4, 3)}
 ELEMENTS: dict[str, Any] = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "tf32": np.float32}
 ROW_BYTES = 128
 STEPS = 16  # of the sum in one instruction
+WHILE = 1.0  # seconds that a try to wait takes at most
 
 
 @semantics("nvgpu.device_async_copy")
@@ -52,17 +52,19 @@ def number(*, groups: int = 0, count: int = 0, more: bool = False) -> tuple[()]:
 
 
 class _Barrier:
-    """Arrivals and bytes that the current phase still waits for."""
+    """Arrivals and bytes that the current phase still waits for; `news` tells of the next, and is held for changes."""
 
-    def __init__(self, count: int):
+    def __init__(self, count: int, news: Condition):
         self.count = self.pending = count
         self.bytes = self.phase = 0
+        self._news = news
 
     def settle(self) -> None:
         """Begins the next phase where nothing is waited for."""
         if self.pending == 0 and self.bytes == 0:
             self.phase ^= 1
             self.pending = self.count
+            self._news.notify_all()
 
 
 def _key(barriers: Array, at: Array) -> tuple[str, int]:
@@ -72,7 +74,8 @@ def _key(barriers: Array, at: Array) -> tuple[str, int]:
 @semantics("nvgpu.mbarrier.init")
 def init(barriers: Array, at: Array, *, count: int) -> tuple[()]:
     """A barrier in its first phase."""
-    here().block.kept[_key(barriers, at)] = _Barrier(count)
+    block = here().block
+    block.kept[_key(barriers, at)] = _Barrier(count, block.news)
     return ()
 
 
@@ -80,7 +83,7 @@ def init(barriers: Array, at: Array, *, count: int) -> tuple[()]:
 def arrive(barriers: Array, at: Array, *, bytes: int = 0) -> tuple[()]:
     """One arrival less to wait for, and bytes more."""
     block = here().block
-    with block.lock:
+    with block.news:
         barrier = block.kept[_key(barriers, at)]
         barrier.bytes += bytes
         barrier.pending -= 1
@@ -90,25 +93,23 @@ def arrive(barriers: Array, at: Array, *, bytes: int = 0) -> tuple[()]:
 
 @semantics("nvgpu.mbarrier.try_wait.parity")
 def try_wait(barriers: Array, at: Array, parity: Array) -> Array:
-    """Whether the phase of that parity is over."""
+    """Whether the phase of that parity is over, or will be in a while."""
     block = here().block
-    with block.lock:
-        return np.asarray(block.kept[_key(barriers, at)].phase != int(parity) & 1)
+    barrier, before = block.kept[_key(barriers, at)], int(parity) & 1
+    return np.asarray(block.wait_for(lambda: barrier.phase != before, WHILE))
 
 
 @semantics("nvgpu.barrier.arrive", "nvgpu.barrier.sync")
 def meet(number: Array, *, threads: int, call: Call) -> tuple[()]:
     """One more has come; who meets waits for the others, unless one of them has failed."""
     block = here().block
-    with block.lock:
-        barrier = block.kept.setdefault(("barrier", int(number)), _Barrier(threads))
+    with block.news:
+        barrier = block.kept.setdefault(("barrier", int(number)), _Barrier(threads, block.news))
         phase = barrier.phase
         barrier.pending -= 1
         barrier.settle()
-    while isinstance(call.op, NamedSyncOp) and barrier.phase == phase:
-        if any(meeting.broken for meeting in block.meetings.values()):
-            raise BrokenBarrierError
-        sleep(0)
+    if isinstance(call.op, NamedSyncOp):
+        block.wait_for(lambda: barrier.phase != phase)
     return ()
 
 
@@ -138,7 +139,7 @@ def load(tensor: Array, *rest: Array, call: Call) -> tuple[()]:
         places = np.array([SWIZZLES[type_.swizzle.data](int(place)) for place in places])
     target.view(np.uint8)[places] = data
     block = here().block
-    with block.lock:
+    with block.news:
         barrier = block.kept[_key(barriers, at)]
         barrier.bytes -= data.size
         barrier.settle()

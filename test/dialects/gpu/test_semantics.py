@@ -33,6 +33,23 @@ REVERSED = """
   gpu.barrier
   %r = affine.load %room[63 - %t] : memref<64xf32, 3 : i32>
 """
+WAITING = """
+  %smem = gpu.dynamic_shared_memory : memref<256xi8, 3 : i32>
+  %zero = arith.constant 0 : index
+  %true = arith.constant true
+  %phases = memref.view %smem[%zero][] : memref<256xi8, 3 : i32> to memref<1xi64, 3 : i32>
+  nvgpu.mbarrier.init %phases[%zero] {count = 64 : i64} : memref<1xi64, 3 : i32>
+  gpu.barrier
+  %r = affine.load %x[%i * 3] : memref<128xf32>
+  nvgpu.mbarrier.arrive %phases[%zero] : memref<1xi64, 3 : i32>
+  scf.while () : () -> () {
+    %over = nvgpu.mbarrier.try_wait.parity %phases[%zero], %zero : memref<1xi64, 3 : i32>
+    %more = arith.xori %over, %true : i1
+    scf.condition(%more)
+  } do {
+    scf.yield
+  }
+"""
 
 
 def run(body: str, x: np.ndarray) -> np.ndarray:
@@ -59,3 +76,8 @@ def test_an_error_of_one_thread_ends_all() -> None:
     x = np.zeros(128, np.float32)
     with pytest.raises((LaminaError, IndexError)):
         run("gpu.barrier\n %w = affine.load %x[%i * 2] : memref<128xf32>\n %r = gpu.shuffle xor %w, 1 : f32", x)
+
+
+def test_an_error_of_one_thread_ends_who_waits_for_a_phase() -> None:
+    with pytest.raises((LaminaError, IndexError)):
+        run(WAITING, np.zeros(128, np.float32))
