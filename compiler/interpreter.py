@@ -49,7 +49,7 @@ class Interpreter:
         self._scope: IRNode | None = None
         self._functions: dict[str, FuncOp] | None = None
         self._specs: dict[Attribute, Spec] = {}
-        self._last_uses: dict[Block, dict[Operation, list[SSAValue]]] = {}
+        self._steps: dict[Block, list[_Step]] = {}
 
     def run(
         self, program: ModuleOp | FuncOp, inputs: Sequence[Any] | Mapping[str, Any], entry: str = "main"
@@ -59,7 +59,6 @@ class Interpreter:
         Raises LaminaError when the inputs do not fit the signature, or an op has no semantics.
         """
         function = self._enter(program, entry)
-        self._last_uses.clear()
         names = argument_names(function)
         if isinstance(inputs, Mapping):
             inputs = _by_position(inputs, names, function)
@@ -78,8 +77,13 @@ class Interpreter:
         return self.call(function, arrays)
 
     def _enter(self, program: ModuleOp | FuncOp, entry: str) -> FuncOp:
-        self._scope, self._functions = program.get_toplevel_object(), None
+        self._forget(program)
         return self._function(entry) if isinstance(program, ModuleOp) else program
+
+    def _forget(self, program: Operation) -> None:
+        """What was known of IR, which may have changed; `program` is run next."""
+        self._scope, self._functions = program.get_toplevel_object(), None
+        self._steps.clear()
 
     def _function(self, name: str) -> FuncOp:
         if self._functions is None:
@@ -95,7 +99,8 @@ class Interpreter:
             function = self._function(function)
         if function.is_declaration:
             raise LaminaError("a function without body cannot be interpreted", where=function)
-        return self.region({}, function.body, args)
+        with np.errstate(all="ignore"):
+            return self.region({}, function.body, args)
 
     def region(self, env: Environment, region: Region, args: Sequence[Array]) -> list[Array]:
         """Runs a region's single block on `args`; the result is what its terminator is given."""
@@ -105,28 +110,28 @@ class Interpreter:
             raise LaminaError("control flow between blocks cannot be interpreted", where=region.parent_op())
         for parameter, arg in zip(block.args, args, strict=True):
             env[parameter] = arg
-        last_uses = self._last_uses.get(block)
-        if last_uses is None:
-            last_uses = self._last_uses[block] = _last_uses(block)
-        for op in block.ops:
-            values = [env[operand] for operand in op.operands]
-            if op.next_op is None and op.has_trait(IsTerminator):
+        steps = self._steps.get(block)
+        if steps is None:
+            steps = self._steps[block] = _steps_of(block)
+        for step in steps:
+            values = [env[operand] for operand in step.operands]
+            if step.ends:
                 return values
-            results = self._op(op, values, env)
-            for result, value in zip(op.results, results, strict=True):
+            for result, value in zip(step.results, self._op(step.op, values, env), strict=True):
                 env[result] = value
-            for value in last_uses.get(op, ()):
+            for value in step.dying:
                 del env[value]
         return []
 
     def evaluate(self, op: Operation, args: Sequence[Array]) -> list[Array]:
         """The results of one op on `args`. Its regions must not capture values from outside."""
-        self._scope, self._functions = op.get_toplevel_object(), None
-        return self._op(op, args, {})
+        self._forget(op)
+        with np.errstate(all="ignore"):
+            return self._op(op, args, {})
 
     def _op(self, op: Operation, args: Sequence[Array], env: Environment) -> list[Array]:
-        if isinstance(op, CallOp):
-            return self.call(op.callee.string_value(), args)
+        if op.name == CallOp.name:  # a string is told sooner than a class
+            return self.call(cast(CallOp, op).callee.string_value(), args)
         meaning = meaning_of(op)
         keywords = self._supplied(op, meaning, env)
         for name, default in meaning.attributes:
@@ -134,8 +139,7 @@ class Interpreter:
             if attr is None and default is _EMPTY:
                 raise LaminaError(f"attribute '{name}' is missing", where=op)
             keywords[name] = default if attr is None else plain(attr)
-        with np.errstate(all="ignore"):
-            value = meaning.function(*args, **keywords)
+        value = meaning.function(*args, **keywords)
         values: Sequence[Any] = value if isinstance(value, (tuple, list)) else [value]
         results = [self._checked(op, v, r.type) for v, r in zip(values, op.results, strict=True)]
         if self.hook:
@@ -222,16 +226,30 @@ def _by_position(inputs: Mapping[str, Any], names: list[str], function: FuncOp) 
     return [inputs[name] for name in names]
 
 
-def _last_uses(block: Block) -> dict[Operation, list[SSAValue]]:
-    """For each op of `block`, the values of the block that nobody after it needs."""
-    dying: dict[Operation, list[SSAValue]] = {}
+@dataclass(frozen=True)
+class _Step:
+    """An op of a block, and what every run of it asks."""
+
+    op: Operation
+    operands: Sequence[SSAValue]
+    results: Sequence[SSAValue]
+    dying: Sequence[SSAValue]  # values of the block that nobody after it needs
+    ends: bool  # the block
+
+
+def _steps_of(block: Block) -> list[_Step]:
+    steps: list[_Step] = []
     alive: set[SSAValue] = set()
     op = block.last_op
     while op is not None:
         needed = {operand for inner in op.walk() for operand in inner.operands} | set(op.results)
-        for value in needed - alive:
-            if value.owner is block or (isinstance(value.owner, Operation) and value.owner.parent is block):
-                dying.setdefault(op, []).append(value)
+        dying = [
+            value
+            for value in needed - alive
+            if value.owner is block or (isinstance(value.owner, Operation) and value.owner.parent is block)
+        ]
+        ends = op.next_op is None and op.has_trait(IsTerminator)
+        steps.append(_Step(op, tuple(op.operands), tuple(op.results), dying, ends))
         alive |= needed
         op = op.prev_op
-    return dying
+    return steps[::-1]
