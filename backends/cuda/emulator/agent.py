@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -10,7 +10,8 @@ import numpy as np
 from ....compiler.diagnostics import LaminaError
 from ....compiler.signature import Array
 from .memory import UNSIGNED
-from .ptx import Address, Kernel, Number, Operand, Register, Several, Sink, Symbol, width_of
+from .ptx import Address, Kernel, Number, Operand, Register, Several, Sink, Symbol
+from .registers import constant_of
 
 if TYPE_CHECKING:
     from .block import Block
@@ -25,7 +26,6 @@ WAIT = "wait"
 PAUSE = "pause"  # done, and others may come first now
 SPIN = "spin"  # asked in vain: done, but nothing has come of it
 LOOP = 64  # a loop that asks again has fewer instructions
-KINDS = {(dtype := np.dtype(code)).num: dtype for code in "?bBhHiIlLqQefd"}  # types of NumPy that registers are seen as
 
 
 class EmulationError(LaminaError):
@@ -62,31 +62,6 @@ class Frame:
         self.all = self.count == len(lanes)
 
 
-class _Typed(dict[str, Array]):
-    """Registers by name as numbers of one type, which is as wide; each when it is first asked for."""
-
-    def __init__(self, registers: dict[str, Array], dtype: np.dtype[Any]):
-        self.registers, self.dtype = registers, dtype
-
-    def __missing__(self, name: str) -> Array:
-        found = self.registers[name]
-        if found.itemsize != self.dtype.itemsize:
-            raise EmulationError(f"{name} has {8 * found.itemsize} bits, expected {8 * self.dtype.itemsize}")
-        self[name] = found.view(self.dtype)
-        return self[name]
-
-
-class _Types(dict[int, _Typed]):
-    """The same by the number that NumPy has for each type."""
-
-    def __init__(self, registers: dict[str, Array]):
-        self.registers = registers
-
-    def __missing__(self, number: int) -> _Typed:
-        self[number] = _Typed(self.registers, KINDS[number])
-        return self[number]
-
-
 class Agent:
     """Some warps of a block that execute each instruction together; of several blocks, those of the same numbers.
 
@@ -99,12 +74,9 @@ class Agent:
         self._every = np.arange(lanes)
         self.room = block.rooms(threads)
         self.times = 1 if block.launch.program.apart else len(block.indices)  # instructions of one for each block
-        self.banks = _unwritten(kernel, lanes)
-        self.registers: dict[str, Array] = {
-            name: row for kind, bank in self.banks.items() for name, row in zip(kernel.banks[kind], bank, strict=True)
-        }
-        self.registers.update(block.special_registers(threads))
-        self.typed = _Types(self.registers)
+        self.file = block.launch.program.registers(lanes)
+        self.file.begin(block.special_registers(threads))
+        self.banks, self.registers = self.file.banks, self.file.named
         everyone = np.ones(lanes, np.bool_)
         self.frames = [Frame(everyone, 0, len(kernel.instructions))]
         self.done = np.zeros(lanes, np.bool_)
@@ -216,21 +188,11 @@ class Agent:
         self.frames += [Frame(side, target, meet) for side, target in sides]
 
 
-def _unwritten(kernel: Kernel, lanes: int) -> dict[str, Array]:
-    """The registers before anything is written to them, by kind: a row for each."""
-    found: dict[str, Array] = {}
-    for kind, names in kernel.banks.items():
-        shape = (len(names), lanes)
-        bits = 0xCCCCCCCCCCCCCCCC & ((1 << 8 * width_of(kind)) - 1) if kind != "pred" else 0
-        found[kind] = np.full(shape, bits, UNSIGNED[width_of(kind)] if kind != "pred" else np.bool_)
-    return found
-
-
 def reads(operand: Operand, dtype: Any) -> Read:
     """What gives an operand's value in every lane, as `dtype`; wider registers are cut."""
     wanted = np.dtype(dtype)
     if isinstance(operand, Number):
-        constant = _constant(operand, wanted)
+        constant = constant_of(operand, wanted)
         kept: dict[int, Array] = {}
 
         def same(agent: Agent) -> Array:
@@ -277,51 +239,6 @@ def writes(operand: Operand) -> Write:
             np.copyto(register, value, where=agent.active)
 
     return write
-
-
-def in_place(function: np.ufunc, dtype: Any, result: Operand, operands: Sequence[Operand]) -> Step | None:
-    """What executes a function of one type whose result is of that, or a truth, right where registers are.
-
-    None where operands are other than registers, the last one perhaps a number.
-    """
-    *registers, last = operands
-    kind = np.dtype(dtype)
-    if kind.num not in KINDS or not isinstance(result, Register) or len(operands) > 2:
-        return None
-    if any(not isinstance(each, Register) or each.inverted for each in registers):
-        return None
-    target, key = result.name, kind.num
-    first = registers[0].name if registers else ""  # pyright: ignore
-    goal = np.dtype(np.bool_).num if function in _TRUTHS else key
-    if isinstance(last, Number):
-        constant = _constant(last, kind).reshape(1)
-        second = ""
-    elif isinstance(last, Register) and not last.inverted:
-        constant, second = None, last.name
-    else:
-        return None
-
-    def step(agent: Agent) -> None:
-        rows = agent.typed[key]
-        end = rows[second] if constant is None else constant
-        to = agent.typed[goal][target]
-        if not agent.all_active:  # all lanes and a copy of some take half the time of a function with a mask
-            np.copyto(to, function(rows[first], end) if first else function(end), where=agent.active)
-        elif first:
-            function(rows[first], end, out=to)
-        else:
-            function(end, out=to)
-
-    return step
-
-
-_TRUTHS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal}
-
-
-def _constant(number: Number, wanted: np.dtype[Any]) -> Array:
-    """A number of an instruction, of no dimensions."""
-    bits = number.value & ((1 << 8 * wanted.itemsize) - 1)
-    return np.array(bits, UNSIGNED[wanted.itemsize]).view(wanted) if wanted != np.bool_ else np.array(bits != 0)
 
 
 def addresses(operand: Operand) -> Read:

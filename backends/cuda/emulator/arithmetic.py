@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from ....compiler.signature import Array
-from .agent import Agent, Read, Step, in_place, reads, writes
+from .agent import Agent, Read, Step, reads, writes
 from .decode import PAIRS, TYPES, decodes, type_of
 from .ptx import Instruction, Operand
+from .registers import in_place
 
 Function = Callable[..., Array]
 
@@ -28,7 +30,7 @@ def elementwise(instruction: Instruction, function: Function, dtype: Any = None)
     sources = [reads(o, dtype or TYPES[kind]) for o in operands]
     saturate = "sat" in instruction.opcode
     if not flush and not saturate:
-        direct = in_place(function, dtype or TYPES[kind], result, operands) if isinstance(function, np.ufunc) else None
+        direct = in_place(function, dtype or TYPES[kind], result, operands)
         if direct is not None:
             return direct
         if len(sources) == 2:
@@ -104,8 +106,18 @@ def multiply(instruction: Instruction) -> Step:
     signed = "i" if dtype.kind == "i" else "u"
     result = np.dtype(f"{signed}{dtype.itemsize * 2 if part == 'wide' else dtype.itemsize}")
     more = [reads(o, result) for o in instruction.operands[3:]]
+    if part == "wide" and not more:
+        direct = in_place(
+            partial(np.multiply, dtype=result), dtype, instruction.operands[0], instruction.operands[1:], result
+        )
+        if direct is not None:
+            return direct
     write = writes(instruction.operands[0])
     high = _high_half(dtype) if part == "hi" else None
+    if high is not None and not more:
+        direct = in_place(high, dtype, instruction.operands[0], instruction.operands[1:])
+        if direct is not None:
+            return direct
 
     def step(agent: Agent) -> None:
         x, y = a(agent), b(agent)
@@ -194,6 +206,7 @@ def odd_to(value: Array, dtype: np.dtype[Any]) -> Array:
 
 def fma64(a: Array, b: Array, c: Array) -> Array:
     """a * b + c of float64 in exact fractions."""
+    a, b, c = np.broadcast_arrays(a, b, c)
     plain = a * b + c
     result = plain.copy()
     for i in np.flatnonzero(np.isfinite(a) & np.isfinite(b) & np.isfinite(c)):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
 
 import numpy as np
 
@@ -57,6 +59,11 @@ class Launch:
     agent_lanes: int = WARP
     proxies: bool = False  # whether products read shared memory by themselves, so that writes of threads need a fence
 
+    @cached_property
+    def layout(self) -> tuple[dict[str, int], int]:
+        """Where variables lie in the shared memory of each block, and its size."""
+        return _shared_layout(self.program.kernel, self.shared_bytes)
+
     @property
     def threads(self) -> int:
         """Threads of a block."""
@@ -76,7 +83,7 @@ class Block:
         self.launch, self.index, self.rank = launch, index, rank
         self.indices = np.array([index, *others], np.uint32)
         self.peers: list[Block] = [self]
-        self.variables, nbytes = _shared_layout(launch.program.kernel, launch.shared_bytes)
+        self.variables, nbytes = launch.layout
         self.shared = SharedMemories(nbytes, len(self.indices), f"shared memory of block {index}")
         self.mbarriers: dict[int, MBarrier] = {}
         self.arrived: dict[str, Array] = {}  # threads of each block at barriers by name
@@ -122,27 +129,16 @@ class Block:
         return where + (agent.room if agent.all_active else agent.room[agent.active])
 
     def special_registers(self, numbers: Array) -> dict[str, Array]:
-        """The registers that tell threads where they are."""
-        launch, lanes = self.launch, len(numbers)
-        block, threads = np.divmod(numbers.astype(np.uint32), np.uint32(launch.threads))
-        x, y, _ = launch.block
-        found: dict[str, Array] = {
-            "%tid.x": threads % x,
-            "%tid.y": threads // x % y,
-            "%tid.z": threads // (x * y),
-            "%laneid": threads % WARP,
-            "%warpid": threads // WARP,
-            "%lanemask_lt": ((np.uint64(1) << (threads % WARP).astype(np.uint64)) - np.uint64(1)).astype(np.uint32),
-        }
-        for axis, values in zip("xyz", self.indices.T, strict=True):
-            found[f"%ctaid.{axis}"] = values[block]
-        sizes = {"%nctaid": launch.grid, "%ntid": launch.block}
-        for name, values in sizes.items():
-            for axis, value in zip("xyz", values, strict=True):
-                found[f"{name}.{axis}"] = np.full(lanes, value, np.uint32)
-        found["%cluster_ctarank"] = np.full(lanes, self.rank, np.uint32)
-        found["%cluster_nctarank"] = np.full(lanes, len(self.peers), np.uint32)
-        return {name: value.astype(np.uint32) for name, value in found.items()}
+        """Those of the registers that tell threads where they are that the kernel asks for."""
+        block, threads = np.divmod(numbers.astype(np.uint32), np.uint32(self.launch.threads))
+        special = self.launch.program.special
+        return {name: tells(self, block, threads) for name, tells in _SPECIAL.items() if name in special}
+
+    def end(self) -> None:
+        """All threads have returned: others take their registers over, and nothing is a cycle that is left."""
+        for agent in self.agents:
+            self.launch.program.spare.setdefault(agent.lanes, []).append(agent.file)
+        self.agents, self.peers = [], []
 
     def reads(self, addresses: Array, threads: Array) -> None:
         """Notes the sectors that threads ask global memory for."""
@@ -199,6 +195,22 @@ class Block:
         if offset not in self.mbarriers:
             raise EmulationError(f"no mbarrier was initialised at {offset} of shared memory")
         return self.mbarriers[offset]
+
+
+_SPECIAL: dict[str, Callable[[Block, Array, Array], Array]] = {
+    "%tid.x": lambda block, _, threads: threads % block.launch.block[0],
+    "%tid.y": lambda block, _, threads: threads // block.launch.block[0] % block.launch.block[1],
+    "%tid.z": lambda block, _, threads: threads // (block.launch.block[0] * block.launch.block[1]),
+    "%laneid": lambda block, _, threads: threads % WARP,
+    "%warpid": lambda block, _, threads: threads // WARP,
+    "%lanemask_lt": lambda block, _, threads: (np.uint64(1) << (threads % WARP).astype(np.uint64)) - np.uint64(1),
+    "%cluster_ctarank": lambda block, _, threads: np.array(block.rank),
+    "%cluster_nctarank": lambda block, _, threads: np.array(prod(block.launch.cluster)),
+}  # by the number of the block that each thread is of, and its own number there
+for _i, _axis in enumerate("xyz"):
+    _SPECIAL[f"%ctaid.{_axis}"] = lambda block, of, threads, i=_i: block.indices[of, i]
+    _SPECIAL[f"%nctaid.{_axis}"] = lambda block, of, threads, i=_i: np.array(block.launch.grid[i])
+    _SPECIAL[f"%ntid.{_axis}"] = lambda block, of, threads, i=_i: np.array(block.launch.block[i])
 
 
 def _shared_layout(kernel: Kernel, dynamic: int) -> tuple[dict[str, int], int]:

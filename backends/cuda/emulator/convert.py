@@ -13,6 +13,7 @@ from .agent import Agent, Step, reads, writes
 from .arithmetic import rounded
 from .decode import PAIRS, TYPES, decodes
 from .ptx import Instruction
+from .registers import in_place
 
 _TO_INTEGER: dict[str, Callable[[Array], Array]] = {
     "rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil,
@@ -30,8 +31,12 @@ def convert(instruction: Instruction) -> Step:
         return _from_bytes(instruction, to, source_kind)
     if to == "tf32":
         return _to_tf32(instruction)
-    source, write = reads(instruction.operands[1], TYPES[source_kind]), writes(instruction.operands[0])
     function = _conversion(TYPES[source_kind], TYPES[to], modes)
+    if "8" not in (to[1:], source_kind[1:]):  # bytes lie in registers that are wider
+        direct = in_place(function, TYPES[source_kind], instruction.operands[0], instruction.operands[1:], TYPES[to])
+        if direct is not None:
+            return direct
+    source, write = reads(instruction.operands[1], TYPES[source_kind]), writes(instruction.operands[0])
     return lambda agent: write(agent, function(source(agent)))
 
 

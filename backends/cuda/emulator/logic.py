@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from ....compiler.signature import Array
-from .agent import Agent, EmulationError, Step, in_place, items, reads, writes
+from .agent import Agent, EmulationError, Step, items, reads, writes
 from .arithmetic import elementwise
 from .decode import PAIRS, TYPES, decodes, type_of
 from .memory import UNSIGNED
 from .ptx import Instruction, Number, Several
+from .registers import in_place
 
 _BITWISE: dict[str, Callable[[Array, Array], Array]] = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
@@ -238,8 +239,8 @@ def compare(instruction: Instruction) -> Step:
     also = reads(instruction.operands[3], np.bool_) if combine else None
     results = [writes(o) for o in items(instruction.operands[0])]
     as_number = instruction.opcode[0] == "set"
-    if isinstance(function, np.ufunc) and not pairs and not as_number and not combine and len(results) == 1:
-        direct = in_place(function, dtype, instruction.operands[0], instruction.operands[1:3])
+    if not pairs and not as_number and not combine and len(results) == 1:
+        direct = in_place(function, dtype, instruction.operands[0], instruction.operands[1:3], np.bool_)
         if direct is not None:
             return direct
     wanted = TYPES[instruction.opcode[-2]] if as_number else np.bool_
@@ -266,9 +267,17 @@ def compare(instruction: Instruction) -> Step:
 def select(instruction: Instruction) -> Step:
     """One of two values, by a predicate."""
     dtype = type_of(instruction)
-    a, b = (reads(o, dtype) for o in instruction.operands[1:3])
-    chooses, write = reads(instruction.operands[3], np.bool_), writes(instruction.operands[0])
+    result, *values, truth = instruction.operands
+    direct = in_place(_chosen, [np.bool_, dtype, dtype], result, [truth, *values], dtype)
+    if direct is not None:
+        return direct
+    a, b = (reads(o, dtype) for o in values)
+    chooses, write = reads(truth, np.bool_), writes(result)
     return lambda agent: write(agent, np.where(chooses(agent), a(agent), b(agent)))
+
+
+def _chosen(truth: Array, a: Array, b: Array) -> Array:
+    return np.where(truth, a, b)
 
 
 @decodes("testp")

@@ -122,8 +122,6 @@ def _run(blocks: list[Block], state: Launch) -> None:
     """Runs blocks of a cluster to their ends."""
     for each in blocks:
         each.peers = blocks
-        for agent in each.agents:
-            agent.registers["%cluster_nctarank"][:] = len(blocks)
     live = [agent for each in blocks for agent in each.agents]
     idle = 0
     turn = 0
@@ -151,6 +149,8 @@ def _run(blocks: list[Block], state: Launch) -> None:
         while each.settle_one():
             pass
         state.counters.global_block_sectors += each.sectors()
+    for each in blocks:
+        each.end()
 
 
 def _settles(state: Launch, happened: bool) -> bool:

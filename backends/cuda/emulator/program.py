@@ -9,7 +9,8 @@ import numpy as np
 from ....compiler.signature import Array
 from .agent import Agent, EmulationError, Read, Step, reads
 from .flow import meeting_points, targets
-from .ptx import Instruction, Kernel
+from .ptx import Address, Instruction, Kernel, Operand, Register, Several
+from .registers import Registers
 from .runs import run_at, sequences, together
 
 
@@ -42,6 +43,13 @@ class Program:
             self.steps.append(_nothing)
             self.meeting.setdefault(at, len(kernel.instructions))
         self.steps = sequences(kernel, self.steps, self.runs)
+        self.special = _special(kernel)
+        self.spare: dict[int, list[Registers]] = {}  # of blocks that have ended, by the number of threads
+
+    def registers(self, lanes: int) -> Registers:
+        """Registers for so many threads; what is in them is anything."""
+        spare = self.spare.get(lanes)
+        return spare.pop() if spare else Registers(self.kernel, lanes)
 
     @property
     def executed(self) -> Iterator[tuple[str, int]]:
@@ -49,6 +57,22 @@ class Program:
         for at, count in enumerate(self.counts):
             for instruction in self.kernel.instructions[at : at + self.runs[at]] if count else ():
                 yield instruction.name, count
+
+
+def _special(kernel: Kernel) -> set[str]:
+    """The names of registers that are asked for and not declared."""
+    found: set[str] = set()
+    rest: list[Operand] = [operand for each in kernel.instructions for operand in each.operands]
+    rest += [each.guard for each in kernel.instructions if each.guard is not None]
+    while rest:
+        operand = rest.pop()
+        if isinstance(operand, Register):
+            found.add(operand.name)
+        elif isinstance(operand, Several):
+            rest += operand.items
+        elif isinstance(operand, Address):
+            rest += (operand.base, *operand.coordinates)
+    return found.difference(kernel.registers)
 
 
 _MEET = {"atom", "bar", "barrier", "cp", "mbarrier", "red"}  # where threads of several warps learn of each other

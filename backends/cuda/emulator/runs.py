@@ -26,6 +26,7 @@ from ....compiler.signature import Array
 from .agent import items
 from .arithmetic import fma32
 from .ptx import Address, Instruction, Kernel, Register, Symbol
+from .registers import Call, InPlace, Registers
 from .tensor import fragments_product, whole_warps
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def sequences(kernel: Kernel, steps: Sequence[Step], runs: list[int]) -> list[St
             texts.append(kernel.instructions[end].text)
             end += runs[end]
         if len(parts) > 1:
-            found[at], runs[at] = _sequence(tuple(parts), texts), end - at
+            found[at], runs[at] = _sequence(at, tuple(parts), texts), end - at
         at = max(end, at + 1)
     return found
 
@@ -89,8 +90,13 @@ def _is_arithmetic(instruction: Instruction) -> bool:
     return plain and instruction.opcode[0] in _ARITHMETIC
 
 
-def _sequence(parts: Sequence[Step], texts: Sequence[str]) -> Step:
-    def step(agent: Agent) -> None:
+def _sequence(at: int, parts: Sequence[Step], texts: Sequence[str]) -> Step:
+    """All parts; once they were executed, those of them that are done where registers are become plain calls.
+
+    What may be wrong with these, the widths of registers, is told the first time.
+    """
+
+    def one_by_one(agent: Agent) -> None:
         part = parts[0]
         try:
             for part in parts:
@@ -98,7 +104,26 @@ def _sequence(parts: Sequence[Step], texts: Sequence[str]) -> Step:
         except LaminaError as error:
             raise LaminaError(f"'{texts[parts.index(part)]}': {error.message}") from error
 
+    def step(agent: Agent) -> None:
+        if not agent.all_active:
+            one_by_one(agent)
+            return
+        calls = agent.file.calls.get(at)
+        if calls is None:
+            one_by_one(agent)
+            agent.file.calls[at] = [_call(part, agent.file) for part in parts]
+            return
+        for function, rows in calls:
+            if rows is None:
+                function(agent)
+            else:
+                function(*rows)
+
     return step
+
+
+def _call(part: Step, registers: Registers) -> Call:
+    return part.call(registers) if isinstance(part, InPlace) else (part, None)
 
 
 def _operands(kernel: Kernel, instruction: Instruction) -> list[list[str]]:
