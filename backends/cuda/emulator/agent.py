@@ -202,8 +202,16 @@ def reads(operand: Operand, dtype: Any) -> Read:
 
         return same
     if isinstance(operand, Symbol):
-        name = operand.name
-        return lambda agent: np.full(agent.lanes, agent.block.address_of(name), np.uint64).astype(wanted)
+        symbol = operand.name
+        places: dict[tuple[int, int], Array] = {}
+
+        def place(agent: Agent) -> Array:
+            key = agent.block.address_of(symbol), agent.lanes
+            if key not in places:
+                places[key] = np.broadcast_to(np.array(key[0], np.uint64).astype(wanted), key[1])
+            return places[key]
+
+        return place
     assert isinstance(operand, Register), operand
     name, inverted = operand.name, operand.inverted
     if wanted == np.bool_:

@@ -126,6 +126,12 @@ class Block:
         if len(self.indices) == 1:
             return where
         self.shared.check_inside(where)
+        return self.of_rooms(agent, where)
+
+    def of_rooms(self, agent: Agent, where: Array) -> Array:
+        """The same of addresses that the shared memory of a block has."""
+        if len(self.indices) == 1:
+            return where
         return where + (agent.room if agent.all_active else agent.room[agent.active])
 
     def special_registers(self, numbers: Array) -> dict[str, Array]:

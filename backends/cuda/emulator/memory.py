@@ -92,7 +92,7 @@ class Memory:
 
     def load(self, addresses: Array, width: int, count: int = 1) -> list[Array]:
         """`count` neighbouring elements of `width` bytes at each address, of int64."""
-        offsets = addresses - self.base
+        offsets = addresses - self.base if self.base else addresses
         self.check(offsets, width * count, "reads")
         found = self.view(width * count)[offsets >> (width * count).bit_length() - 1]
         if count == 1:
@@ -102,7 +102,7 @@ class Memory:
 
     def store(self, addresses: Array, values: list[Array], width: int) -> None:
         """Writes neighbouring elements at each address; of lanes that write the same place, the last one stays."""
-        offsets = addresses - self.base
+        offsets = addresses - self.base if self.base else addresses
         self.check(offsets, width * len(values), "writes")
         at = offsets >> width.bit_length() - 1
         view = self.view(width)
@@ -121,20 +121,28 @@ class SharedMemories(Memory):
         self.pitch = max(PITCH, 1 << nbytes.bit_length()) if count > 1 else max(nbytes, 1)
         super().__init__(self.pitch * count if count > 1 else nbytes, 0, what)
 
+    def has(self, addresses: Array) -> bool:
+        """Whether all are addresses of one block's memory."""
+        return int(np.maximum.reduce(addresses.view(np.uint64))) < self.each  # what is negative is large there
+
     def check_inside(self, addresses: Array) -> None:
         """Raises MemoryFault for addresses that are of no block's memory."""
-        below, high = int(np.bitwise_or.reduce(addresses)) < 0, int(np.maximum.reduce(addresses))
-        if below or high >= self.each:
-            at = int(addresses.min()) if below else high
+        if not self.has(addresses):
+            low, high = int(addresses.min()), int(addresses.max())
+            at = low if low < 0 else high
             raise MemoryFault(f"address {at} of {self.what}, which has {self.each}")
 
     def check(self, offsets: Array, nbytes: int, does: str) -> None:
         """Raises MemoryFault for an access that does not lie in the memory of one block."""
-        if self.pitch < self.nbytes:
-            inside = int(np.maximum.reduce(offsets & (self.pitch - 1)))
-            if inside + nbytes > self.each:
+        several = self.pitch < self.nbytes
+        bits = int(np.bitwise_or.reduce(offsets))
+        inside = bits & (self.pitch - 1) if several else bits  # or less: no offset has bits that are not among these
+        if inside + nbytes > self.each:
+            inside = int(np.maximum.reduce(offsets & (self.pitch - 1) if several else offsets))
+            if several and inside + nbytes > self.each:
                 raise MemoryFault(f"{does} {nbytes} bytes at {inside} of {self.what}, which has {self.each}")
-        super().check(offsets, nbytes, does)
+        if not 0 <= bits < self.nbytes or inside + nbytes > self.each or bits & (nbytes - 1):
+            super().check(offsets, nbytes, does)
 
 
 @dataclass(frozen=True)
@@ -183,12 +191,15 @@ class GlobalMemory(Memory):
 
     def check(self, offsets: Array, nbytes: int, does: str) -> None:
         """Raises MemoryFault for an access that does not lie in one allocation."""
+        first = bisect_right(self._starts, int(offsets[0])) - 1
+        if first >= 0:  # all lanes in one allocation: the usual case
+            inside, size = offsets - self._starts[first], self.allocations[first].nbytes
+            bits = int(np.bitwise_or.reduce(inside))
+            aligned = bits >= 0 and not bits & (nbytes - 1)
+            if aligned and (bits + nbytes <= size or int(np.maximum.reduce(inside)) + nbytes <= size):
+                return
         if int(np.bitwise_or.reduce(offsets)) & (nbytes - 1):
             raise MemoryFault(f"{does} {nbytes} bytes at a misaligned address of global memory")
-        low, high = int(np.minimum.reduce(offsets)), int(np.maximum.reduce(offsets))
-        first = bisect_right(self._starts, low) - 1
-        if first >= 0 and high + nbytes <= self._starts[first] + self.allocations[first].nbytes:
-            return  # all lanes in one allocation: the usual case
         for offset in offsets.tolist():
             found = bisect_right(self._starts, offset) - 1
             inside = found >= 0 and offset + nbytes <= self._starts[found] + self.allocations[found].nbytes

@@ -20,7 +20,7 @@ from .memory import (
     by_warps,
     requests,
 )
-from .ptx import Instruction, Register
+from .ptx import Address, Instruction, Register, Symbol
 
 SPACES = ("global", "shared", "param", "const", "local")
 
@@ -40,6 +40,8 @@ def located(agent: Agent, space: str, where: Array) -> tuple[Memory, Array]:
     block = agent.block
     if space == "param":
         return block.launch.parameters, where
+    if space == "shared" and block.shared.has(where):
+        return block.shared, block.of_rooms(agent, where)
     if space == "shared" and np.maximum.reduce(where) < BLOCK_WINDOW:
         return block.shared, block.in_shared(agent, where)
     if space in ("global", "const"):
@@ -91,9 +93,20 @@ def load(instruction: Instruction) -> Step:
     """From any space, one element or a vector."""
     space, count = space_of(instruction), _vector(instruction)
     dtype = np.dtype(type_of(instruction))
-    address = addresses(instruction.operands[1])
+    place = instruction.operands[1]
+    address = addresses(place)
     results = [writes(o) for o in items(instruction.operands[0])]
     assert len(results) == count
+    if space == "param" and isinstance(place, Address) and isinstance(place.base, Symbol):
+        name, offset = place.base.name, place.offset
+
+        def tell(agent: Agent) -> None:
+            where = np.array([agent.block.address_of(name) + offset])
+            found = agent.block.launch.parameters.load(where, dtype.itemsize, count)
+            for write, value in zip(results, found, strict=True):
+                write(agent, value.view(dtype))
+
+        return tell
 
     def step(agent: Agent) -> None:
         lanes = agent.here
