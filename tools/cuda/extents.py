@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 from xdsl.dialects.builtin import DenseArrayBase, FunctionType, TensorType
@@ -38,6 +39,10 @@ class Sum:
     constant: int
     exact: bool
 
+    def needed(self, known: Mapping[Extent, int]) -> int:
+        """The sum, of parts that are known."""
+        return self.constant + sum(factor * known[part] for part, factor in self.parts)
+
 
 @dataclass
 class Extents:
@@ -61,9 +66,12 @@ class Extents:
     def first(self, extent: Extent) -> tuple[Extent, int]:
         """What an extent is equal to, and the constant to be added."""
         more = 0
-        while extent in self.parents:
-            extent, step = self.parents[extent]
-            more += step
+        while (parent := self.parents.get(extent)) is not None:
+            further = self.parents.get(parent[0])
+            if further is None:
+                return parent[0], more + parent[1]
+            half = self.parents[extent] = further[0], parent[1] + further[1]  # the way is half as long next time
+            extent, more = half[0], more + half[1]
         return extent, more
 
     def free(self) -> dict[Extent, int]:
@@ -78,16 +86,16 @@ class Extents:
         known = {self.first(extent)[0]: self.sizes[self.first(extent)[0]] for extent in self.kept}
         known.update(chosen)
         waiting: dict[Extent, list[Sum]] = {}
-        for each in self.sums:
-            waiting.setdefault(self.first(each.total)[0], []).append(each)
+        for each in self._between_firsts:
+            waiting.setdefault(each.total, []).append(each)
         while waiting:
-            ready = [total for total, sums in waiting.items() if all(self._known(each, known) for each in sums)]
+            ready = [total for total, sums in waiting.items() if all(p in known for s in sums for p, _ in s.parts)]
             if not ready:
                 return None
             for total in ready:
-                needed = {each: self._needed(each, known) for each in waiting.pop(total)}
-                size = known.setdefault(total, max(needed.values()))
-                if any(n > size or (each.exact and n != size) for each, n in needed.items()):
+                needed = [(each.needed(known), each.exact) for each in waiting.pop(total)]
+                size = known.setdefault(total, max(n for n, _ in needed))
+                if any(n > size or (exact and n != size) for n, exact in needed):
                     return None
         found: dict[Extent, int] = {}
         for extent in self.sizes:
@@ -97,15 +105,16 @@ class Extents:
             found[extent] = known[first] + more
         return found
 
-    def _known(self, each: Sum, known: Mapping[Extent, int]) -> bool:
-        return all(self.first(part)[0] in known for part, _ in each.parts)
-
-    def _needed(self, each: Sum, known: Mapping[Extent, int]) -> int:
-        total = each.constant - self.first(each.total)[1]
-        for part, factor in each.parts:
-            first, more = self.first(part)
-            total += factor * (known[first] + more)
-        return total
+    @cached_property
+    def _between_firsts(self) -> list[Sum]:
+        """The sums with what is equal in the place of each extent, of a kernel that was read to its end."""
+        found: list[Sum] = []
+        for each in self.sums:
+            total, constant = self.first(each.total)
+            firsts = [(*self.first(part), factor) for part, factor in each.parts]
+            constant = each.constant - constant + sum(factor * more for _, more, factor in firsts)
+            found.append(Sum(total, tuple((part, factor) for part, _, factor in firsts), constant, each.exact))
+        return found
 
     def _value(self, value: SSAValue) -> None:
         if isinstance(value.type, TensorType):
