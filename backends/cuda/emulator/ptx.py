@@ -161,6 +161,7 @@ _VARIABLE = re.compile(
 )
 _PARAMETER = re.compile(r"\.param\s+(?:\.align (\d+)\s+)?\.(\w+)(.*?)([\w$]+)(?:\[(\d+)\])?$", re.S)
 _ENTRY = re.compile(r"(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$]+)\s*\(?")
+_STATEMENT = re.compile(r"\s*(?:([\w$]+):|([{}])|([^;{}]*(?:\{[^;}]*\}[^;{}]*)*);)")
 _INTEGER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?$")
 
 
@@ -176,6 +177,8 @@ class _Parser:
         self.position = 0
         self.scopes: list[dict[str, str]] = []
         self.scopes_seen = 0
+        self.known: dict[str, Operand] = {}  # operands by their text, of the scopes that are open
+        self.lines = 0, 1  # a position, and the line that it is in
 
     def module(self) -> Module:
         version, target = (self._directive(name) for name in ("version", "target"))
@@ -214,7 +217,10 @@ class _Parser:
             yield rest[: end.start()].strip(), end[0] == "{"
 
     def _line(self, position: int | None = None) -> int:
-        return self.text.count("\n", 0, self.position if position is None else position) + 1
+        position = self.position if position is None else position
+        before, line = self.lines if self.lines[0] <= position else (0, 1)
+        self.lines = position, line + self.text.count("\n", before, position)
+        return self.lines[1]
 
     def _variable(self, statement: str) -> Variable | None:
         found = _VARIABLE.match(statement)
@@ -253,9 +259,7 @@ class _Parser:
         """Reads up to the brace that closes the kernel; braces inside are scopes of registers."""
         self.scopes = [{}]
         while True:
-            found = re.compile(r"\s*(?:([\w$]+):|([{}])|([^;{}]*(?:\{[^;}]*\}[^;{}]*)*);)").match(
-                self.text, self.position
-            )
+            found = _STATEMENT.match(self.text, self.position)
             if found is None:
                 raise LaminaError("cannot read this", where=f"line {self._line()}")
             line = self._line(found.end() - len(found[0].lstrip()))
@@ -265,9 +269,11 @@ class _Parser:
                 kernel.labels[label] = len(kernel.instructions)
             elif brace == "{":
                 self.scopes.append({})
+                self.known.clear()
                 self.scopes_seen += 1
             elif brace == "}":
                 self.scopes.pop()
+                self.known.clear()
                 if not self.scopes:
                     return
             elif statement.strip():
@@ -285,6 +291,7 @@ class _Parser:
             kernel.instructions.append(self._instruction(statement, line))
 
     def _declare(self, kernel: Kernel, statement: str) -> None:
+        self.known.clear()
         _, kind, names = statement.split(None, 2)
         for name in names.split(","):
             found = re.match(r"([%\w$]+)(?:<(\d+)>)?$", name.strip())
@@ -309,6 +316,12 @@ class _Parser:
         )
 
     def _operand(self, text: str, line: int) -> Operand:
+        found = self.known.get(text)
+        if found is None:
+            found = self.known[text] = self._new_operand(text, line)
+        return found
+
+    def _new_operand(self, text: str, line: int) -> Operand:
         if text == "_":
             return Sink()
         if text[0] == "{":
