@@ -244,7 +244,7 @@ def depth_of(problem: Problem, machine: Machine, strips: int, panels: int) -> in
         return 0
     (size,) = problem.loops
     columns = problem.lanes * (panels if lines(problem, machine) else 1)
-    share = 6 * (machine.l1_bytes - L1_LEFT) if machine.vectors_are_lines else machine.l2_bytes // 4
+    share = 6 * max(machine.l1_bytes - L1_LEFT, L1_LEFT) if machine.vectors_are_lines else machine.l2_bytes // 4
     wanted = share // (columns * problem.element_bytes)
     if size <= wanted * 4 // 3:
         return 0
