@@ -17,10 +17,12 @@ from dataclasses import asdict, dataclass
 
 from ...backends import Options
 from ...backends.cuda.target import CudaTarget
+from ...compiler.collector import collector_paused
 from ...compiler.diagnostics import LaminaError
 from ...compiler.program import Program
 from ...compiler.workers import parallel_map, usable_cores
 from .every_model import models_named
+from .lowered_once import LoweredOnce
 
 TARGETS = ("sm_80", "sm_90a")
 HEAD = ("model", "target", "kernels", "launches", "most registers", "stack", "spilled", "CPU s", "")
@@ -56,21 +58,24 @@ def compile_model(name: str, load: Callable[[], Program], targets: Sequence[str]
     Down to `linalg` no pass asks which architecture it is, but for units that all of them have: that is done once.
     """
     start = time.process_time()
+    once = LoweredOnce(Options(precision=precision))
     try:
-        program = CudaTarget(targets[0]).lower(load(), "linalg", Options(precision=precision))
+        program = CudaTarget(targets[0]).lower(load(), "linalg", once.options)
     except LaminaError as error:
         yield from (Row(name, target, seconds=time.process_time() - start, told=str(error)) for target in targets)
         return
     for target in targets:
-        yield compile_kernels(name, program, target, precision, start)
+        yield compile_kernels(name, program, target, once, start)
         start = time.process_time()
 
 
-def compile_kernels(name: str, program: Program, target: str, precision: str, start: float | None = None) -> Row:
+@collector_paused()
+def compile_kernels(name: str, program: Program, target: str, once: LoweredOnce, start: float | None = None) -> Row:
     """A model from the level on which it stands; `start` is when work on it began, if that was before."""
     start = time.process_time() if start is None else start
+    ours = CudaTarget(target)
     try:
-        _, built = CudaTarget(target).built(program, Options(precision=precision))
+        _, built = ours.built(once.lower(program, ours), once.options)
     except LaminaError as error:
         return Row(name, target, seconds=time.process_time() - start, told=str(error))
     needs = [kernel.resources for kernel in built.kernels.values() if kernel.resources is not None]

@@ -6,9 +6,11 @@ $LAMINA_MODELS included.
 
 import pytest
 
+from lamina.backends import Options
 from lamina.tools.cuda.check_kernels import PRECISIONS, SEEDS, Case, Outcome, cases_of, check, tiled
 from lamina.tools.cuda.compile_models import TARGETS, compile_kernels
 from lamina.tools.cuda.every_model import every_model
+from lamina.tools.cuda.lowered_once import LoweredOnce
 from lamina.tools.light_models import NAMES
 
 assert SEEDS == 5
@@ -31,8 +33,9 @@ def test_every_kernel_of_large_models(name: str, precision: str) -> None:
 
 def _check(name: str, precision: str) -> None:
     lowered, tiles = tiled(MODELS[name](), TARGETS, precision)
+    once = LoweredOnce(Options(precision=precision))
     for target, program in tiles.items():
-        row = compile_kernels(name, program, target, precision)
+        row = compile_kernels(name, program, target, once)
         assert not row.spill_bytes and row.told in ("", "not assembled: no ptxas") and row.kernels
     for case in cases_of(name, lowered, tiles, precision):
         outcome = _outcome(case)
