@@ -38,6 +38,7 @@ from .literals import constant_text, type_text
 from .target_instruction import TargetInstruction
 
 UNROLL = "lamina.unroll"  # on a loop, then on its branch back: code for so many rounds at once
+NO_MEMCPY = "llvm.no_memcpy"  # on a function: its loops that copy are as they should be, no calls are to replace them
 ROLLED = "llvm.rolled"  # on a function: its loops are as they should be, nobody is to unroll them
 _BARE_ARGUMENT_ATTRIBUTES = (
     "noalias",
@@ -53,6 +54,7 @@ _BARE_FUNCTION_ATTRIBUTES = {
     "no_inline": "noinline",
     "no_unwind": "nounwind",
     "always_inline": "alwaysinline",
+    NO_MEMCPY: '"no-builtin-memcpy"',
 }
 
 

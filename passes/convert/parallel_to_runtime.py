@@ -44,7 +44,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...compiler.diagnostics import LaminaError
 from ...compiler.walking import all_ops
 from ...dialects.llvm.addressing import INBOUNDS, GEPOp
-from ...dialects.llvm.text import ROLLED
+from ...dialects.llvm.text import NO_MEMCPY, ROLLED
 
 PARALLEL_FOR = "lamina_parallel_for"
 OpT = TypeVar("OpT", bound=Operation)
@@ -178,8 +178,9 @@ def _outline(module: ModuleOp, function: func.FuncOp, loop: scf.ParallelOp, cont
 
     captured = _captured(loop, trips)
     body = _make_body(loop, body_name, trips, captured)
-    if ROLLED in function.attributes:
-        body.attributes[ROLLED] = UnitAttr()
+    for told in (NO_MEMCPY, ROLLED):
+        if told in function.attributes:
+            body.attributes[told] = function.attributes[told]
     task = _make_task(task_name, body_name, captured, loop)
     for new in (body, task):
         Rewriter.insert_op(_placed(new, loop), InsertPoint.at_end(module.body.block))

@@ -16,7 +16,8 @@ after, for registers of 8 floats:
     %whole = vector.reduction <add>, %sums, %zero fastmath<reassoc> : vector<32xf32> into f32
     ... the 13 that are left, in a masked vector<16xf32>, and their reduction
 
-Copies that read across what they write are turned in registers (`transpose`).
+Copies that read across what they write are turned in registers (`transpose`), copies of short rows stay loops
+(`copies`).
 Loads are contiguous vectors, scalars for all lanes, or gathers where the arithmetic is worth them; stores are
 contiguous. What does not fill a vector is done in a last one that overlaps the one before, or under a mask where a
 round may not run twice. Loops whose trip count is not known or that carry other than reductions stay as they are.
@@ -33,7 +34,9 @@ from xdsl.passes import ModulePass
 from ....compiler.context import lamina_context
 from ....compiler.walking import all_ops
 from ....dialects import affine
+from ..loops import functions
 from .analysis import NotVectorizable, analyse
+from .copies import keep_short_copies
 from .emit import vectorise
 from .transpose import transpose_nest
 
@@ -57,3 +60,5 @@ class Vectorize(ModulePass):
             except NotVectorizable:
                 continue
             vectorise(plan, machine)
+        for function in functions(op):
+            keep_short_copies(function, machine)

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from ....compiler.conversion import RuleBuilder
 from ....compiler.program import SIGNATURE, signature_of
 from ....dialects.llvm.addressing import INBOUNDS, GEPOp
-from ....dialects.llvm.text import ROLLED, UNROLL
+from ....dialects.llvm.text import NO_MEMCPY, ROLLED, UNROLL
 from ....dialects.nvgpu import TensorMapType
 from .memref import is_identity
 from .rules import POINTER, RULES, element_bytes, llvm_type
@@ -34,7 +34,7 @@ TENSOR_MAP: dict[str, Attribute] = {  # given by value, the same for the whole g
     "llvm.grid_constant": UnitAttr(),
 }
 # attributes of functions that LLVM, or what prints for it, wants
-KEPT = ("no_inline", "passthrough", "nvvm.kernel", ROLLED)
+KEPT = ("no_inline", "passthrough", "nvvm.kernel", NO_MEMCPY, ROLLED)
 
 
 def _is_entry(op: func.FuncOp) -> bool:

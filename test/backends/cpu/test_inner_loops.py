@@ -117,3 +117,19 @@ def test_attention(machine: str, tmp_path: Path):
         fused = len(re.findall(FMA, loop))
         assert len(re.findall(r"vmov[au]ps", loop)) <= max(2, fused // 4)  # of weights, which lie on the stack
         assert not re.search(STORE_TO_STACK, loop)
+
+
+@pytest.mark.parametrize(("columns", "called"), [(256, False), (1024, True)])
+def test_copies_of_rows(columns: int, called: bool, tmp_path: Path):
+    """Rows of 1 KB are copied where they are, rows of 4 KB by memcpy."""
+    shape = [256, columns]
+    inputs = [h.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in "ab"]
+    node, output = (
+        h.make_node("Concat", ["a", "b"], ["y"], axis=1),
+        h.make_tensor_value_info("y", TensorProto.FLOAT, None),
+    )
+    model = h.make_model(
+        h.make_graph([node], "net", inputs, [output]), opset_imports=[h.make_opsetid("", 21)], ir_version=10
+    )
+    write_native(read_program(model), tmp_path / "net.s", "x86-64-avx512", Options())
+    assert ("memcpy" in (tmp_path / "net.s").read_text()) == called

@@ -89,6 +89,7 @@ func.func @down(%x: memref<9x800xf32>, %y: memref<800xf32>, %short: memref<9x80x
 
 // The same with a loop between: a few rows of each of several arrays.
 // CHECK-LABEL: func.func @planes
+// CHECK-NOT: llvm.rolled
 // CHECK: affine.for %k = 0 to 8 step 4 {
 // CHECK-NEXT: affine.for %[[R:.*]] = 0 to 3 {
 // CHECK-NEXT: affine.for %[[C:.*]] = 0 to 400 {
@@ -101,6 +102,24 @@ func.func @planes(%x: memref<8x3x400xf32>, %y: memref<3x400xf32>) {
         %l = affine.load %x[%k, %r, %j] : memref<8x3x400xf32>
         %t = arith.maximumf %s, %l : f32
         affine.store %t, %y[%r, %j] : memref<3x400xf32>
+      }
+    }
+  }
+  func.return
+}
+
+// Of an array that L2 does not hold LLVM is to leave the order of the loads.
+// CHECK-LABEL: func.func @large_planes
+// CHECK-SAME: attributes {llvm.rolled}
+// CHECK: affine.load %x[%k + 3, %{{.*}}, %{{.*}}]
+func.func @large_planes(%x: memref<8x64x400xf32>, %y: memref<64x400xf32>) {
+  affine.for %k = 0 to 8 {
+    affine.for %r = 0 to 64 {
+      affine.for %j = 0 to 400 {
+        %s = affine.load %y[%r, %j] : memref<64x400xf32>
+        %l = affine.load %x[%k, %r, %j] : memref<8x64x400xf32>
+        %t = arith.maximumf %s, %l : f32
+        affine.store %t, %y[%r, %j] : memref<64x400xf32>
       }
     }
   }
