@@ -33,7 +33,8 @@ def convert(instruction: Instruction) -> Step:
         return _to_tf32(instruction)
     function = _conversion(TYPES[source_kind], TYPES[to], modes)
     if "8" not in (to[1:], source_kind[1:]):  # bytes lie in registers that are wider
-        direct = in_place(function, TYPES[source_kind], instruction.operands[0], instruction.operands[1:], TYPES[to])
+        target, *sources = instruction.operands
+        direct = in_place(function, TYPES[source_kind], target, sources, TYPES[to], cuts=True)
         if direct is not None:
             return direct
     source, write = reads(instruction.operands[1], TYPES[source_kind]), writes(instruction.operands[0])

@@ -68,6 +68,13 @@ class Registers:
         self.rows: dict[InPlace, tuple[Array, ...]] = {}
         self.calls: dict[int, list[Call]] = {}  # of sequences, by the first instruction
 
+    def cut(self, name: str, number: int) -> Array:
+        """A register as numbers of a type that may be narrower: the lower part of each. Raises LaminaError if wider."""
+        found, dtype = self.named[name], KINDS[number]
+        if found.itemsize < dtype.itemsize:
+            raise LaminaError(f"{name} has {8 * found.itemsize} bits, expected at least {8 * dtype.itemsize}")
+        return found.view(dtype)[:: found.itemsize // dtype.itemsize]
+
     def begin(self, special: Mapping[str, Array]) -> None:
         """Nothing is written to them but what the special ones tell."""
         for kind, bank in self.banks.items():
@@ -77,10 +84,13 @@ class Registers:
 
 
 class InPlace:
-    """A function of registers and numbers that is executed right where they are, and the register that it writes."""
+    """A function of registers and numbers that is executed right where they are, and the register that it writes.
 
-    def __init__(self, function: Function, sources: Sequence[_Source], target: str, goal: int):
-        self.function, self.sources, self.target, self.goal = function, sources, target, goal
+    Registers that it reads are as wide as their types, or, where it `cuts`, wider.
+    """
+
+    def __init__(self, function: Function, sources: Sequence[_Source], target: str, goal: int, cuts: bool):
+        self.function, self.sources, self.target, self.goal, self.cuts = function, sources, target, goal, cuts
         self.writing = function if isinstance(function, np.ufunc) and function not in _NO_PLACE else _into(function)
 
     def call(self, registers: Registers) -> Call:
@@ -90,7 +100,13 @@ class InPlace:
     def _rows(self, registers: Registers) -> tuple[Array, ...]:
         """Those of the operands and the result. Raises LaminaError where they have another width than the types."""
         typed = registers.typed
-        given = [typed[source[1]][source[0]] if isinstance(source, tuple) else source for source in self.sources]
+        given: list[Array] = []
+        for source in self.sources:
+            if isinstance(source, tuple):
+                name, number = source
+                given.append(registers.cut(name, number) if self.cuts else typed[number][name])
+            else:
+                given.append(source)
         return *given, typed[self.goal][self.target]
 
     def __call__(self, agent: Agent) -> None:
@@ -116,11 +132,12 @@ def _into(function: Function) -> Function:
 
 
 def in_place(
-    function: Function, dtypes: Any, result: Operand, operands: Sequence[Operand], goal: Any = None
+    function: Function, dtypes: Any, result: Operand, operands: Sequence[Operand], goal: Any = None, cuts: bool = False
 ) -> Step | None:
     """What executes a function right where registers are, of operands of `dtypes`, or all of one; its result is `goal`.
 
-    Without a goal that is the type of the first, or a truth. None where operands are other than registers and numbers.
+    Without a goal that is the type of the first, or a truth. Where it `cuts` the lower part of wider registers is read,
+    else those are errors. None where operands are other than registers and numbers.
     """
     kinds = [np.dtype(each) for each in (dtypes if isinstance(dtypes, list) else [dtypes] * len(operands))]
     goal = np.dtype(goal or (np.bool_ if function in _TRUTHS else kinds[0]))
@@ -134,7 +151,7 @@ def in_place(
             sources.append((operand.name, kind.num))
         else:
             return None
-    return InPlace(function, sources, result.name, goal.num)
+    return InPlace(function, sources, result.name, goal.num, cuts)
 
 
 def constant_of(number: Number, wanted: np.dtype[Any]) -> Array:

@@ -247,6 +247,15 @@ def test_conversions() -> None:
         == integers("s16", 42).tolist()
     )
     y, z = floats("f32", 43), floats("f32", 44)
+    for to, source, wide in (
+        ("s64", "s32", "s64"),
+        ("s64", "s32", "u64"),
+        ("s32", "s16", "s32"),
+        ("f32", "u16", "s64"),
+    ):
+        x, rounds = integers(wide, 43), ".rn" * (to == "f32")  # of wider registers the lower part counts
+        expected = x.astype(f"{'i' if source[0] == 's' else 'u'}{int(source[1:]) // 8}").tolist()
+        assert execute(f"cvt{rounds}.{to}.{source} %out, %a0;", [(wide, x)], to).tolist() == expected
     pairs = execute("cvt.rn.bf16x2.f32 %out, %a0, %a1;", [("f32", y), ("f32", z)], "u32").view(ml_dtypes.bfloat16)
     with np.errstate(all="ignore"):
         assert np.array_equal(pairs[0::2], z.astype(ml_dtypes.bfloat16), equal_nan=True)
