@@ -117,8 +117,11 @@ def _by_indices(op: MemRefLoadOp | MemRefStoreOp) -> Iterable[MemoryAccess]:
 
 def _anywhere(op: Operation) -> Iterable[MemoryAccess]:
     """Of an op that nothing is known of: it reads and writes all memory that it is given."""
-    memory = [operand for operand in op.operands if isinstance(operand.type, MemRefType)]
+    memory = [operand for operand in op.operands if type(operand.type) is MemRefType]
     return [MemoryAccess(op, operand, writes, None) for operand in memory for writes in (False, True)]
+
+
+_OF_VALUES = ("arith.", "math.")  # ops that memory cannot be given to
 
 
 @cache
@@ -128,7 +131,7 @@ def _kind(cls: type[Operation]) -> Callable[[Any], Iterable[MemoryAccess]] | Non
         return _through_map
     if issubclass(cls, MemRefLoadOp | MemRefStoreOp):
         return _by_indices
-    if issubclass(cls, (AllocOp, AllocaOp, DeallocOp, DimOp, *VIEW_OPS)):
+    if issubclass(cls, (AllocOp, AllocaOp, DeallocOp, DimOp, *VIEW_OPS)) or cls.name.startswith(_OF_VALUES):
         return None
     return _anywhere
 
