@@ -92,6 +92,7 @@ PASSES: dict[str, dict[str, str]] = {
         "affine-stream-stores": ".affine.stream_stores:StreamStores",
         "affine-vectorize": ".affine.vectorize:Vectorize",
         "math-expand": ".math.expand:ExpandMath",
+        "math-chain-extremes": ".math.chain_extremes:ChainExtremes",
     },
     "tiles: programs of blocks": {
         "convert-attention-to-cta": ".convert.attention_to_cta:ConvertAttentionToCta",

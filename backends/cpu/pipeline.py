@@ -72,6 +72,7 @@ KERNEL_PHASES = (
             "affine-prefetch-rows",
             "affine-prefetch-ahead",
             "affine-stream-stores",
+            "math-chain-extremes",
             "math-expand",
             "canonicalize",
             "cse",
