@@ -15,8 +15,8 @@ contraction is packed and tiled like any other, and what is done with the convol
 transform.
 
 A large filter would take four times its memory, and as long to come from there. Where the tiles are so few that they
-stay near while all panels pass by, it stays as it is, in panels, and the contraction's kernel transforms a row of
-points of a panel at a time, which all tiles then use:
+stay near while all panels pass by, it stays as it is, in panels, and the contraction's kernel transforms two rows of
+points of a part of a panel at a time, which all tiles then use:
 
         %p = linalg.pack %g outer_dims_perm = [3, 2, 0, 1] inner_dims_pos = [3] inner_tiles = [16] ...
             : tensor<3x3x512x512xf32> -> tensor<32x512x3x3x16xf32>
