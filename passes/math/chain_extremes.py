@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import inf, nan
+from math import inf, isnan, nan
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, Float32Type, Float64Type, FloatAttr, ModuleOp, VectorType
@@ -103,7 +103,7 @@ def _rewrite(chain: Sequence[Extreme]) -> None:
     numbers += [op.lhs if op.rhs is before.result else op.rhs for before, op in pairwise(chain)]
     known = [_constant(number) for number in numbers]
     asked = [number for number, value in zip(numbers, known, strict=True) if value is None]
-    if len(asked) < 3 or nan in known:
+    if len(asked) < 3 or any(value is not None and isnan(value) for value in known):
         return
     constants = [n for n, value in zip(numbers, known, strict=True) if value not in (None, NEUTRAL[type(first)])]
     point = InsertPoint.before(last)

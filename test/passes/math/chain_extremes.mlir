@@ -61,3 +61,16 @@ func.func @left_alone(%a: vector<16xf32>, %b: vector<16xf32>, %c: vector<16xf32>
   %u = arith.maximumf %s, %t fastmath<nsz> : f32
   func.return %n, %o, %q, %u : vector<16xf32>, vector<16xf32>, vector<16xf32>, f32
 }
+
+// So is a chain with a constant that is NaN: nobody would ask it.
+// CHECK-LABEL: func.func @nan
+// CHECK-NOT: arith.cmpf
+// CHECK: func.return
+func.func @nan(%a: vector<16xf32>, %b: vector<16xf32>, %c: vector<16xf32>) -> vector<16xf32> {
+  %one = arith.constant 0x7FC00000 : f32
+  %nan = vector.broadcast %one : f32 to vector<16xf32>
+  %m = arith.maximumf %a, %nan fastmath<nsz> : vector<16xf32>
+  %n = arith.maximumf %b, %m fastmath<nsz> : vector<16xf32>
+  %o = arith.maximumf %c, %n fastmath<nsz> : vector<16xf32>
+  func.return %o : vector<16xf32>
+}
