@@ -121,6 +121,11 @@ class Machine:
         return self.large_bytes if self.cpu in ("znver3", "znver5") else 0
 
     @property
+    def reads_ahead_bytes(self) -> int:
+        """From how many bytes on loops that sum an array up ask for what comes; 0 if it fetches that."""
+        return self.l2_bytes if self.cpu == "znver5" else 0
+
+    @property
     def operands_from_memory(self) -> bool:
         """Whether arithmetic reads an operand from memory, so that constants need no registers."""
         return self._x86

@@ -52,16 +52,22 @@ class PrefetchAhead(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = lamina_context(ctx).machine
-        least = machine.computes_ahead_bytes if self.bytes is None else self.bytes
-        if not least:
+        given = self.bytes
+        least = machine.computes_ahead_bytes if given is None else given
+        least_read = machine.reads_ahead_bytes if given is None else given
+        if not least and not least_read:
             return
         for function in functions(op):
             loops = [loop for loop in all_loops(function) if is_innermost(loop)]
             users = Counter(buffer for loop in loops for buffer in _used(loop))
             for loop in loops:
-                loads = _large_loads(loop, least)
-                if len(loads) == 1 and users[root(loads[0].memref)] == 1 and _computes(loop):
-                    _ask(loads[0], machine.cache_line)
+                computes = _computes(loop)
+                size = least if computes else least_read
+                loads = _large_loads(loop, size) if size else []
+                read = {root(load.memref) for load in loads}
+                if len(read) == 1 and users[read.pop()] == 1 and (len(loads) == 1 if computes else _only_reads(loop, size)):
+                    for load in loads:
+                        _ask(load, machine.cache_line)
 
 
 def _used(loop: ForOp) -> list[SSAValue]:
@@ -75,6 +81,12 @@ def _computes(loop: ForOp) -> bool:
     """Whether it stores what it computes."""
     ops = list(loop.body.block.ops)
     return any(takes_steps(op) for op in ops) and any(isinstance(op, VectorStoreOp) for op in ops)
+
+
+def _only_reads(loop: ForOp, least: int) -> bool:
+    """Whether what it writes, if anything, stays in a cache."""
+    stores = [op for op in loop.body.block.ops if isinstance(op, VectorStoreOp)]
+    return all(prod(memref_shape(op.memref) or (least,)) * element_bytes(op.memref) < least for op in stores)
 
 
 def _large_loads(loop: ForOp, least: int) -> list[VectorLoadOp]:
