@@ -15,7 +15,8 @@ contraction is packed and tiled like any other, and what is done with the convol
 transform.
 
 A large filter would take four times its memory, and as long to come from there. Where the tiles are so few that they
-stay near while all panels pass by, it stays as it is, in panels, and the contraction's kernel transforms two rows of
+stay near while all panels pass by, and all such filters of a program together would take more than `FEW_FILTERS`, which
+the last cache holds from one run to the next, it stays as it is, in panels, and the contraction's kernel transforms two rows of
 points of a part of a panel at a time, which all tiles then use:
 
         %p = linalg.pack %g outer_dims_perm = [3, 2, 0, 1] inner_dims_pos = [3] inner_tiles = [16] ...
@@ -71,26 +72,38 @@ from .padding import zeros_before
 
 PARALLEL, REDUCTION = "parallel", "reduction"
 TILES = (4, 2)
+FEW_FILTERS = 16 << 20  # bytes of large transformed filters, together, up to which they are kept: the last cache's
 
 
 @dataclass(frozen=True)
 class Winograd(ModulePass):
-    """Rewrites the convolutions for which it pays; `tile` 4 or 2: all that are possible, with such tiles; 0: none."""
+    """Rewrites the convolutions for which it pays; `tile` 4 or 2: all that are possible, with such tiles; 0: none.
+
+    `kept` overrides up to how many bytes large transformed filters are kept.
+    """
 
     name = "linalg-winograd"
 
     tile: int | None = None
+    kept: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.tile not in (None, 0, *TILES):
             raise LaminaError(f"linalg-winograd has no tiles of {self.tile}", hint="tile=4, tile=2 or tile=0 for none")
         machine = lamina_context(ctx).machine
+        chosen: list[tuple[GenericOp, Convolution, int]] = []
         for generic in [inner for inner in all_ops(op) if isinstance(inner, GenericOp)]:
             if (found := match_convolution(generic)) is not None:
                 tile = best_tile(found, machine) if self.tile is None else self.tile
                 if tile:
-                    panels = 2 * machine.lanes(4) if is_transformed_late(found, tile, machine) else 0
-                    rewrite(generic, found, tile, 0 if panels else block_rows(found, tile, machine), panels)
+                    chosen.append((generic, found, tile))
+        late = {generic for generic, found, tile in chosen if is_transformed_late(found, tile, machine)}
+        large = sum(filter_bytes(found, tile) for generic, found, tile in chosen if generic in late)
+        if large <= (FEW_FILTERS if self.kept is None else self.kept):
+            late.clear()
+        for generic, found, tile in chosen:
+            panels = 2 * machine.lanes(4) if generic in late else 0
+            rewrite(generic, found, tile, 0 if panels else block_rows(found, tile, machine), panels)
 
 
 @dataclass(frozen=True)
@@ -226,13 +239,18 @@ def direct_cost(c: Convolution, machine: Machine) -> float:
     return contraction_cost(points, taps, c.filters, machine) + copied / NEAR + 4 * taps * c.filters / FAR
 
 
+def filter_bytes(c: Convolution, m: int) -> int:
+    """What a transformed filter takes."""
+    return 4 * (m + 2) ** 2 * c.channels * c.filters
+
+
 def is_transformed_late(c: Convolution, m: int, machine: Machine) -> bool:
     """Whether the filter stays as it is in memory: a large one, in whole panels, and few tiles, which each panel reads.
 
     More tiles use a filter for longer than it takes to come from memory, and would themselves have to come again.
     """
     (rows, columns), points = c.tiles(m), 4 * (m + 2) ** 2
-    large = points * c.channels * c.filters > LARGE_FILTER
+    large = filter_bytes(c, m) > LARGE_FILTER
     near = points * c.batch * rows * columns * c.channels < NEAR_TILES
     return large and near and not c.filters % (2 * machine.lanes(4))
 
@@ -243,7 +261,7 @@ def cost(c: Convolution, m: int, machine: Machine) -> float:
     points, tiles, lanes = (m + 2) ** 2, c.batch * rows * columns, machine.lanes(4)
     transforms = STEPS * points * tiles * (ceil(c.channels / lanes) + ceil(c.filters / lanes))
     between = 4 * points * tiles * (c.channels + c.filters)
-    filter_ = 4 * points * c.channels * c.filters
+    filter_ = filter_bytes(c, m)
     if block := block_rows(c, m, machine):
         moved = (between + c.batch * ceil(rows / block) * filter_) / NEAR
     else:

@@ -2,6 +2,7 @@
 // RUN: lamina-opt %s --machine x86-64-avx512 -p linalg-winograd | filecheck %s --check-prefix WIDE
 // RUN: lamina-opt %s -p 'linalg-winograd{tile=2}' | filecheck %s --check-prefix FORCED
 // RUN: lamina-opt %s -p 'linalg-winograd{tile=0}' | filecheck %s --check-prefix NONE
+// RUN: lamina-opt %s -p 'linalg-winograd{kept=100000000}' | filecheck %s --check-prefix KEPT
 
 #x = affine_map<(n, h, w, f, i, j, c) -> (n, h + i, w + j, c)>
 #g = affine_map<(n, h, w, f, i, j, c) -> (i, j, c, f)>
@@ -85,7 +86,10 @@ func.func @not_possible(%x: tensor<1x57x57x64xf32>, %g: tensor<3x3x64x64xf32>, %
   func.return %r, %t : tensor<1x28x28x64xf32>, tensor<1x55x55x64xf32>
 }
 
-// A large filter stays as it is, in panels, and is transformed when the convolution runs.
+// A large filter stays as it is, in panels, and is transformed when the convolution runs, unless there is room for all.
+// KEPT-LABEL: func.func @large
+// KEPT-NOT: linalg.pack
+// KEPT: linalg.winograd_filter_transform fmr(F_4_3) ins(%{{.*}} : tensor<3x3x256x256xf32>) outs(%{{.*}} : tensor<6x6x256x256xf32>)
 // FORCED-LABEL: func.func @large
 // CHECK-LABEL: func.func @large
 // CHECK: %[[P:.*]] = linalg.pack %{{.*}} outer_dims_perm = [3, 2, 0, 1] inner_dims_pos = [3] inner_tiles = [16]

@@ -38,7 +38,7 @@ func.func @rows(%x: memref<64x256xf32>, %y: memref<64x256xf32>) {
   func.return
 }
 
-// Not: what computes nothing that takes long, pieces of rows, sums, two arrays, a small one, one that is read again.
+// Not: what computes nothing that takes long, pieces of rows, two arrays, a small one, one that is read again.
 // CHECK-LABEL: func.func @others
 // CHECK-NOT: memref.prefetch
 // CHECK: func.return
@@ -88,6 +88,50 @@ func.func @again(%x: memref<64x256xf32>, %y: memref<64x256xf32>, %z: memref<64x2
       %b = math.exp %a : vector<16xf32>
       %c = arith.addf %b, %sum : vector<16xf32>
       affine.vector_store %c, %y[%r, %i] : memref<64x256xf32>, vector<16xf32>
+    }
+  }
+  func.return
+}
+
+// Loops that only read: every row that is read side by side.
+// CHECK-LABEL: func.func @sums
+// CHECK: affine.for %[[I:.*]] = 0 to 256 step 16 iter_args
+// CHECK-COUNT-2: memref.prefetch %x
+// CHECK-NOT: memref.prefetch
+// CHECK: return
+func.func @sums(%x: memref<64x256xf32>) -> vector<16xf32> {
+  %none = arith.constant dense<0.0> : vector<16xf32>
+  %all = affine.for %r = 0 to 32 iter_args(%total = %none) -> (vector<16xf32>) {
+    %sum = affine.for %i = 0 to 256 step 16 iter_args(%s = %total) -> (vector<16xf32>) {
+      %a = affine.vector_load %x[%r, %i] : memref<64x256xf32>, vector<16xf32>
+      %b = affine.vector_load %x[%r + 32, %i] : memref<64x256xf32>, vector<16xf32>
+      %c = arith.addf %a, %b : vector<16xf32>
+      %t = arith.addf %s, %c : vector<16xf32>
+      affine.yield %t : vector<16xf32>
+    }
+    affine.yield %sum : vector<16xf32>
+  }
+  func.return %all : vector<16xf32>
+}
+
+// The result that planes are summed into stays in a cache; one that is as large as what is read does not.
+// CHECK-LABEL: func.func @planes
+// CHECK: affine.for
+// CHECK: affine.for
+// CHECK: memref.prefetch %x
+// CHECK-NOT: memref.prefetch
+// CHECK: return
+func.func @planes(%x: memref<64x256xf32>, %y: memref<256xf32>, %z: memref<64x256xf32>, %copy: memref<64x256xf32>) {
+  affine.for %r = 0 to 64 {
+    affine.for %i = 0 to 256 step 16 {
+      %a = affine.vector_load %x[%r, %i] : memref<64x256xf32>, vector<16xf32>
+      %s = affine.vector_load %y[%i] : memref<256xf32>, vector<16xf32>
+      %t = arith.addf %s, %a : vector<16xf32>
+      affine.vector_store %t, %y[%i] : memref<256xf32>, vector<16xf32>
+    }
+    affine.for %i = 0 to 256 step 16 {
+      %a = affine.vector_load %z[%r, %i] : memref<64x256xf32>, vector<16xf32>
+      affine.vector_store %a, %copy[%r, %i] : memref<64x256xf32>, vector<16xf32>
     }
   }
   func.return

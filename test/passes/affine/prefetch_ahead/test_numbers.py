@@ -47,12 +47,32 @@ def test_numbers(kernel: Callable[..., None], rows: int, columns: int, machine: 
     np.testing.assert_allclose(y, np.exp(x), rtol=1e-6)
 
 
+COMPUTES = """
+          %b = math.exp %a : vector<32xf32>
+          affine.vector_store %b, %y[%i, %j] : {shape}, vector<32xf32>"""
+READS = """
+          %s = affine.vector_load %sums[%j] : memref<1024xf32>, vector<32xf32>
+          %b = arith.addf %s, %a : vector<32xf32>
+          affine.vector_store %b, %sums[%j] : memref<1024xf32>, vector<32xf32>"""
+
+
 @pytest.mark.parametrize(
-    ("cpu", "rows", "asks"),
-    [("znver3", 4096, True), ("znver3", 64, False), ("znver4", 4096, False), ("znver5", 4096, True)],
+    ("body", "cpu", "rows", "asks"),
+    [
+        (COMPUTES, "znver3", 4096, True),
+        (COMPUTES, "znver3", 64, False),
+        (COMPUTES, "znver4", 4096, False),
+        (COMPUTES, "znver5", 4096, True),
+        (COMPUTES, "znver5", 512, False),
+        (READS, "znver3", 4096, False),
+        (READS, "znver4", 4096, False),
+        (READS, "znver5", 4096, True),
+        (READS, "znver5", 512, True),
+        (READS, "znver5", 64, False),
+    ],
 )
-def test_only_of_large_arrays_and_not_on_all_processors(cpu: str, rows: int, asks: bool):
-    machine = replace(Machine.preset("x86-64-avx2"), cpu=cpu, cores=2, l3_bytes=32 << 20)
+def test_only_of_large_arrays_and_not_on_all_processors(body: str, cpu: str, rows: int, asks: bool):
+    machine = replace(Machine.preset("x86-64-avx2"), cpu=cpu, cores=2, l2_bytes=1 << 20, l3_bytes=32 << 20)
     context = LaminaContext(machine=machine)
     for name, factory in all_dialects().items():
         context.register_dialect(name, factory)
@@ -60,12 +80,10 @@ def test_only_of_large_arrays_and_not_on_all_processors(cpu: str, rows: int, ask
     module = Parser(
         context,
         f"""
-    func.func public @kernel(%x: {shape}, %y: {shape}) {{
+    func.func public @kernel(%x: {shape}, %y: {shape}, %sums: memref<1024xf32>) {{
       affine.for %i = 0 to {rows} {{
         affine.for %j = 0 to 1024 step 32 {{
-          %a = affine.vector_load %x[%i, %j] : {shape}, vector<32xf32>
-          %b = math.exp %a : vector<32xf32>
-          affine.vector_store %b, %y[%i, %j] : {shape}, vector<32xf32>
+          %a = affine.vector_load %x[%i, %j] : {shape}, vector<32xf32>{body.format(shape=shape)}
         }}
       }}
       func.return

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import lamina
 from lamina.backends import Options
+from lamina.passes.linalg import winograd
 
 # Largest error relative to the largest output, against float64: what the pass's documentation states, at 512 channels.
 LIMIT = {2: 2e-6, 4: 6e-6}
@@ -158,12 +159,16 @@ def test_blocks(case: Case, threads: int):
         Case((1, 1000, 3, 4), 16),
     ],
 )
-def test_large_filters(case: Case, threads: int):
-    """Filters that are transformed while the convolution runs."""
+def test_large_filters(case: Case, threads: int, monkeypatch: pytest.MonkeyPatch):
+    """Filters that are transformed while the convolution runs, as soon as all of a program would take too much."""
     w = np.zeros((case.filters, case.shape[1], 3, 3), np.float32)
     options = Options(threads=threads, winograd=4)
-    program = lamina.lower(lamina.import_onnx(model(case, w, w[:, 0, 0, 0])), "linalg", target=AVX2, options=options)
-    assert f"x{case.shape[1]}x3x3x16xf32>) outs" in str(program)
+    few = 144 * case.filters * case.shape[1]
+    for room, late in ((few, False), (few - 1, True)):
+        monkeypatch.setattr(winograd, "FEW_FILTERS", room)
+        onnx_model = model(case, w, w[:, 0, 0, 0])
+        program = lamina.lower(lamina.import_onnx(onnx_model), "linalg", target=AVX2, options=options)
+        assert (f"x{case.shape[1]}x3x3x16xf32>) outs" in str(program)) is late
     check(case, 4, AVX2, threads)
 
 
