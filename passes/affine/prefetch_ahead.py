@@ -16,14 +16,14 @@ after:
 Processors fetch ahead on their own, but not far enough on Zen 3 where a loop computes meanwhile: exp of 4194304 numbers
 took 1.66 ms and takes 1.35, sigmoid 2.0 and 1.9, tanh of an array that is in no cache 2.2 and 1.9; GELU, which computes
 longer, as before. On Zen 5 exp took 0.78 and takes 0.73, tanh 0.65 and 0.57, GELU 0.75 and 0.70. Loops that write as
-much and compute nothing, or read several arrays, got up to 15 % slower and are left alone, as are arrays that a function
-goes through again or `affine-prefetch-rows` asks for. Near the end of an array what is asked for lies behind it, and may
-be nothing.
+much and compute nothing, or read several arrays, got up to 15 % slower and are left alone, as are arrays that a
+function goes through again or `affine-prefetch-rows` asks for. Near the end of an array what is asked for lies behind
+it, and may be nothing.
 
 Loops that only read, as sums and maxima do, ask on Zen 5, from arrays on that the second cache does not hold. It does
-not fetch beyond a page on its own, and hardly anything where each vector touches two lines: from an array that begins in
-the middle of one, as large ones of NumPy do, the sums of 4096 columns of 4096 numbers took 1.74 ms and take 1.31, maxima
-over 33 MB 0.91 and 0.70, from one that begins at a line 1.28 as before, and 0.88 and 0.75.
+not fetch beyond a page on its own, and hardly anything where each vector touches two lines: from an array that begins
+in the middle of one, as large ones of NumPy do, the sums of 4096 columns of 4096 numbers took 1.74 ms and take 1.31,
+maxima over 33 MB 0.91 and 0.70, from one that begins at a line 1.28 as before, and 0.88 and 0.75.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ transform.
 
 A large filter would take four times its memory, and as long to come from there. Where the tiles are so few that they
 stay near while all panels pass by, and all such filters of a program together would take more than `FEW_FILTERS`, which
-the last cache holds from one run to the next, it stays as it is, in panels, and the contraction's kernel transforms two rows of
-points of a part of a panel at a time, which all tiles then use:
+the last cache holds from one run to the next, it stays as it is, in panels, and the contraction's kernel transforms two
+rows of points of a part of a panel at a time, which all tiles then use:
 
         %p = linalg.pack %g outer_dims_perm = [3, 2, 0, 1] inner_dims_pos = [3] inner_tiles = [16] ...
             : tensor<3x3x512x512xf32> -> tensor<32x512x3x3x16xf32>
