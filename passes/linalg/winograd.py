@@ -91,19 +91,25 @@ class Winograd(ModulePass):
         if self.tile not in (None, 0, *TILES):
             raise LaminaError(f"linalg-winograd has no tiles of {self.tile}", hint="tile=4, tile=2 or tile=0 for none")
         machine = lamina_context(ctx).machine
-        chosen: list[tuple[GenericOp, Convolution, int]] = []
-        for generic in [inner for inner in all_ops(op) if isinstance(inner, GenericOp)]:
-            if (found := match_convolution(generic)) is not None:
-                tile = best_tile(found, machine) if self.tile is None else self.tile
-                if tile:
-                    chosen.append((generic, found, tile))
-        late = {generic for generic, found, tile in chosen if is_transformed_late(found, tile, machine)}
-        large = sum(filter_bytes(found, tile) for generic, found, tile in chosen if generic in late)
-        if large <= (FEW_FILTERS if self.kept is None else self.kept):
-            late.clear()
-        for generic, found, tile in chosen:
-            panels = 2 * machine.lanes(4) if generic in late else 0
-            rewrite(generic, found, tile, 0 if panels else block_rows(found, tile, machine), panels)
+        convolutions = [
+            (inner, found)
+            for inner in all_ops(op)
+            if isinstance(inner, GenericOp) and (found := match_convolution(inner)) is not None
+        ]
+
+        def tiles(kept: bool) -> list[int]:
+            return [best_tile(c, machine, kept) if self.tile is None else self.tile for _, c in convolutions]
+
+        kept, chosen = True, tiles(kept=True)
+        large = sum(
+            filter_bytes(c, m) for (_, c), m in zip(convolutions, chosen, strict=True) if m and is_large(c, m, machine)
+        )
+        if not 0 < large <= (FEW_FILTERS if self.kept is None else self.kept):
+            kept, chosen = False, tiles(kept=False)
+        for (generic, c), m in zip(convolutions, chosen, strict=True):
+            if m:
+                panels = 2 * machine.lanes(4) if not kept and is_large(c, m, machine) else 0
+                rewrite(generic, c, m, 0 if panels else block_rows(c, m, machine), panels)
 
 
 @dataclass(frozen=True)
@@ -226,17 +232,21 @@ NEAR_TILES = 4 << 20  # bytes of tiles that all panels of a filter may read agai
 GAIN = 0.85  # of the cost of the sums: less is not worth another rounding
 
 
-def best_tile(c: Convolution, machine: Machine) -> int:
-    """4 or 2 for the cheapest tiles, 0 where the convolution as it is costs less."""
-    costs = {0: direct_cost(c, machine) * GAIN} | {m: cost(c, m, machine) for m in TILES}
+def best_tile(c: Convolution, machine: Machine, kept: bool = False) -> int:
+    """4 or 2 for the cheapest tiles, 0 where the convolution as it is costs less.
+
+    `kept`: filters lie in the last cache, and large ones stay transformed.
+    """
+    costs = {0: direct_cost(c, machine, kept) * GAIN} | {m: cost(c, m, machine, kept) for m in TILES}
     return min(costs, key=lambda m: (costs[m], m))
 
 
-def direct_cost(c: Convolution, machine: Machine) -> float:
-    """The sums as they are: all multiplications, the padded copy, the filter's bytes."""
+def direct_cost(c: Convolution, machine: Machine, kept: bool = False) -> float:
+    """The sums as they are: all multiplications, while the filter's bytes come, and the padded copy."""
     points, taps = c.batch * c.rows * c.columns, 9 * c.channels
     copied = 8 * points * c.channels if any(c.pad) else 0
-    return contraction_cost(points, taps, c.filters, machine) + copied / NEAR + 4 * taps * c.filters / FAR
+    products = contraction_cost(points, taps, c.filters, machine)
+    return max(products, 4 * taps * c.filters / (NEAR if kept else FAR)) + copied / NEAR
 
 
 def filter_bytes(c: Convolution, m: int) -> int:
@@ -244,8 +254,8 @@ def filter_bytes(c: Convolution, m: int) -> int:
     return 4 * (m + 2) ** 2 * c.channels * c.filters
 
 
-def is_transformed_late(c: Convolution, m: int, machine: Machine) -> bool:
-    """Whether the filter stays as it is in memory: a large one, in whole panels, and few tiles, which each panel reads.
+def is_large(c: Convolution, m: int, machine: Machine) -> bool:
+    """Whether the filter may stay as it is: a large one, in whole panels, and few tiles, which each panel reads.
 
     More tiles use a filter for longer than it takes to come from memory, and would themselves have to come again.
     """
@@ -255,8 +265,8 @@ def is_transformed_late(c: Convolution, m: int, machine: Machine) -> bool:
     return large and near and not c.filters % (2 * machine.lanes(4))
 
 
-def cost(c: Convolution, m: int, machine: Machine) -> float:
-    """F(m x m, 3 x 3): a contraction per point, the transforms, and the bytes in between and of the filter."""
+def cost(c: Convolution, m: int, machine: Machine, kept: bool = False) -> float:
+    """F(m x m, 3 x 3): a contraction per point, while the filter's bytes come, the transforms, what lies between."""
     rows, columns = c.tiles(m)
     points, tiles, lanes = (m + 2) ** 2, c.batch * rows * columns, machine.lanes(4)
     transforms = STEPS * points * tiles * (ceil(c.channels / lanes) + ceil(c.filters / lanes))
@@ -268,11 +278,11 @@ def cost(c: Convolution, m: int, machine: Machine) -> float:
         slow = max(1.0, 2 * between / machine.l3_bytes)  # what outgrows the caches
         moved = between * slow * (1 / NEAR + 1 / STRIDED)
     products = points * contraction_cost(tiles, c.channels, c.filters, machine)
-    if is_transformed_late(c, m, machine):
+    if is_large(c, m, machine) and not kept:
         moved = between * (1 / NEAR + 1 / STRIDED)
         transforms += FILTER_STEPS * points * c.channels * c.filters / 8
         filter_ = 36 * c.channels * c.filters
-    return START + products + transforms + moved + filter_ / FAR
+    return START + max(products, filter_ / (NEAR if kept else FAR)) + transforms + moved
 
 
 def block_rows(c: Convolution, m: int, machine: Machine) -> int:
