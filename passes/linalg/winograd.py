@@ -40,7 +40,7 @@ only those whose window holds it. `--no-winograd` leaves this pass out.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from typing import cast
 
 from xdsl.context import Context
@@ -97,18 +97,19 @@ class Winograd(ModulePass):
             if isinstance(inner, GenericOp) and (found := match_convolution(inner)) is not None
         ]
 
-        def tiles(kept: bool) -> list[int]:
-            return [best_tile(c, machine, kept) if self.tile is None else self.tile for _, c in convolutions]
+        def tiles(room: int) -> list[int]:
+            return [best_tile(c, machine, room) if self.tile is None else self.tile for _, c in convolutions]
 
-        kept, chosen = True, tiles(kept=True)
+        room = FEW_FILTERS if self.kept is None else self.kept
+        chosen = tiles(room)
         large = sum(
             filter_bytes(c, m) for (_, c), m in zip(convolutions, chosen, strict=True) if m and is_large(c, m, machine)
         )
-        if not 0 < large <= (FEW_FILTERS if self.kept is None else self.kept):
-            kept, chosen = False, tiles(kept=False)
+        if not 0 < large <= room:
+            room, chosen = 0, tiles(0)
         for (generic, c), m in zip(convolutions, chosen, strict=True):
             if m:
-                panels = 2 * machine.lanes(4) if not kept and is_large(c, m, machine) else 0
+                panels = 2 * machine.lanes(4) if not room and is_large(c, m, machine) else 0
                 rewrite(generic, c, m, 0 if panels else block_rows(c, m, machine), panels)
 
 
@@ -232,21 +233,21 @@ NEAR_TILES = 4 << 20  # bytes of tiles that all panels of a filter may read agai
 GAIN = 0.85  # of the cost of the sums: less is not worth another rounding
 
 
-def best_tile(c: Convolution, machine: Machine, kept: bool = False) -> int:
+def best_tile(c: Convolution, machine: Machine, room: int = 0) -> int:
     """4 or 2 for the cheapest tiles, 0 where the convolution as it is costs less.
 
-    `kept`: filters lie in the last cache, and large ones stay transformed.
+    With `room`, filters lie in the last cache, and large ones stay transformed, of so many bytes at most.
     """
-    costs = {0: direct_cost(c, machine, kept) * GAIN} | {m: cost(c, m, machine, kept) for m in TILES}
+    costs = {0: direct_cost(c, machine, room) * GAIN} | {m: cost(c, m, machine, room) for m in TILES}
     return min(costs, key=lambda m: (costs[m], m))
 
 
-def direct_cost(c: Convolution, machine: Machine, kept: bool = False) -> float:
+def direct_cost(c: Convolution, machine: Machine, room: int = 0) -> float:
     """The sums as they are: all multiplications, while the filter's bytes come, and the padded copy."""
     points, taps = c.batch * c.rows * c.columns, 9 * c.channels
     copied = 8 * points * c.channels if any(c.pad) else 0
     products = contraction_cost(points, taps, c.filters, machine)
-    return max(products, 4 * taps * c.filters / (NEAR if kept else FAR)) + copied / NEAR
+    return max(products, 4 * taps * c.filters / (NEAR if room else FAR)) + copied / NEAR
 
 
 def filter_bytes(c: Convolution, m: int) -> int:
@@ -265,7 +266,7 @@ def is_large(c: Convolution, m: int, machine: Machine) -> bool:
     return large and near and not c.filters % (2 * machine.lanes(4))
 
 
-def cost(c: Convolution, m: int, machine: Machine, kept: bool = False) -> float:
+def cost(c: Convolution, m: int, machine: Machine, room: int = 0) -> float:
     """F(m x m, 3 x 3): a contraction per point, while the filter's bytes come, the transforms, what lies between."""
     rows, columns = c.tiles(m)
     points, tiles, lanes = (m + 2) ** 2, c.batch * rows * columns, machine.lanes(4)
@@ -278,11 +279,13 @@ def cost(c: Convolution, m: int, machine: Machine, kept: bool = False) -> float:
         slow = max(1.0, 2 * between / machine.l3_bytes)  # what outgrows the caches
         moved = between * slow * (1 / NEAR + 1 / STRIDED)
     products = points * contraction_cost(tiles, c.channels, c.filters, machine)
-    if is_large(c, m, machine) and not kept:
+    if is_large(c, m, machine) and not room:
         moved = between * (1 / NEAR + 1 / STRIDED)
         transforms += FILTER_STEPS * points * c.channels * c.filters / 8
         filter_ = 36 * c.channels * c.filters
-    return START + max(products, filter_ / (NEAR if kept else FAR)) + transforms + moved
+    if room and filter_ > room:
+        return inf
+    return START + max(products, filter_ / (NEAR if room else FAR)) + transforms + moved
 
 
 def block_rows(c: Convolution, m: int, machine: Machine) -> int:

@@ -1,0 +1,40 @@
+// RUN: lamina-opt %s --machine x86-64-avx512 --split-input-file -p linalg-winograd | filecheck %s
+
+#x = affine_map<(n, h, w, f, i, j, c) -> (n, h + i, w + j, c)>
+#g = affine_map<(n, h, w, f, i, j, c) -> (i, j, c, f)>
+#y = affine_map<(n, h, w, f, i, j, c) -> (n, h, w, f)>
+
+// The only large filter is kept transformed, by the tiles with which it takes less.
+// CHECK-LABEL: func.func @alone
+// CHECK-NOT: linalg.pack
+// CHECK: linalg.winograd_filter_transform fmr(F_2_3) ins(%{{.*}} : tensor<3x3x512x512xf32>) outs(%{{.*}} : tensor<4x4x512x512xf32>)
+func.func @alone(%x: tensor<1x9x9x512xf32>, %zero: tensor<1x7x7x512xf32>) -> tensor<1x7x7x512xf32> {
+  %g = arith.constant dense<1.0> : tensor<3x3x512x512xf32>
+  %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x9x9x512xf32>, tensor<3x3x512x512xf32>) outs(%zero : tensor<1x7x7x512xf32>) {
+  ^bb0(%l: f32, %k: f32, %o: f32):
+    %m = arith.mulf %l, %k : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<1x7x7x512xf32>
+  func.return %r : tensor<1x7x7x512xf32>
+}
+
+// -----
+
+#x = affine_map<(n, h, w, f, i, j, c) -> (n, h + i, w + j, c)>
+#g = affine_map<(n, h, w, f, i, j, c) -> (i, j, c, f)>
+#y = affine_map<(n, h, w, f, i, j, c) -> (n, h, w, f)>
+
+// A filter comes while products are computed: what it takes from memory does not add to them.
+// CHECK-LABEL: func.func @comes_meanwhile
+// CHECK: linalg.winograd_filter_transform fmr(F_4_3)
+func.func @comes_meanwhile(%x: tensor<1x16x16x96xf32>, %zero: tensor<1x14x14x208xf32>) -> tensor<1x14x14x208xf32> {
+  %g = arith.constant dense<1.0> : tensor<3x3x96x208xf32>
+  %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x16x16x96xf32>, tensor<3x3x96x208xf32>) outs(%zero : tensor<1x14x14x208xf32>) {
+  ^bb0(%l: f32, %k: f32, %o: f32):
+    %m = arith.mulf %l, %k : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<1x14x14x208xf32>
+  func.return %r : tensor<1x14x14x208xf32>
+}
