@@ -15,9 +15,9 @@ contraction is packed and tiled like any other, and what is done with the convol
 transform.
 
 A large filter would take four times its memory, and as long to come from there. Where the tiles are so few that they
-stay near while all panels pass by, and all such filters of a program together would take more than `FEW_FILTERS`, which
-the last cache holds from one run to the next, it stays as it is, in panels, and the contraction's kernel transforms two
-rows of points of a part of a panel at a time, which all tiles then use:
+stay near while all panels pass by, it stays as it is, in panels, and the contraction's kernel transforms two rows of
+points of a part of a panel at a time, which all tiles then use; unless all such filters of a program, transformed, and
+all of its weights take at most `FEW_FILTERS` each, which the last cache holds from one run to the next:
 
         %p = linalg.pack %g outer_dims_perm = [3, 2, 0, 1] inner_dims_pos = [3] inner_tiles = [16] ...
             : tensor<3x3x512x512xf32> -> tensor<32x512x3x3x16xf32>
@@ -39,13 +39,14 @@ only those whose window holds it. `--no-winograd` leaves this pass out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import ceil, inf
+from math import ceil, inf, prod
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp, TensorType, f32, i64
+from xdsl.dialects.builtin import FixedBitwidthType, FloatAttr, IntegerAttr, ModuleOp, TensorType, f32, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -72,7 +73,7 @@ from .padding import zeros_before
 
 PARALLEL, REDUCTION = "parallel", "reduction"
 TILES = (4, 2)
-FEW_FILTERS = 16 << 20  # bytes of large transformed filters, together, up to which they are kept: the last cache's
+FEW_FILTERS = 16 << 20  # bytes of large transformed filters, and of all weights, up to which the last cache holds them
 
 
 @dataclass(frozen=True)
@@ -91,16 +92,15 @@ class Winograd(ModulePass):
         if self.tile not in (None, 0, *TILES):
             raise LaminaError(f"linalg-winograd has no tiles of {self.tile}", hint="tile=4, tile=2 or tile=0 for none")
         machine = lamina_context(ctx).machine
-        convolutions = [
-            (inner, found)
-            for inner in all_ops(op)
-            if isinstance(inner, GenericOp) and (found := match_convolution(inner)) is not None
-        ]
+        generics = [inner for inner in all_ops(op) if isinstance(inner, GenericOp)]
+        convolutions = [(each, found) for each in generics if (found := match_convolution(each)) is not None]
 
         def tiles(room: int) -> list[int]:
             return [best_tile(c, machine, room) if self.tile is None else self.tile for _, c in convolutions]
 
-        room = FEW_FILTERS if self.kept is None else self.kept
+        room = self.kept
+        if room is None:
+            room = FEW_FILTERS if _weights(generics) <= FEW_FILTERS else 0
         chosen = tiles(room)
         large = sum(
             filter_bytes(c, m) for (_, c), m in zip(convolutions, chosen, strict=True) if m and is_large(c, m, machine)
@@ -111,6 +111,16 @@ class Winograd(ModulePass):
             if m:
                 panels = 2 * machine.lanes(4) if not room and is_large(c, m, machine) else 0
                 rewrite(generic, c, m, 0 if panels else block_rows(c, m, machine), panels)
+
+
+def _weights(generics: Sequence[GenericOp]) -> int:
+    """The bytes of all constants that these read."""
+    types = [value.type for value in {value for op in generics for value in op.inputs if is_constant(value)}]
+    return sum(
+        prod(type_.get_shape()) * type_.element_type.size
+        for type_ in types
+        if isinstance(type_, TensorType) and isinstance(type_.element_type, FixedBitwidthType)
+    )
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,34 @@ func.func @alone(%x: tensor<1x9x9x512xf32>, %zero: tensor<1x7x7x512xf32>) -> ten
 #g = affine_map<(n, h, w, f, i, j, c) -> (i, j, c, f)>
 #y = affine_map<(n, h, w, f, i, j, c) -> (n, h, w, f)>
 
+// Beside weights that the last cache does not hold, it would come from memory each time.
+// CHECK-LABEL: func.func @beside_others
+// CHECK: linalg.pack
+// CHECK: linalg.winograd_filter_transform fmr(F_4_3) ins(%{{.*}} : tensor<8x256x3x3x32xf32>)
+func.func @beside_others(%x: tensor<1x16x16x256xf32>, %zero: tensor<1x14x14x256xf32>, %a: tensor<1x4096xf32>, %none: tensor<1x1025xf32>) -> (tensor<1x14x14x256xf32>, tensor<1x1025xf32>) {
+  %g = arith.constant dense<1.0> : tensor<3x3x256x256xf32>
+  %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x16x16x256xf32>, tensor<3x3x256x256xf32>) outs(%zero : tensor<1x14x14x256xf32>) {
+  ^bb0(%l: f32, %k: f32, %o: f32):
+    %m = arith.mulf %l, %k : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<1x14x14x256xf32>
+  %w = arith.constant dense<1.0> : tensor<4096x1025xf32>
+  %q = linalg.generic {indexing_maps = [affine_map<(i, j, k) -> (i, k)>, affine_map<(i, j, k) -> (k, j)>, affine_map<(i, j, k) -> (i, j)>], iterator_types = ["parallel", "parallel", "reduction"]} ins(%a, %w : tensor<1x4096xf32>, tensor<4096x1025xf32>) outs(%none : tensor<1x1025xf32>) {
+  ^bb0(%l: f32, %k: f32, %o: f32):
+    %m = arith.mulf %l, %k : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<1x1025xf32>
+  func.return %r, %q : tensor<1x14x14x256xf32>, tensor<1x1025xf32>
+}
+
+// -----
+
+#x = affine_map<(n, h, w, f, i, j, c) -> (n, h + i, w + j, c)>
+#g = affine_map<(n, h, w, f, i, j, c) -> (i, j, c, f)>
+#y = affine_map<(n, h, w, f, i, j, c) -> (n, h, w, f)>
+
 // A filter comes while products are computed: what it takes from memory does not add to them.
 // CHECK-LABEL: func.func @comes_meanwhile
 // CHECK: linalg.winograd_filter_transform fmr(F_4_3)
