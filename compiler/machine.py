@@ -122,7 +122,7 @@ class Machine:
 
     @property
     def reads_ahead_bytes(self) -> int:
-        """From how many bytes on loops that sum an array up ask for what comes; 0 if it fetches that."""
+        """From how many bytes on loops that only read an array ask for what comes; 0 if it fetches that."""
         return self.l2_bytes if self.cpu == "znver5" else 0
 
     @property

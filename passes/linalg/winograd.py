@@ -17,7 +17,7 @@ transform.
 A large filter would take four times its memory, and as long to come from there. Where the tiles are so few that they
 stay near while all panels pass by, it stays as it is, in panels, and the contraction's kernel transforms two rows of
 points of a part of a panel at a time, which all tiles then use; unless all such filters of a program, transformed, and
-all of its weights take at most `FEW_FILTERS` each, which the last cache holds from one run to the next:
+all of its weights take at most `FEW_FILTERS` and half of the last cache each, which holds them from run to run then:
 
         %p = linalg.pack %g outer_dims_perm = [3, 2, 0, 1] inner_dims_pos = [3] inner_tiles = [16] ...
             : tensor<3x3x512x512xf32> -> tensor<32x512x3x3x16xf32>
@@ -73,7 +73,7 @@ from .padding import zeros_before
 
 PARALLEL, REDUCTION = "parallel", "reduction"
 TILES = (4, 2)
-FEW_FILTERS = 16 << 20  # bytes of large transformed filters, and of all weights, up to which the last cache holds them
+FEW_FILTERS = 16 << 20  # bytes of large transformed filters, and of all weights, up to which filters are kept
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ class Winograd(ModulePass):
 
         room = self.kept
         if room is None:
-            room = FEW_FILTERS if _weights(generics) <= FEW_FILTERS else 0
+            few = min(FEW_FILTERS, machine.large_bytes)
+            room = few if _weights(generics) <= few else 0
         chosen = tiles(room)
         large = sum(
             filter_bytes(c, m) for (_, c), m in zip(convolutions, chosen, strict=True) if m and is_large(c, m, machine)

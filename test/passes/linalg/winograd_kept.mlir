@@ -1,10 +1,13 @@
 // RUN: lamina-opt %s --machine x86-64-avx512 --split-input-file -p linalg-winograd | filecheck %s
+// RUN: lamina-opt %s --machine x86-64 --split-input-file -p linalg-winograd | filecheck %s --check-prefix NEAR
 
 #x = affine_map<(n, h, w, f, i, j, c) -> (n, h + i, w + j, c)>
 #g = affine_map<(n, h, w, f, i, j, c) -> (i, j, c, f)>
 #y = affine_map<(n, h, w, f, i, j, c) -> (n, h, w, f)>
 
-// The only large filter is kept transformed, by the tiles with which it takes less.
+// The only large filter is kept transformed, by the tiles with which it takes less, if the last cache holds it.
+// NEAR-LABEL: func.func @alone
+// NEAR: linalg.pack
 // CHECK-LABEL: func.func @alone
 // CHECK-NOT: linalg.pack
 // CHECK: linalg.winograd_filter_transform fmr(F_2_3) ins(%{{.*}} : tensor<3x3x512x512xf32>) outs(%{{.*}} : tensor<4x4x512x512xf32>)

@@ -136,3 +136,33 @@ func.func @planes(%x: memref<64x256xf32>, %y: memref<256xf32>, %z: memref<64x256
   }
   func.return
 }
+
+// What is read again for each row leaves the first cache to the lines that come, or they do not come ahead.
+// CHECK-LABEL: func.func @vector
+// CHECK: affine.for
+// CHECK: affine.for
+// CHECK: memref.prefetch %x
+// CHECK-NOT: memref.prefetch
+// CHECK: return
+func.func @vector(%x: memref<64x256xf32>, %short: memref<256xf32>, %wide: memref<4x3840xf32>, %long: memref<3840xf32>, %y: memref<64x16xf32>) {
+  %none = arith.constant dense<0.0> : vector<16xf32>
+  affine.for %r = 0 to 64 {
+    %sum = affine.for %i = 0 to 256 step 16 iter_args(%s = %none) -> (vector<16xf32>) {
+      %a = affine.vector_load %x[%r, %i] : memref<64x256xf32>, vector<16xf32>
+      %v = affine.vector_load %short[%i] : memref<256xf32>, vector<16xf32>
+      %t = vector.fma %a, %v, %s : vector<16xf32>
+      affine.yield %t : vector<16xf32>
+    }
+    affine.vector_store %sum, %y[%r, 0] : memref<64x16xf32>, vector<16xf32>
+  }
+  affine.for %r = 0 to 4 {
+    %sum = affine.for %i = 0 to 3840 step 16 iter_args(%s = %none) -> (vector<16xf32>) {
+      %a = affine.vector_load %wide[%r, %i] : memref<4x3840xf32>, vector<16xf32>
+      %v = affine.vector_load %long[%i] : memref<3840xf32>, vector<16xf32>
+      %t = vector.fma %a, %v, %s : vector<16xf32>
+      affine.yield %t : vector<16xf32>
+    }
+    affine.vector_store %sum, %y[%r, 0] : memref<64x16xf32>, vector<16xf32>
+  }
+  func.return
+}
