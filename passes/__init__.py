@@ -87,6 +87,7 @@ PASSES: dict[str, dict[str, str]] = {
         "affine-scalrep": ".affine.scalar_replacement:ScalarReplacement",
     },
     "vectors": {
+        "affine-pipeline-rows": ".affine.pipeline_rows:PipelineRows",
         "affine-prefetch-ahead": ".affine.prefetch_ahead:PrefetchAhead",
         "affine-prefetch-rows": ".affine.prefetch_rows:PrefetchRows",
         "affine-stream-stores": ".affine.stream_stores:StreamStores",

@@ -8,6 +8,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -150,6 +151,8 @@ class NativeModel:
             raise LaminaError(f"the code has no function '{entry}'") from error
         self._constants = _placed(constants)
         self._frames: list[_Frame] = []
+        sizes = [prod(int(d) for d in s.shape) * dtype_named(s.dtype).itemsize for s in signature.inputs]
+        self._largest = max(range(len(sizes)), key=sizes.__getitem__, default=0)
         self._outputs = [OutputMemory(tuple(int(d) for d in s.shape), dtype_named(s.dtype)) for s in signature.outputs]
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
@@ -168,8 +171,9 @@ class NativeModel:
             arrays.append(array)
             frame.inputs[i] = _address(array)
         outputs: list[Array] = []
+        beside = frame.inputs[self._largest] or 0
         for i, memory in enumerate(self._outputs):
-            array = memory.take()
+            array = memory.take(beside)
             outputs.append(array)
             frame.outputs[i] = _address(array)
         status = self._entry(*frame.arguments)

@@ -11,18 +11,19 @@ import numpy as np
 from ...compiler.signature import Array
 
 ALIGNMENT = 64
+PAGE = 4096
 RECYCLED = 1 << 16  # bytes from which on this pays; smaller memory comes from malloc's own lists
 KEPT = 2  # a caller often still holds one result while the next is computed
 
 
 class _Memory:
-    """Bytes that start on a cache line."""
+    """Bytes with room to start on any cache line of a page."""
 
-    __slots__ = ("raw", "start")
+    __slots__ = ("address", "raw")
 
     def __init__(self, size: int):
-        self.raw = np.empty(size + ALIGNMENT, np.uint8)
-        self.start = -self.raw.ctypes.data % ALIGNMENT
+        self.raw = np.empty(size + PAGE, np.uint8)
+        self.address: int = self.raw.ctypes.data
 
     @property
     def unused(self) -> bool:
@@ -43,12 +44,19 @@ class OutputMemory:
         self._recycles = self.nbytes >= RECYCLED and getattr(sys, "_is_gil_enabled", lambda: True)()
         self._kept: deque[_Memory] = deque(maxlen=KEPT)  # what the caller has held longest falls out
 
-    def take(self) -> Array:
-        """An array with undefined contents that nobody else has."""
+    def take(self, beside: int = 0) -> Array:
+        """An array with undefined contents that nobody else has.
+
+        A large one starts on the cache line that `beside`, an address, is on in its own page: processors take a load
+        for one of what they are about to store if the last twelve bits of both addresses say so, and wait. A loop that
+        reads one array and writes another is ahead with reading then. An RMS norm of 4096 rows of 1024 numbers that
+        begin in the middle of a line took 0.55 ms on Zen 5 so, and 0.82 where the result began 1 KB behind.
+        """
         if not self._recycles:
             return np.empty(self.shape, self.dtype)
         memory = self._unused() or _Memory(self.nbytes)
-        array = np.ndarray(self.shape, self.dtype, memory.raw, memory.start)
+        start = (beside // ALIGNMENT * ALIGNMENT - memory.address) % PAGE
+        array = np.ndarray(self.shape, self.dtype, memory.raw, start)
         self._kept.append(memory)  # only now, when the array shows that it is in use
         return array
 

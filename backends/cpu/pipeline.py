@@ -62,6 +62,7 @@ KERNEL_PHASES = (
             "affine-loop-unroll-jam",  # rows times a vector
             "affine-parallelize",
             "affine-scalrep",
+            "affine-pipeline-rows",
         ),
     ),
     Phase(

@@ -48,6 +48,7 @@ from .accesses import map_subscripts
 from .loops import all_loops, element_bytes, functions, insert_before, is_innermost, stride_along, work
 
 AHEAD = 2048  # bytes: what memory delivers until a row that was asked for is there
+AHEAD_TOGETHER = 8192  # where a pipelined loop reads and writes all the time
 _Place = tuple[SSAValue, object]  # a buffer, and where a whole loop reads it
 
 
@@ -65,11 +66,14 @@ class PrefetchRows(ModulePass):
         for function in functions(op):
             nests = [each for each in function.body.walk() if isinstance(each, ParallelOp)]
             for outer in [*nests, *all_loops(function)]:
+                loops = [each for each in outer.body.block.ops if isinstance(each, ForOp) and is_innermost(each)]
+                for loop in loops if isinstance(outer, ForOp) else ():
+                    for row, load in _read_ahead(loop, outer.variable, least, machine):
+                        _ask(loop, load, row, None, machine.cache_line, 3)
                 found = _rows(outer)
                 if found is None:
                     continue
                 variable, last, step = found
-                loops = [each for each in outer.body.block.ops if isinstance(each, ForOp) and is_innermost(each)]
                 for loop, load in _read_again(loops, variable, least, machine):
                     near = element_bytes(load.memref) * _length(loop) <= machine.l1_bytes // 4
                     _ask(loop, load, variable, (last, step), machine.cache_line, 3 if near else 2)
@@ -129,6 +133,25 @@ def _read_again(
     return list(chosen.values())
 
 
+def _read_ahead(
+    loop: ForOp, variable: SSAValue, least: int, machine: Machine
+) -> list[tuple[SSAValue, VectorLoadOp]]:
+    """Of each array that a pipelined loop reads rows of: the load of its last row, and that row."""
+    found: dict[SSAValue, tuple[int, SSAValue, VectorLoadOp]] = {}
+    if not machine.asks_while_writing and _writes(loop) and _computes(loop):
+        return []
+    for load in loop.body.block.ops:
+        for row in load.indices if isinstance(load, VectorLoadOp) else ():
+            if not isinstance(row.owner, MinOp) or variable not in row.owner.operands:
+                continue
+            ahead = row.owner.map.data.results[0].eval([0] * len(row.owner.operands), [])
+            known = found.get(load.memref)
+            whole = _place(loop, load, row, least, machine.l2_bytes // 4) is not None
+            if whole and (known is None or known[0] < ahead):
+                found[load.memref] = ahead, row, load
+    return [(row, load) for _, row, load in found.values()]
+
+
 def _place(loop: ForOp, load: VectorLoadOp, variable: SSAValue, least: int, most: int) -> _Place | None:
     """What row a load reads in a loop, if it is one of a large array's that lie one behind another."""
     shape, size, bounds = memref_shape(load.memref), element_bytes(load.memref), loop.constant_bounds()
@@ -177,8 +200,11 @@ def _operands(index: SSAValue) -> Sequence[SSAValue]:
     return index.owner.operands if isinstance(index.owner, ApplyOp) else ()
 
 
-def _later(loop: ForOp, variable: SSAValue, rows: tuple[int, int], length: int) -> SSAValue:
-    """The next row of so many bytes, or one far enough away; at the end the last one."""
+def _later(loop: ForOp, variable: SSAValue, rows: tuple[int, int] | None, length: int) -> SSAValue:
+    """The next row of so many bytes, or one far enough away; at the end the last one, if it is told."""
+    if rows is None:
+        far = AffineExpr.dimension(0) + -(-AHEAD_TOGETHER // length)
+        return insert_before(ApplyOp([variable], AffineMapAttr(AffineMap(1, 0, (far,)))), loop).result
     last, step = rows
     ahead = -(-AHEAD // length) * step
     later = (AffineExpr.dimension(0) + ahead, AffineExpr.constant(last))
@@ -205,7 +231,9 @@ def _ask_in_order(loop: ForOp, load: LoadOp, variable: SSAValue, rows: tuple[int
     insert_before(PrefetchOp(load.memref, places, locality=2), load)
 
 
-def _ask(loop: ForOp, load: VectorLoadOp, variable: SSAValue, rows: tuple[int, int], line: int, locality: int) -> None:
+def _ask(
+    loop: ForOp, load: VectorLoadOp, variable: SSAValue, rows: tuple[int, int] | None, line: int, locality: int
+) -> None:
     """Asks, before a load, for what the same load will read some rows later; at the end for the last row again."""
     size = element_bytes(load.memref)
     row = _later(loop, variable, rows, _length(loop) * size)

@@ -50,13 +50,15 @@ from ...compiler.context import lamina_context
 from ...compiler.machine import Machine
 from ...dialects.affine import NONTEMPORAL, ApplyOp, ForOp, IfOp, ParallelOp, VectorStoreOp
 from ...dialects.affine.linear_forms import memref_shape, row_major_strides
-from ...dialects.memref import ExtractAlignedPointerAsIndexOp
+from ...dialects.memref import AllocaOp, ExtractAlignedPointerAsIndexOp, PrefetchOp
 from ...dialects.memref.views import VIEW_OPS, root
 from .accesses import Linear, linear_expr
-from .loops import all_loops, functions
+from .loops import all_loops, functions, insert_before
 
 SETS = 2048  # bytes apart, or a multiple of it, which leaves one or two of the sets of lines of L1
 RUN = 1024  # bytes behind one another at least: shorter runs leave lines half written
+LINE = 64
+AHEAD = 8192
 READS = 4  # arrays that are read beside
 STREAMS = 2  # places that are written side by side: each takes some of the few buffers that collect a line
 _STORES = ("affine.store", "affine.vector_store", "memref.store", "vector.store", "vector.maskedstore")
@@ -77,9 +79,10 @@ class StreamStores(ModulePass):
             return
         for function in functions(op):
             for loop in all_loops(function):
-                if loop.results or _is_choice(loop.parent_op()) or not _waits_for_memory(loop, machine):
+                if _is_choice(loop.parent_op()) or not _waits_for_memory(loop, machine):
                     continue
                 found = [store for store in loop.body.block.ops if isinstance(store, VectorStoreOp)]
+                found = [store for store in found if not isinstance(root(store.memref).owner, AllocaOp)]
                 if found and _are_lines(found, loop, machine, least):
                     _stream(loop, [(store, Linear()) for store in found], machine.cache_line)
                     continue
@@ -224,8 +227,23 @@ def _stream(loop: ForOp, stores: list[tuple[VectorStoreOp, Linear]], alignment: 
     for place, op in enumerate(streaming.body.block.ops):
         if place in chosen:
             op.attributes[NONTEMPORAL] = IntegerAttr(alignment, i64)
-    regions = [Region(Block([each, scf.YieldOp()])) for each in (streaming, plain)]
-    insert_op = scf.IfOp(whole, [], regions[0], regions[1])
-    insert_op.location = loop.location
-    Rewriter.insert_op(insert_op, point)
-    Rewriter.erase_op(loop)
+    if loop.results:
+        for store in [op for place, op in enumerate(plain.body.block.ops) if place in chosen]:
+            _ask_for_line(store)
+    regions = [Region(Block([each, scf.YieldOp(*each.results)])) for each in (streaming, plain)]
+    choice = scf.IfOp(whole, loop.result_types, regions[0], regions[1])
+    choice.location = loop.location
+    Rewriter.replace_op(loop, choice)
+
+
+def _ask_for_line(store: VectorStoreOp) -> None:
+    """Asks for the lines that stores some rows later write."""
+    map_ = store.map.data
+    for lane in range(0, _vector_bytes(store), LINE):
+        places: list[SSAValue] = []
+        for number, result in enumerate(map_.results):
+            if number + 1 == len(map_.results):
+                result = result + (AHEAD + lane) // _element_bytes(store)
+            one = AffineMapAttr(AffineMap(map_.num_dims, map_.num_symbols, (result,)))
+            places.append(insert_before(ApplyOp(list(store.indices), one), store).result)
+        insert_before(PrefetchOp(store.memref, places, locality=3, write=True), store)
