@@ -21,7 +21,7 @@ WORTH_FORKING = 200_000  # where nothing was measured: about 2 µs to fork and j
 AS_FAST_AS_MEMORY = {  # functions, by processor; measured
     "znver3": frozenset({"math.exp"}),
     "znver4": frozenset({"math.exp"}),
-    "znver5": frozenset({"math.exp", "math.tanh"}),
+    "znver5": frozenset({"math.exp", "math.tanh", "math.erf"}),
 }
 FAIR = 64 << 20  # bytes of the last cache for each core: no processor has as much
 APART = 1.0  # microseconds that threads lose over forking and joining: the data of one is in the caches of another

@@ -52,6 +52,7 @@ from ...dialects.affine import NONTEMPORAL, ApplyOp, ForOp, IfOp, ParallelOp, Ve
 from ...dialects.affine.linear_forms import memref_shape, row_major_strides
 from ...dialects.memref import AllocaOp, ExtractAlignedPointerAsIndexOp, PrefetchOp
 from ...dialects.memref.views import VIEW_OPS, root
+from ...dialects.vector import BroadcastOp
 from .accesses import Linear, linear_expr
 from .loops import all_loops, functions, insert_before
 
@@ -106,7 +107,16 @@ def _is_fast(ops: Sequence[Operation], machine: Machine) -> bool:
         return True
     single = isinstance(getattr(functions[0].results[0].type, "element_type", None), Float32Type)
     fast = single and functions[0].name in machine.as_fast_as_memory
-    return fast and len(functions) == 1 and not any(isinstance(op, arith.DivfOp) for op in ops)
+    return fast and len(functions) == 1 and not any(_divides(op) for op in ops)
+
+
+def _divides(op: Operation) -> bool:
+    """Whether it is a quotient of what is not known before: by a constant it is a product and what that is off by."""
+    return isinstance(op, arith.DivfOp) and not isinstance(_unspread(op.rhs).owner, arith.ConstantOp)
+
+
+def _unspread(value: SSAValue) -> SSAValue:
+    return value.owner.operands[0] if isinstance(value.owner, BroadcastOp) else value
 
 
 def _is_choice(op: Operation | None) -> bool:
