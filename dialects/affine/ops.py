@@ -32,11 +32,11 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure, RecursiveMemo
 from xdsl.utils.exceptions import VerifyException
 
 from .syntax import (
-    SsaExpressions,
+    parse_bounds,
     parse_map_application,
     parse_map_of_ssa_names,
     print_application,
-    print_expression,
+    print_bounds,
     print_map_of_ssa_names,
 )
 
@@ -183,6 +183,11 @@ class MinOp(affine.MinOp):
     """`%r = affine.min affine_map<(d0) -> (d0, 8)>(%i)`"""
 
     traits = OpTraits(lambda: (Pure(),))
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:  # upstream's gives upstream's class
+        map, operands = parse_map_application(parser)
+        return cls(operands, AffineMapAttr(map))
 
 
 @irdl_op_definition
@@ -350,9 +355,9 @@ class ParallelOp(affine.ParallelOp):
             Parser.Delimiter.PAREN, lambda: parser.parse_argument(expect_type=False)
         )
         parser.parse_punctuation("=")
-        lower, lower_groups, lower_operands = _parse_bounds(parser, "max")
+        lower, lower_groups, lower_operands = parse_bounds(parser, "max")
         parser.parse_keyword("to")
-        upper, upper_groups, upper_operands = _parse_bounds(parser, "min")
+        upper, upper_groups, upper_operands = parse_bounds(parser, "min")
         steps = [1] * len(variables)
         if parser.parse_optional_keyword("step"):
             steps = parser.parse_comma_separated_list(
@@ -388,9 +393,9 @@ class ParallelOp(affine.ParallelOp):
         with printer.in_parens():
             printer.print_list(self.body.block.args, lambda a: printer.print_block_argument(a, print_type=False))
         printer.print_string(" = ")
-        _print_bounds(printer, lower, self.lowerBoundsGroups, self.operands[:split], "max")
+        print_bounds(printer, lower, self.lowerBoundsGroups, self.operands[:split], "max")
         printer.print_string(" to ")
-        _print_bounds(printer, upper, self.upperBoundsGroups, self.operands[split:], "min")
+        print_bounds(printer, upper, self.upperBoundsGroups, self.operands[split:], "min")
         steps = [step.value.data for step in self.steps]
         if any(step != 1 for step in steps):
             printer.print_string(" step ")
@@ -462,39 +467,3 @@ def _parse_region_with_yield(parser: Parser, arguments: Sequence[Parser.Argument
     if not isinstance(region.block.last_op, affine.YieldOp):
         region.block.add_op(affine.YieldOp.get())
     return region
-
-
-def _parse_bounds(parser: Parser, keyword: str) -> tuple[AffineMap, list[int], list[SSAValue[IndexType]]]:
-    names = SsaExpressions(parser)
-    results: list[AffineExpr] = []
-
-    def bound() -> int:
-        if parser.parse_optional_keyword(keyword) is None:
-            results.append(names.expression())
-            return 1
-        group = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, names.expression)
-        results.extend(group)
-        return len(group)
-
-    groups = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, bound)
-    dims, symbols = names.operands()
-    return names.map(results), groups, [*dims, *symbols]
-
-
-def _print_bounds(
-    printer: Printer, map: AffineMap, groups: DenseIntElementsAttr, operands: Sequence[SSAValue], keyword: str
-) -> None:
-    dims, symbols = operands[: map.num_dims], operands[map.num_dims :]
-    results = iter(map.results)
-
-    def bound(size: int) -> None:
-        exprs = [next(results) for _ in range(size)]
-        if size == 1:
-            print_expression(printer, exprs[0], dims, symbols)
-            return
-        printer.print_string(keyword)
-        with printer.in_parens():
-            printer.print_list(exprs, lambda expr: print_expression(printer, expr, dims, symbols))
-
-    with printer.in_parens():
-        printer.print_list([int(size) for size in groups.get_values()], bound)

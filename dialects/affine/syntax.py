@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects.builtin import DenseIntElementsAttr, IndexType
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
@@ -139,3 +139,41 @@ def print_application(printer: Printer, operands: Sequence[SSAValue], num_dims: 
     if len(operands) > num_dims:
         with printer.in_square_brackets():
             printer.print_list(operands[num_dims:], printer.print_ssa_value)
+
+
+def parse_bounds(parser: Parser, keyword: str) -> tuple[AffineMap, list[int], list[SSAValue[IndexType]]]:
+    """`(0, max(%a, 2))`: the map of all bounds, how many results each takes, and its operands."""
+    names = SsaExpressions(parser)
+    results: list[AffineExpr] = []
+
+    def bound() -> int:
+        if parser.parse_optional_keyword(keyword) is None:
+            results.append(names.expression())
+            return 1
+        group = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, names.expression)
+        results.extend(group)
+        return len(group)
+
+    groups = parser.parse_comma_separated_list(Parser.Delimiter.PAREN, bound)
+    dims, symbols = names.operands()
+    return names.map(results), groups, [*dims, *symbols]
+
+
+def print_bounds(
+    printer: Printer, map: AffineMap, groups: DenseIntElementsAttr, operands: Sequence[SSAValue], keyword: str
+) -> None:
+    """Prints what `parse_bounds` reads."""
+    dims, symbols = operands[: map.num_dims], operands[map.num_dims :]
+    results = iter(map.results)
+
+    def bound(size: int) -> None:
+        exprs = [next(results) for _ in range(size)]
+        if size == 1:
+            print_expression(printer, exprs[0], dims, symbols)
+            return
+        printer.print_string(keyword)
+        with printer.in_parens():
+            printer.print_list(exprs, lambda expr: print_expression(printer, expr, dims, symbols))
+
+    with printer.in_parens():
+        printer.print_list([int(size) for size in groups.get_values()], bound)

@@ -26,9 +26,10 @@ function does not read it. If not given, half of the last cache, as the rest is 
 that are far apart, where those would all lie in the same few sets of a cache, and else four times (8192 x 64 numbers, 2
 MB, are transposed in 0.08 ms past the caches and in 0.16 through them, 12544 x 64 in 0.13 and 0.08; measured on Zen 5).
 Not where memory is not what the loop waits for: with `math` functions (it was 15 % slower; on Zen 3 and 4 a loop that
-takes exp of numbers is up to a quarter faster, on Zen 5 one with tanh is, too), or where more than a few arrays are
-read. Such stores need whole registers to be aligned, which a caller's buffer need not be. `convert-to-llvm` sees to it
-that other threads find them where they look.
+takes exp of numbers is up to a quarter faster, on Zen 5 one with tanh or erf is, too), or where more than a few arrays
+are read. Such stores need whole registers to be aligned, which a caller's buffer need not be, nor each row of a length
+that is no multiple of a line; loops that `affine-pipeline-rows` made, which write all the time, ask for the lines ahead
+there. `convert-to-llvm` sees to it that other threads find such stores where they look.
 """
 
 from __future__ import annotations
@@ -55,11 +56,10 @@ from ...dialects.memref.views import VIEW_OPS, root
 from ...dialects.vector import BroadcastOp
 from .accesses import Linear, linear_expr
 from .loops import all_loops, functions, insert_before
+from .prefetch_rows import AHEAD_TOGETHER
 
 SETS = 2048  # bytes apart, or a multiple of it, which leaves one or two of the sets of lines of L1
 RUN = 1024  # bytes behind one another at least: shorter runs leave lines half written
-LINE = 64
-AHEAD = 8192
 READS = 4  # arrays that are read beside
 STREAMS = 2  # places that are written side by side: each takes some of the few buffers that collect a line
 _STORES = ("affine.store", "affine.vector_store", "memref.store", "vector.store", "vector.maskedstore")
@@ -85,12 +85,13 @@ class StreamStores(ModulePass):
                 found = [store for store in loop.body.block.ops if isinstance(store, VectorStoreOp)]
                 found = [store for store in found if not isinstance(root(store.memref).owner, AllocaOp)]
                 if found and _are_lines(found, loop, machine, least):
-                    _stream(loop, [(store, Linear()) for store in found], machine.cache_line)
+                    _stream(loop, [(store, Linear()) for store in found], machine.cache_line, machine.cache_line)
                     continue
                 firsts = [_first_byte(store, loop, least) for store in found]
                 whole = all(_vector_bytes(store) % machine.vector_bytes == 0 for store in found)
                 if found and whole and len(found) <= STREAMS and None not in firsts:
-                    _stream(loop, [(s, f) for s, f in zip(found, firsts, strict=True) if f], machine.vector_bytes)
+                    starts = [(s, f) for s, f in zip(found, firsts, strict=True) if f]
+                    _stream(loop, starts, machine.vector_bytes, machine.cache_line)
 
 
 def _waits_for_memory(loop: ForOp, machine: Machine) -> bool:
@@ -210,7 +211,7 @@ def _is_read(buffer: SSAValue) -> bool:
     return False
 
 
-def _stream(loop: ForOp, stores: list[tuple[VectorStoreOp, Linear]], alignment: int) -> None:
+def _stream(loop: ForOp, stores: list[tuple[VectorStoreOp, Linear]], alignment: int, line: int) -> None:
     """The loop twice: for when the stores are aligned, and as it is."""
     point = InsertPoint.before(loop)
 
@@ -237,23 +238,21 @@ def _stream(loop: ForOp, stores: list[tuple[VectorStoreOp, Linear]], alignment: 
     for place, op in enumerate(streaming.body.block.ops):
         if place in chosen:
             op.attributes[NONTEMPORAL] = IntegerAttr(alignment, i64)
-    if loop.results:
-        for store in [op for place, op in enumerate(plain.body.block.ops) if place in chosen]:
-            _ask_for_line(store)
+    if loop.results:  # rows of a pipeline, of which perhaps every other one is aligned
+        for place, op in enumerate(list(plain.body.block.ops)):
+            if place in chosen and isinstance(op, VectorStoreOp):
+                _ask_for_lines(op, line)
     regions = [Region(Block([each, scf.YieldOp(*each.results)])) for each in (streaming, plain)]
     choice = scf.IfOp(whole, loop.result_types, regions[0], regions[1])
     choice.location = loop.location
     Rewriter.replace_op(loop, choice)
 
 
-def _ask_for_line(store: VectorStoreOp) -> None:
-    """Asks for the lines that stores some rows later write."""
-    map_ = store.map.data
-    for lane in range(0, _vector_bytes(store), LINE):
-        places: list[SSAValue] = []
-        for number, result in enumerate(map_.results):
-            if number + 1 == len(map_.results):
-                result = result + (AHEAD + lane) // _element_bytes(store)
-            one = AffineMapAttr(AffineMap(map_.num_dims, map_.num_symbols, (result,)))
-            places.append(insert_before(ApplyOp(list(store.indices), one), store).result)
-        insert_before(PrefetchOp(store.memref, places, locality=3, write=True), store)
+def _ask_for_lines(store: VectorStoreOp, line: int) -> None:
+    """Asks, before a store, for the lines that the one so many bytes behind it will write."""
+    map_, indices = store.map.data, list(store.indices)
+    for byte in range(0, _vector_bytes(store), line):
+        later = (*map_.results[:-1], map_.results[-1] + (AHEAD_TOGETHER + byte) // _element_bytes(store))
+        maps = [AffineMapAttr(AffineMap(map_.num_dims, map_.num_symbols, (result,))) for result in later]
+        places = [insert_before(ApplyOp(indices, each), store).result for each in maps]
+        insert_before(PrefetchOp(store.memref, places, write=True), store)

@@ -21,6 +21,17 @@ def test_memory_is_used_again_when_nobody_refers_to_it() -> None:
     assert memory.take().ctypes.data == place
 
 
+@pytest.mark.parametrize("beside", [0, 64, 1040, 4095, 7 << 40])
+def test_large_results_begin_where_in_its_page_an_input_does(beside: int) -> None:
+    """On a line all the same; memory that is used again moves to where this call's input is."""
+    memory = OutputMemory(LARGE, F32)
+    for address in (beside, beside + 100, 123):
+        array = memory.take(address)
+        array[...] = 1
+        assert array.ctypes.data % 4096 == address % 4096 // 64 * 64
+        del array
+
+
 @pytest.mark.parametrize(
     "hold",
     [

@@ -100,3 +100,34 @@ def test_who_asks_where_writing_and_asking_get_in_each_others_way(
         loops = [op for op in module.walk() if isinstance(op, ForOp)]
         found = [i for i, each in enumerate(loops) if any(op.name == "memref.prefetch" for op in each.walk())]
         assert found == ([] if expected is None else [expected])
+
+
+@pytest.mark.parametrize(("columns", "ahead"), [(1024, 2), (256, 8), (4096, 1)])
+def test_pipelines_ask_for_what_is_behind_their_last_row(columns: int, ahead: int):
+    shape = f"memref<8192x{columns}xf32>"
+    text = f"""
+    func.func @f(%x: {shape}, %y: {shape}) {{
+      affine.for %i = 0 to 256 {{
+        %next = affine.min affine_map<(d0) -> (d0 + 1, 255)>(%i)
+        %last = affine.min affine_map<(d0) -> (d0 + 2, 255)>(%i)
+        affine.for %j = 0 to {columns} step 16 {{
+          %a = affine.vector_load %x[%i, %j] : {shape}, vector<16xf32>
+          %c = affine.vector_load %x[%last, %j] : {shape}, vector<16xf32>
+          %b = affine.vector_load %x[%next, %j] : {shape}, vector<16xf32>
+          %d = math.exp %c : vector<16xf32>
+          affine.vector_store %a, %y[%i, %j] : {shape}, vector<16xf32>
+        }}
+      }}
+      func.return
+    }}"""
+    for cpu, asks in (("x86-64-v4", True), ("znver4", False), ("znver5", True)):
+        ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), cpu=cpu))
+        for name, factory in all_dialects().items():
+            ctx.register_dialect(name, factory)
+        module = Parser(ctx, text).parse_module()
+        PrefetchRows().apply(ctx, module)
+        found = [op for op in module.walk() if op.name == "memref.prefetch"]
+        assert len(found) == asks
+        for op in found:
+            assert f"(d0 + {ahead})" in str(op.operands[1].owner.operands[0].owner)  # pyright: ignore
+            assert "%last" in str(op.operands[1].owner.operands[0].owner)  # pyright: ignore

@@ -143,3 +143,38 @@ func.func @half_lines(%x: memref<8xf32>, %y: memref<1024x4096xf32>) {
   }
   func.return
 }
+
+// A loop of a pipeline carries sums on and keeps a row of its own. Rows of 1000 numbers begin on a line or in the middle
+// of one; there the lines are asked for, two rows ahead.
+// CHECK-LABEL: func.func @pipeline
+// CHECK: affine.for %[[R:.*]] = 0 to 64
+// CHECK: %[[SUMS:.*]] = scf.if %{{.*}} -> (vector<32xf32>) {
+// CHECK: %[[SUM:.*]] = affine.for
+// CHECK-NOT: memref.prefetch
+// CHECK: affine.vector_store %{{.*}}, %y[%[[R]], %{{.*}}] {nontemporal = {{.*}}}
+// CHECK: affine.vector_store %{{.*}}, %{{.*}}[%{{.*}}] : memref<1000xf32>, vector<32xf32>
+// CHECK: scf.yield %[[SUM]] : vector<32xf32>
+// CHECK: } else {
+// CHECK: affine.apply affine_map<(d0, d1) -> ((d1 + 2048))>
+// CHECK: memref.prefetch %y[%{{.*}}, %{{.*}}], write, locality<3>, data : memref<64x1000xf32>
+// CHECK: affine.apply affine_map<(d0, d1) -> ((d1 + 2064))>
+// CHECK: memref.prefetch %y
+// CHECK-NOT: nontemporal
+// CHECK: affine.vector_store %{{.*}}, %y
+// CHECK-NOT: memref.prefetch
+// CHECK: affine.yield %[[SUMS]] : vector<32xf32>
+func.func @pipeline(%x: memref<64x1000xf32>, %y: memref<64x1000xf32>, %zero: vector<32xf32>) {
+  %own = memref.alloca() : memref<1000xf32>
+  %all = affine.for %r = 0 to 64 iter_args(%c = %zero) -> (vector<32xf32>) {
+    %sum = affine.for %i = 0 to 992 step 32 iter_args(%s = %c) -> (vector<32xf32>) {
+      %a = affine.vector_load %own[%i] : memref<1000xf32>, vector<32xf32>
+      %b = affine.vector_load %x[%r, %i] : memref<64x1000xf32>, vector<32xf32>
+      %t = arith.addf %s, %b : vector<32xf32>
+      affine.vector_store %a, %y[%r, %i] : memref<64x1000xf32>, vector<32xf32>
+      affine.vector_store %b, %own[%i] : memref<1000xf32>, vector<32xf32>
+      affine.yield %t : vector<32xf32>
+    }
+    affine.yield %sum : vector<32xf32>
+  }
+  func.return
+}

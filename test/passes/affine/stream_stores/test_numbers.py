@@ -148,23 +148,30 @@ def test_lines_far_apart_by_the_sets_of_a_cache_that_they_share(rows: int, colum
 
 
 SHAPE = "memref<4096x1024xf32>"
+ALL = ("znver3", "znver4", "znver5")
 
 
 @pytest.mark.parametrize(
     ("body", "on"),
     [
-        ("%b = math.exp %a : vector<16xf32>", ("znver3", "znver4", "znver5")),
+        ("%b = math.exp %a : vector<16xf32>", ALL),
         ("%b = math.tanh %a : vector<16xf32>", ("znver5",)),
-        ("%b = math.erf %a : vector<16xf32>", ()),
+        ("%b = math.erf %a : vector<16xf32>", ("znver5",)),
+        ("%b = math.log %a : vector<16xf32>", ()),
         ("%e = math.exp %a : vector<16xf32> %b = math.exp %e : vector<16xf32>", ()),
         ("%e = math.exp %a : vector<16xf32> %b = arith.divf %a, %e : vector<16xf32>", ()),
+        ("%e = math.exp %a : vector<16xf32> %b = arith.divf %e, %same : vector<16xf32>", ALL),
+        ("%e = math.exp %a : vector<16xf32> %b = arith.divf %e, %two : vector<16xf32>", ALL),
     ],
-    ids=["exp", "tanh", "erf", "exp of exp", "quotient"],
+    ids=["exp", "tanh", "erf", "log", "exp of exp", "quotient", "quotient by a broadcast", "quotient by a constant"],
 )
 def test_functions_that_are_as_fast_as_memory(body: str, on: Sequence[str]):
     text = f"""
     func.func @f(%x: {SHAPE}, %y: {SHAPE}) {{
+      %three = arith.constant 3.0 : f32
+      %two = arith.constant dense<2.0> : vector<16xf32>
       affine.parallel (%i) = (0) to (4096) {{
+        %same = vector.broadcast %three : f32 to vector<16xf32>
         affine.for %j = 0 to 1024 step 16 {{
           %a = affine.vector_load %x[%i, %j] : {SHAPE}, vector<16xf32>
           {body}
