@@ -47,6 +47,8 @@ def width_of(plan: Plan, machine: Machine) -> int:
             free -= MATH_CONSTANTS
         elif not plan.carries:
             free *= 2
+        if len(plan.reductions) > 1:  # of a pipeline over rows, whose stages each bring some
+            free -= len(uniforms(plan))
     times = 4
     while times > 1 and (times * live_values(plan) > free or plan.trips < 2 * times * lanes):
         times //= 2
@@ -54,6 +56,13 @@ def width_of(plan: Plan, machine: Machine) -> int:
     while width > plan.trips:
         width //= 2
     return width
+
+
+def uniforms(plan: Plan) -> set[SSAValue]:
+    """What all lanes compute with and no instruction reads from memory: scalars from outside that are not constant."""
+    used = {operand for op in plan.body.ops if op not in plan.steps for operand in op.operands}
+    outside = used - plan.varying - {result for op in plan.body.ops for result in op.results}
+    return {value for value in outside if not isinstance(value.owner, arith.ConstantOp)}
 
 
 def live_values(plan: Plan) -> int:

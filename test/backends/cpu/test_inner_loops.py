@@ -21,6 +21,8 @@ FMA = r"\b(vfn?madd\w+p[sd]|fml[as])\b"
 SCALAR_FMA = r"\b(vfn?madd\w+s[sd]|fn?madd)\b"
 STACK = r"\(%rsp|\[sp"
 STORE_TO_STACK = r"mov\w*\s+%\S+, \S*\(%rsp|\bst[rp]\s.*\[sp"
+FIXED = r"\(%rsp\)|\[sp"  # not a row of a pipeline's own, which lies there, too, and is gone through with an index
+STORE_TO_FIXED = r"mov\w*\s+%\S+, \S*\(%rsp\)|\bst[rp]\s.*\[sp"
 SUMS = {"x86-64-avx2": 12, "x86-64-avx512": 24, "aarch64-neon": 20}  # of a register tile
 MACHINES = pytest.mark.parametrize("machine", SUMS)
 
@@ -79,31 +81,38 @@ def test_convolutions(machine: str, tmp_path: Path):
 @MACHINES
 def test_softmax(machine: str, tmp_path: Path):
     loops = innermost_loops(net("Softmax", [[64, 1024]]), machine, tmp_path)
-    assert loops
+    assert len(loops) == 2  # of a chunk's first row, and with what is done to the rows before and behind
     for loop in loops:
-        assert not re.search(SCALAR_FMA, loop) and not re.search(STORE_TO_STACK, loop)
-        assert len(re.findall(STACK, loop)) <= 1  # a constant that an instruction reads where it lies
+        assert not re.search(SCALAR_FMA, loop) and not re.search(STORE_TO_FIXED, loop)
+        assert len(re.findall(FIXED, loop)) <= 1  # a constant that an instruction reads where it lies
 
 
 def test_exponentials_of_avx512(tmp_path: Path):
-    """A power from a table, six multiply-adds and a scaling that masks what is 0: nothing else for each register."""
+    """A power from a table, six multiply-adds and a scaling that masks what is 0: nothing else for each register.
+
+    Of a row behind it a maximum, of the row before it one product, which is all else that is stored.
+    """
     loops = innermost_loops(net("Softmax", [[64, 1024]]), "x86-64-avx512", tmp_path)
-    [loop] = [loop for loop in loops if "vscalefps" in loop]
-    powers = len(re.findall(r"vpermps.*%zmm", loop))
-    assert powers >= 4 and len(re.findall(r"vscalefps.*%zmm\d+ \{%k\d\} \{z\}", loop)) == powers
-    assert len(re.findall(r"vfn?m(?:add|sub)\w+", loop)) == 6 * powers
-    assert not re.search(r"vps[lr]ld|vm(ax|in)ps|vpsubd", loop)
+    for loop, rows in zip(loops, (1, 3), strict=True):
+        powers = len(re.findall(r"vpermps.*%zmm", loop))
+        assert powers >= 4 and len(re.findall(r"vscalefps.*%zmm\d+ \{%k\d\} \{z\}", loop)) == powers
+        assert len(re.findall(r"vfn?m(?:add|sub)\w+", loop)) == 6 * powers
+        assert len(re.findall(r"vmaxps", loop)) == (powers if rows == 3 else 0)
+        assert len(re.findall(r"vmulps", loop)) == (2 * powers if rows == 3 else powers)
+        assert len(re.findall(r"vmov[au]ps\s%\S+, \S*\(%r\w+,%r\w+,4\)", loop)) == (2 * powers if rows == 3 else powers)
+        assert not re.search(r"vps[lr]ld|vminps|vpsubd", loop)
 
 
 def test_exponentials_of_avx2(tmp_path: Path):
     """A power from a table, its exponent by a shift and a sum, six multiply-adds, two products and a bound."""
     loops = innermost_loops(net("Softmax", [[64, 1024]]), "x86-64-avx2", tmp_path)
-    [loop] = [loop for loop in loops if re.search(r"vperm(ps|d)", loop)]
-    powers = len(re.findall(r"vperm(?:ps|d)", loop))
-    assert powers >= 2 and len(re.findall(r"vfn?m(?:add|sub)\w+", loop)) == 6 * powers
-    assert len(re.findall(r"vmulps", loop)) == 2 * powers and len(re.findall(r"vmaxps", loop)) == powers
-    assert len(re.findall(r"vpslld", loop)) == len(re.findall(r"vpaddd", loop)) == powers
-    assert not re.search(r"vminps|vcmp|vpsrld|vpsubd|vblend", loop)
+    for loop, rows in zip(loops, (1, 3), strict=True):
+        powers = len(re.findall(r"vperm(?:ps|d)", loop))
+        assert powers >= (2 if rows == 1 else 1) and len(re.findall(r"vfn?m(?:add|sub)\w+", loop)) == 6 * powers
+        assert len(re.findall(r"vmulps", loop)) == (3 if rows == 3 else 2) * powers
+        assert len(re.findall(r"vmaxps", loop)) == (2 if rows == 3 else 1) * powers
+        assert len(re.findall(r"vpslld", loop)) == len(re.findall(r"vpaddd", loop)) == powers
+        assert not re.search(r"vminps|vcmp|vpsrld|vpsubd|vblend", loop)
 
 
 @pytest.mark.parametrize("machine", ["x86-64-avx2", "x86-64-avx512"])
