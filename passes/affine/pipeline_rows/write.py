@@ -72,10 +72,8 @@ class Pipeline:
         inits = [value for each in handed.values() for value in each]
         body = Block(arg_types=[IndexType(), *(value.type for value in inits)])
         carried = iter(body.args[1:])
-        before: dict[SSAValue, list[SSAValue]] = {
-            value: [*islice(carried, len(each))] for value, each in handed.items()
-        }
-        self._together(body, before)
+        inside: dict[SSAValue, list[SSAValue]] = {v: [*islice(carried, len(each))] for v, each in handed.items()}
+        self._together(body, inside)
         rows = self._rows_loop(body, inits)
         self.block.add_op(rows)
         bounds = self.outer.constant_bounds()
