@@ -1,4 +1,4 @@
-// RUN: lamina-opt %s -p 'affine-pipeline-rows' | filecheck %s
+// RUN: lamina-opt %s --machine x86-64-avx512 -p 'affine-pipeline-rows' | filecheck %s
 
 // CHECK-NOT: affine.min
 // CHECK-NOT: iter_args

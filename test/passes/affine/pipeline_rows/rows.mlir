@@ -1,4 +1,4 @@
-// RUN: lamina-opt %s -p 'affine-pipeline-rows' | filecheck %s
+// RUN: lamina-opt %s --machine x86-64-avx512 -p 'affine-pipeline-rows' | filecheck %s
 
 // What the second loop writes for the third is a row of its own; only the third writes the array. The first two rows'
 // first stages come before the loop over rows; all reads of an iteration stand before its writes.
