@@ -100,7 +100,7 @@ class Winograd(ModulePass):
 
         room = self.kept
         if room is None:
-            few = min(FEW_FILTERS, machine.large_bytes)
+            few = min(FEW_FILTERS, machine.l3_share // 2)
             room = few if _weights(generics) <= few else 0
         chosen = tiles(room)
         large = sum(

@@ -13,6 +13,7 @@ from lamina.compiler.context import LaminaContext
 from lamina.compiler.machine import Machine
 from lamina.dialects import all_dialects
 from lamina.dialects.affine import ForOp
+from lamina.dialects.memref import PrefetchOp
 from lamina.passes.affine.prefetch_rows import PrefetchRows
 
 
@@ -120,8 +121,9 @@ def test_pipelines_ask_for_what_is_behind_their_last_row(columns: int, ahead: in
       }}
       func.return
     }}"""
-    for cpu, asks in (("x86-64-v4", True), ("znver4", False), ("znver5", True)):
-        ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), cpu=cpu))
+    l1 = {"x86-64-v4": 48 << 10, "znver4": 32 << 10, "znver5": 48 << 10}
+    for cpu, asks in (("x86-64-v4", True), ("znver4", columns >= 1024), ("znver5", True)):
+        ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), cpu=cpu, l1_bytes=l1[cpu]))
         for name, factory in all_dialects().items():
             ctx.register_dialect(name, factory)
         module = Parser(ctx, text).parse_module()
@@ -129,5 +131,7 @@ def test_pipelines_ask_for_what_is_behind_their_last_row(columns: int, ahead: in
         found = [op for op in module.walk() if op.name == "memref.prefetch"]
         assert len(found) == asks
         for op in found:
+            assert isinstance(op, PrefetchOp)
+            assert op.localityHint.value.data == (3 if l1[cpu] > 32 << 10 else 2)
             assert f"(d0 + {ahead})" in str(op.operands[1].owner.operands[0].owner)  # pyright: ignore
             assert "%last" in str(op.operands[1].owner.operands[0].owner)  # pyright: ignore

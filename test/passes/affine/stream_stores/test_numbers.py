@@ -99,7 +99,8 @@ def test_half_lines_side_by_side(kernel: Callable[..., None], shape: tuple[int, 
 
 @pytest.mark.parametrize("mib, last, cores, streams", [(64, 32, 2, True), (8, 32, 2, False), (64, 480, 1, True)])
 @pytest.mark.parametrize("reads", [1, 4])
-def test_half_of_a_fair_part_of_the_last_cache(mib: int, last: int, cores: int, streams: bool, reads: int):
+@pytest.mark.parametrize("cpu", ["x86-64-v4", "znver4"])
+def test_half_of_a_fair_part_of_the_last_cache(mib: int, last: int, cores: int, streams: bool, reads: int, cpu: str):
     """A virtual machine shows the whole cache of a processor of which it has two cores."""
     shape = f"memref<{mib << 18}xf32>"
     loads = "\n".join(f"%v{n} = affine.vector_load %x{n}[%i] : {shape}, vector<16xf32>" for n in range(reads))
@@ -112,12 +113,12 @@ def test_half_of_a_fair_part_of_the_last_cache(mib: int, last: int, cores: int, 
       }}
       func.return
     }}"""
-    ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), l3_bytes=last << 20, cores=cores))
+    ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), l3_bytes=last << 20, cores=cores, cpu=cpu))
     for name, factory in all_dialects().items():
         ctx.register_dialect(name, factory)
     module = Parser(ctx, text).parse_module()
     StreamStores().apply(ctx, module)
-    assert ("nontemporal" in str(module)) == streams
+    assert ("nontemporal" in str(module)) == (streams or (cpu == "znver4" and mib >= 8))  # there a quarter
 
 
 @pytest.mark.parametrize(
