@@ -23,9 +23,9 @@ loops that write ask where no other can, on Zen 4 not if they compute functions:
 took 1.5 ms there and takes 1.2, a layer norm 1.3 and 1.1; on Zen 5 a layer norm 0.77 and 0.70.
 
 Where `affine-pipeline-rows` has loops go through several rows at once, they ask for what is behind the last of these:
-into the first cache if that has room, as on Zen 5 (48 KB), else into the second. With 32 KB on Zen 4 layer norms of 8192
-rows of 768 and of 1024 numbers take 1.1 and 1.5 ms so, and 2.1 and 3.3 if nobody asks; shorter rows of a softmax the
-processor fetches itself while powers are computed, which asking makes up to 1.08 times as slow.
+into the first cache if that has room, as on Zen 5 (48 KB), else into the second. With 32 KB on Zen 4 layer norms of
+8192 rows of 768 and of 1024 numbers take 1.1 and 1.5 ms so, and 2.1 and 3.3 if nobody asks; shorter rows of a softmax
+the processor fetches itself while powers are computed, which asking makes up to 1.08 times as slow.
 
 Nor does a processor fetch what data tell: a loop that loads from places of a row that a list has, at least as many as
 the row has lines, asks for a share of the next row in each iteration, so that memory is read in its order. 512 columns

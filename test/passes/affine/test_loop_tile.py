@@ -21,6 +21,8 @@ from lamina.passes.affine.loop_tile import LoopTile
         ("znver4", 2008, "f32", 40),  # which 16 do not divide
         ("znver4", 4096, "bf16", 32),  # 16 of which are half a line
         ("x86-64-v4", 2048, "f32", 32),
+        ("x86-64-v4", 400, "f32", 16),  # whole squares of 16
+        ("x86-64-v4", 400, "bf16", 40),  # of 8
     ],
 )
 def test_rows_of_a_tile(cpu: str, rows: int, element: str, expected: int):
