@@ -74,7 +74,7 @@ class PrefetchRows(ModulePass):
             for outer in [*nests, *all_loops(function)]:
                 loops = [each for each in outer.body.block.ops if isinstance(each, ForOp) and is_innermost(each)]
                 for loop in loops:
-                    near = AHEAD_TOGETHER <= machine.l1_bytes // 6
+                    near = machine.l1_bytes // 6 >= AHEAD_TOGETHER
                     for row, load in _read_ahead(loop, outer, least, machine):
                         _ask(loop, load, row, None, machine.cache_line, 3 if near else 2)
                 found = _rows(outer)
