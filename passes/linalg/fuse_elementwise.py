@@ -11,8 +11,9 @@ they also widen the bfloat16 of their right operand themselves.
 One that computes is taken in by its only consumer, unless that would evaluate something expensive again and again; or
 by several, if it reads far less than it writes (a mask made of iotas), or if it is cheap and all of them read it by
 elements, as the differences from a mean: what others read as well is in memory anyhow, and these need not be. One that
-reads the result of a contraction or a depthwise convolution stays its epilogue. Constant splats become scalars of the
-body. What reads a concatenation reads its parts (`concat_parts`).
+reads the result of a contraction or a depthwise convolution stays its epilogue, also behind a view that merges its
+dimensions, as of groups and the channels of each: the view then comes last. Constant splats become scalars of the body.
+What reads a concatenation reads its parts (`concat_parts`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.weights import WeightStore
-from ...dialects.linalg import FillOp, GenericOp, YieldOp
+from ...dialects.linalg import FillOp, GenericOp, IndexOp, YieldOp
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.linalg.depthwise import match_depthwise
 from ...dialects.linalg.views import linear_form, loop_ranges
@@ -47,7 +48,7 @@ from .generic_inputs import (
     uniform_scalar,
 )
 from .grouping import is_elementwise, is_tiled_contraction
-from .reshapes import hoist_expand, tensor_shape
+from .reshapes import hoist_expand, sink_collapse, tensor_shape
 
 # What evaluating an op once more costs, in additions; ops not named cost 1.
 COSTS = {
@@ -78,6 +79,7 @@ class FuseElementwise(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         fusion = Fusion(lamina_context(ctx).weights)
         for block in _blocks(op):
+            fusion.sink_reshapes(block)
             _hoist_reshapes(block)
             fusion.note_epilogues(block)
             fusion.sweep(block)
@@ -129,6 +131,31 @@ class Fusion:
     def _continues_contraction(self, op: GenericOp) -> bool:
         return any(v in self.epilogues and _keeps_rows(op.maps[i]) for i, v in enumerate(op.inputs))
 
+    def sink_reshapes(self, block: Block) -> None:
+        """Moves views of what contractions compute behind the elementwise ops that can be their epilogues then."""
+        for op in list(block.ops):
+            source = op.operands[0].owner if isinstance(op, CollapseShapeOp) and op.parent is block else None
+            if isinstance(source, GenericOp) and is_tiled_contraction(source):
+                view: Operation | None = op
+                while isinstance(view, CollapseShapeOp) and self._may_sink(view):
+                    view = sink_collapse(view)
+
+    def _may_sink(self, view: CollapseShapeOp) -> bool:
+        """Whether an elementwise op alone reads a view, and nothing beside it but scalars and what moves elements."""
+        if not view.result.has_one_use() or not view.src.has_one_use():
+            return False
+        [use] = view.result.uses
+        user = use.operation
+        if not isinstance(user, GenericOp) or not is_fusable(user) or user.maps[use.index] != user.maps[-1]:
+            return False
+        if any(isinstance(inner, IndexOp | ExtractOp) for inner in user.body.block.walk()):
+            return False
+        for index in reversed(range(len(user.inputs))):
+            if user.inputs[index] is not view.result:
+                self._take_scalar(user, index)
+        others = [value.owner for value in user.inputs if value is not view.result]
+        return all(is_pure_movement(owner) for owner in others if isinstance(owner, GenericOp))
+
     def sweep(self, block: Block) -> None:
         """Lets every op take in its producers, from the last to the first."""
         current = block.last_op
@@ -172,11 +199,16 @@ class Fusion:
                 (replace_movement if as_operand else inline_producer)(consumer, index, producer)
                 _drop(producer)
             return fusable
-        if is_contraction or not covers(consumer, index, []):
+        return not is_contraction and self._take_scalar(consumer, index)
+
+    def _take_scalar(self, consumer: GenericOp, index: int) -> bool:
+        """Makes an input whose elements are all equal a scalar of the body; whether it is one."""
+        value = consumer.inputs[index]
+        if not covers(consumer, index, []):
             return False
         scalar = uniform_scalar(value, self.weights)
-        if scalar is None and isinstance(producer, FillOp):
-            owner = producer.value.owner
+        if scalar is None and isinstance(value.owner, FillOp):
+            owner = value.owner.value.owner
             scalar = owner.tensor if isinstance(owner, ExtractOp) and not owner.indices else None
         if scalar is not None:
             inline_scalar(consumer, index, scalar)

@@ -81,32 +81,85 @@ def hoist_expand(op: ExpandShapeOp, movement: GenericOp) -> bool:
     before: %s = move %x (i, j) -> (i, 2, j) ; %v = expand %s : 4x6 into 4x3x2
     after:  %e = expand %x : 4x3x6 into 4x3x3x2 ; %v = move %e (i, j, k) -> (i, 2, j, k)
     """
-    source = movement.inputs[0]
-    read = movement.maps[0]
-    if not all(isinstance(e, AffineDimExpr | AffineConstantExpr) for e in read.results):
-        return False
     sizes = tensor_shape(op.result)
-    parts = [[int(i.value.data) for i in group] for group in op.reassociation]
-    shape = tensor_shape(source)
-    groups: list[list[int]] = []
-    exprs: list[AffineExpr] = []
-    for n, expr in zip(shape, read.results, strict=True):
-        if isinstance(expr, AffineDimExpr):
-            groups.append([sizes[i] for i in parts[expr.position]])
-            exprs += [AffineExpr.dimension(i) for i in parts[expr.position]]
-        else:
-            groups.append([n])
-            exprs.append(expr)
-    expanded = expand(source, groups, op)
-    rank = len(sizes)
-    empty = EmptyOp([], op.result.type)
-    maps = [AffineMap(rank, 0, tuple(exprs)), AffineMap.identity(rank)]
-    new = GenericOp.of([expanded], [empty.tensor], maps, ["parallel"] * rank, movement.body.clone())
-    for inserted in (empty, new):
-        inserted.location = op.location
-        Rewriter.insert_op(inserted, InsertPoint.before(op))
-    new.res[0].name_hint = op.result.name_hint
-    op.result.replace_all_uses_with(new.res[0])
+    parts = _numbers(op.reassociation)
+    if not _can_split(movement.inputs[0], movement.maps[0], parts, sizes):
+        return False
+    new = _with_loops_split(movement, [_split(movement.inputs[0], movement.maps[0], parts, sizes, op)], sizes, op)
+    new.name_hint = op.result.name_hint
+    op.result.replace_all_uses_with(new)
     op.detach()
     op.erase()
     return True
+
+
+def sink_collapse(op: CollapseShapeOp) -> CollapseShapeOp | None:
+    """Turns `f(collapse(x), y)` into `collapse(f(x, expand(y)))`, so that an elementwise op meets what computes `x`.
+
+    before: %c = collapse %x : 2x4x6 into 8x6 ; %s = f %c, %y (i, j) -> (i, j), (i)
+    after:  %e = expand %y : 8 into 2x4 ; %f = f %x, %e (g, i, j) -> (g, i, j), (g, i) ; %s = collapse %f : 2x4x6 into 8x6
+
+    The op must be the only one to read the view, of one result, and not read what that was before. The view of the
+    result; None where another operand is not read by loops.
+    """
+    [use] = op.result.uses
+    user = use.operation
+    assert isinstance(user, GenericOp)
+    parts, sizes = _numbers(op.reassociation), tensor_shape(op.src)
+    operands = list(zip(user.inputs, user.maps, strict=False))
+    if not all(_can_split(value, read, parts, sizes) for value, read in operands if value is not op.result):
+        return None
+    source = op.src, AffineMap.identity(len(sizes))
+    split = [source if v is op.result else _split(v, read, parts, sizes, user) for v, read in operands]
+    view = collapse(_with_loops_split(user, split, sizes, user), parts, user)
+    view.name_hint = user.res[0].name_hint
+    user.res[0].replace_all_uses_with(view)
+    for old in (user, op):
+        old.detach()
+        old.erase()
+    assert isinstance(view.owner, CollapseShapeOp)
+    return view.owner
+
+
+def _numbers(attribute: ArrayAttr[ArrayAttr[IntegerAttr]]) -> list[list[int]]:
+    return [[int(i.value.data) for i in group] for group in attribute]
+
+
+def _can_split(value: SSAValue, read: AffineMap, parts: Sequence[Sequence[int]], sizes: Sequence[int]) -> bool:
+    """Whether each dimension of an operand is read at one place, or all of it by a loop of as many rounds."""
+    shape = tensor_shape(value) if isinstance(value.type, TensorType) else ()
+    whole = [prod(sizes[i] for i in group) for group in parts]
+    return all(
+        isinstance(expr, AffineConstantExpr) or (isinstance(expr, AffineDimExpr) and whole[expr.position] == n)
+        for n, expr in zip(shape, read.results, strict=True)
+    )
+
+
+def _with_loops_split(
+    op: GenericOp, inputs: Sequence[tuple[SSAValue, AffineMap]], sizes: Sequence[int], before: Operation
+) -> SSAValue:
+    """What an elementwise op of one result yields with loops of other `sizes`, given how these read its inputs."""
+    rank = len(sizes)
+    empty = EmptyOp([], TensorType(element_type(op.res[0]), sizes))
+    maps = [*(read for _, read in inputs), AffineMap.identity(rank)]
+    new = GenericOp.of([v for v, _ in inputs], [empty.tensor], maps, ["parallel"] * rank, op.body.clone())
+    for inserted in (empty, new):
+        inserted.location = before.location
+        Rewriter.insert_op(inserted, InsertPoint.before(before))
+    return new.res[0]
+
+
+def _split(
+    value: SSAValue, read: AffineMap, parts: Sequence[Sequence[int]], sizes: Sequence[int], before: Operation
+) -> tuple[SSAValue, AffineMap]:
+    """A view of an operand with its dimensions split as the loops that read them, and how these read it then."""
+    if not isinstance(value.type, TensorType):
+        return value, AffineMap(len(sizes), 0, ())
+    groups: list[list[int]] = []
+    exprs: list[AffineExpr] = []
+    for n, expr in zip(tensor_shape(value), read.results, strict=True):
+        loops = parts[expr.position] if isinstance(expr, AffineDimExpr) else ()
+        groups.append([sizes[i] for i in loops] or [n])
+        exprs += [AffineExpr.dimension(i) for i in loops] or [expr]
+    view = expand(value, groups, before) if any(len(group) > 1 for group in groups) else value
+    return view, AffineMap(len(sizes), 0, tuple(exprs))
