@@ -51,6 +51,7 @@ PASSES: dict[str, dict[str, str]] = {
     },
     "linalg: structured ops on tensors": {
         "linalg-unsigned-bytes": ".linalg.unsigned_bytes:UnsignedBytes",
+        "linalg-merge-groups": ".linalg.merge_groups:MergeGroups",
         "linalg-fuse-elementwise": ".linalg.fuse_elementwise:FuseElementwise",
         "linalg-winograd": ".linalg.winograd:Winograd",
         "linalg-fuse-attention": ".linalg.fuse_attention:FuseAttention",

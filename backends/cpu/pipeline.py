@@ -22,6 +22,7 @@ MODULE_PHASES = (
             "canonicalize",
             "cse",
             "linalg-unsigned-bytes",  # where the machine wants them
+            "linalg-merge-groups",
             "linalg-fuse-elementwise",
             "linalg-winograd",  # before the filters are packed
             "linalg-fuse-attention",

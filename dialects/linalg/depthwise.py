@@ -12,13 +12,14 @@ from .contraction import multiply_add
 from .ops import GenericOp
 from .views import linear_form
 
-ITERATORS = (*["parallel"] * 4, *["reduction"] * 2)
+ITERATORS = [[*["parallel"] * 4, *["reduction"] * n] for n in (2, 3)]
 WORDS = [i16, i16, i32]
 MOST_TAPS = 49
 MOST_ALONG = 11  # of them in a row of a window with channels last, each of which is code
 MOST_STRIDE = 2  # along a row
 FEWEST_COLUMNS = 4  # of the output
 FEWEST_CHANNELS = 8  # that are worth a vector where they come last
+MOST_WIDTH = 8  # channels of a group: each of them has code of its own
 MOST_SCRATCH = 1 << 14  # elements of the rows under one row of windows
 
 
@@ -27,7 +28,8 @@ class Depthwise:
     """y[n, c, h, w] += x[n, c, h * stride + i * dilation, ...] * k[c, i, j]: rows, then columns in each pair.
 
     With `channels_last`: y[n, h, w, c] += x[n, h * stride + i * dilation, ..., c] * k[i, j, c]. `image` is the size of
-    x, which holds every window, `output` that of y.
+    x, which holds every window, `output` that of y. Channels last may be in groups, of `width` each, that a convolution
+    sums up: y[n, h, w, c] += x[n, ..., c // width * width + l] * k[i, j, l, c] for every l below `width`.
     """
 
     batch: int
@@ -38,6 +40,7 @@ class Depthwise:
     strides: tuple[int, int]
     dilations: tuple[int, int]
     channels_last: bool = False
+    width: int = 1
 
     @property
     def space(self) -> tuple[int, int]:
@@ -54,15 +57,18 @@ def match_depthwise(op: GenericOp) -> Depthwise | None:
     """What `op` computes, where it is such a convolution with few taps, rows of some length and any size.
 
     It is of float32, or, with channels last, of 16-bit integers that add up in 32 bits. Its loops are (n, c, h, w, i,
-    j) or (n, h, w, c, i, j); subscripts of dimensions of one element may be 0.
+    j), (n, h, w, c, i, j) or, with groups, of float32, (n, h, w, c, i, j, l); subscripts of dimensions of one element
+    may be 0.
     """
-    if op.iterators != ITERATORS or multiply_add(op) != (0, 1):
+    if list(op.iterators) not in ITERATORS or multiply_add(op) != (0, 1):
         return None
     types = [v.type for v in op.operands]
     if not all(isinstance(t, ShapedType) and t.has_static_shape() for t in types):
         return None
     elements = [getattr(t, "element_type", None) for t in types]
     layouts = (False, True) if elements == [f32] * 3 else (True,) if elements == WORDS and _is_signed(op) else ()
+    if len(op.iterators) == len(ITERATORS[1]):
+        layouts = (True,) if elements == [f32] * 3 else ()
     shapes = [t.get_shape() for t in cast("list[ShapedType]", types)]
     return next((found for last in layouts if (found := _match(op, shapes, last)) is not None), None)
 
@@ -79,17 +85,20 @@ def _match(op: GenericOp, shapes: list[tuple[int, ...]], channels_last: bool) ->
     if write != tuple(AffineDimExpr(d) for d in range(4)) or len(read) != 4:
         return None
     used = {e.position: n for e, n in zip(kernel, taps, strict=True) if isinstance(e, AffineDimExpr)}
-    order = [4, 5, channel] if channels_last else [channel, 4, 5]
+    grouped = len(op.iterators) == len(ITERATORS[1])
+    order = [4, 5, *[6] * grouped, channel] if channels_last else [channel, 4, 5]
     if list(used) != order or any(n != 1 for e, n in zip(kernel, taps, strict=True) if not _dim(e)):
         return None
-    if not _is(read[0], 0, image[0]) or read[channel] != AffineDimExpr(channel):
+    width = used.get(6, 1)
+    one = AffineDimExpr(channel) // width * width + AffineDimExpr(6) if grouped else AffineDimExpr(channel)
+    if not _is(read[0], 0, image[0]) or read[channel] != one or not 1 <= width <= MOST_WIDTH:
         return None
     steps = [_steps(read[space], space, 4 + i) for i, space in enumerate((rows, columns))]
     if steps[0] is None or steps[1] is None:
         return None
     (s, d), (t, e) = steps[0], steps[1]
     sizes = (image[rows], image[columns]), (output[rows], output[columns]), (used[4], used[5])
-    found = Depthwise(output[0], output[channel], *sizes, (s, t), (d, e), channels_last)
+    found = Depthwise(output[0], output[channel], *sizes, (s, t), (d, e), channels_last, width)
     return found if _is_served(found) else None
 
 

@@ -100,7 +100,7 @@ class Chain:
 def match_chain(op: GenericOp) -> Chain | None:
     """What is around a depthwise convolution of float32 with channels last; None where there is no contraction."""
     windows = match_depthwise(op)
-    if windows is None or not windows.channels_last or not _is_f32(op):
+    if windows is None or not windows.channels_last or windows.width > 1 or not _is_f32(op):
         return None
     image, pad = op.inputs[0], op.inputs[0].owner
     if isinstance(pad, PadOp):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineExpr, AffineMap
 
 from ....dialects.affine.linear_forms import access, memref_shape
 from ....dialects.linalg import FillOp, GenericOp, YieldOp
@@ -98,10 +98,14 @@ def _contraction(op: GenericOp) -> Contraction:
     With channels last they are its columns, and images' rows its batch.
     """
     sizes = loop_extents(op)
-    image, taps, output = (access(value, map_) for value, map_ in zip(op.operands, op.maps, strict=True))
+    maps = list(op.maps)
+    if len(sizes) > 6:  # of a group any channel stands for all: none is read by this form
+        first = AffineMap(len(sizes), 0, (*maps[0].results[:3], AffineExpr.dimension(3)))
+        maps[0] = first
+    image, taps, output = (access(value, map_) for value, map_ in zip(op.operands, maps, strict=True))
     if image is None or taps is None or output is None:
         raise Unsupported("an access is not linear")
     add, product = accumulation(op.body.block)
     operands = [Operand(value, form) for value, form in zip(op.operands, (image, taps, output), strict=True)]
-    batch = tuple(d for d in (0, 1) if sizes[d] > 1)
-    return Contraction(op, sizes, operands[1], operands[0], operands[2], 1, batch, (2,), 3, (4, 5), None, add, product)
+    batch, k = tuple(d for d in (0, 1) if sizes[d] > 1), tuple(range(4, len(sizes)))
+    return Contraction(op, sizes, operands[1], operands[0], operands[2], 1, batch, (2,), 3, k, None, add, product)

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from xdsl.dialects.builtin import MemRefType, VectorType, f32, i16, i32
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType, VectorType, f32, i16, i32, i64
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
@@ -64,6 +64,8 @@ class Channels:
         """Columns of a tile: its sums, a row of taps and a column of the image stay in registers."""
         taps = self.convolution.window[1]
         room = self.machine.vector_registers - self.machine.scratch_registers - taps - 1
+        if self.convolution.width > 1:  # and all columns of the image, which are read for each channel of a group
+            room = (room - (taps - 1) * self.convolution.dilations[1]) // (1 + self.convolution.strides[1])
         return max(1, min(MOST_COLUMNS, room, MOST_PRODUCTS // taps))
 
     def write(self) -> None:
@@ -147,6 +149,14 @@ class Channels:
             extended = code(extend.create(operands=[value], result_types=[wide])).results[0]
             return code(vector.BitcastOp(extended, VectorType(i16, [2 * run.lanes]))).result
 
+        def spread(x: SSAValue, number: int) -> SSAValue:
+            """The channel of that number of each group in all lanes of the group."""
+            if c.width == 1:
+                return x
+            order = [lane // c.width * c.width + number for lane in range(run.lanes)]
+            mask = DenseArrayBase.from_list(i64, order)
+            return code(vector.ShuffleOp(x, x, mask, result_type=type_)).result
+
         def accumulate(tap: SSAValue, x: SSAValue, total: SSAValue) -> SSAValue:
             if words:
                 return code(dot.ProductOp(x, tap, total)).result
@@ -155,15 +165,19 @@ class Channels:
         def once(i: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             totals = list(carried)
             across = sorted({j for pairs in users.values() for _, j in pairs})
-            tap = {j: load(taps, D(0) + (D(1) * c.window[1] + j) * c.channels, window, i) for j in across}
-            if words:
-                tap = {j: pairs(value, signed=False) for j, value in tap.items()}
-            for offset, sums_of_it in users.items():
-                x = load(image, D(0) + (D(1) * (c.dilations[0] * width) + offset) * c.channels, begin, i)
+            under = {
+                offset: load(image, D(0) + (D(1) * (c.dilations[0] * width) + offset) * c.channels, begin, i)
+                for offset in users
+            }
+            for l in range(c.width):
+                at = {j: ((D(1) * c.window[1] + j) * c.width + l) * c.channels for j in across}
+                tap = {j: load(taps, D(0) + place, window, i) for j, place in at.items()}
                 if words:
-                    x = pairs(x, signed=True)
-                for r, j in sums_of_it:
-                    totals[r] = accumulate(tap[j], x, totals[r])
+                    tap = {j: pairs(value, signed=False) for j, value in tap.items()}
+                for offset, sums_of_it in users.items():
+                    x = pairs(under[offset], signed=True) if words else spread(under[offset], l)
+                    for r, j in sums_of_it:
+                        totals[r] = accumulate(tap[j], x, totals[r])
             return totals
 
         low = [AffineExpr.constant(0), (line * -c.strides[0] + (pad + c.dilations[0] - 1)) // c.dilations[0]]
