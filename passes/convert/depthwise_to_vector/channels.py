@@ -11,6 +11,11 @@ after (a window of 3 × 3, one zero before and after each row and column):
 
 So neither the padded image is written nor a zero multiplied.
 
+Channels in groups that a convolution sums up (`linalg-merge-groups`): each channel of a group is spread over its lanes
+in turn, once for all sums that it is part of.
+
+            %x0 = vector.shuffle %x, %x [0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12] : vector<16xf32>, ...
+
 Numbers of 16 bits are multiplied as pairs, by the instruction that also adds the two products to a sum of 32 bits:
 pairs of a number of the image and its sign, times a tap and zero.
 
@@ -72,7 +77,7 @@ class Channels:
         """All rows of all images, in equal shares for the threads."""
         c = self.convolution
         rows = c.batch * c.output[0]
-        work = rows * c.output[1] * c.channels * c.window[0] * c.window[1]
+        work = rows * c.output[1] * c.channels * c.window[0] * c.window[1] * c.width
         cores = self.machine.cores if rows >= self.machine.cores and work >= self.machine.worth_forking else 1
 
         def share(thread: Index) -> None:
@@ -165,17 +170,17 @@ class Channels:
         def once(i: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             totals = list(carried)
             across = sorted({j for pairs in users.values() for _, j in pairs})
-            under = {
-                offset: load(image, D(0) + (D(1) * (c.dilations[0] * width) + offset) * c.channels, begin, i)
-                for offset in users
-            }
-            for l in range(c.width):
-                at = {j: ((D(1) * c.window[1] + j) * c.width + l) * c.channels for j in across}
+            under: dict[int, SSAValue] = {}
+            for number in range(c.width):
+                at = {j: ((D(1) * c.window[1] + j) * c.width + number) * c.channels for j in across}
                 tap = {j: load(taps, D(0) + place, window, i) for j, place in at.items()}
                 if words:
                     tap = {j: pairs(value, signed=False) for j, value in tap.items()}
                 for offset, sums_of_it in users.items():
-                    x = pairs(under[offset], signed=True) if words else spread(under[offset], l)
+                    if offset not in under:
+                        place = (D(1) * (c.dilations[0] * width) + offset) * c.channels
+                        under[offset] = load(image, D(0) + place, begin, i)
+                    x = pairs(under[offset], signed=True) if words else spread(under[offset], number)
                     for r, j in sums_of_it:
                         totals[r] = accumulate(tap[j], x, totals[r])
             return totals

@@ -79,3 +79,29 @@ func.func private @words(%x: memref<1x14x14x32xi16>, %k: memref<3x3x1x32xi16>, %
   }
   func.return
 }
+
+// Groups of four: each of six columns is loaded once, and each of the four channels of a group spread over its lanes
+// for the three taps that it is multiplied by.
+// CHECK-LABEL: func.func private @groups
+// CHECK:         affine.for {{.*}} iter_args
+// CHECK-COUNT-4:   affine.vector_load %{{.*}} : memref<576xf32>, vector<16xf32>
+// CHECK:           vector.shuffle %{{.*}} [0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12]
+// CHECK:           vector.fma
+// CHECK-COUNT-8:   affine.vector_load %{{.*}} : memref<576xf32>, vector<16xf32>
+// CHECK:           vector.shuffle %{{.*}} [1, 1, 1, 1, 5, 5, 5, 5, 9, 9, 9, 9, 13, 13, 13, 13]
+// CHECK-COUNT-3:   affine.vector_load %{{.*}} : memref<576xf32>, vector<16xf32>
+// CHECK-COUNT-3:   affine.vector_load %{{.*}} : memref<576xf32>, vector<16xf32>
+// CHECK-NOT:       affine.vector_load
+// CHECK:           affine.yield
+// CHECK-NOT:   linalg
+func.func private @groups(%x: memref<1x6x6x16xf32>, %k: memref<3x3x4x16xf32>, %y: memref<1x4x4x16xf32>) attributes {lamina.kernel = "depthwise"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<1x4x4x16xf32>)
+  linalg.generic {indexing_maps = [affine_map<(n, h, w, c, i, j, l) -> (n, h + i, w + j, c floordiv 4 * 4 + l)>, affine_map<(n, h, w, c, i, j, l) -> (i, j, l, c)>, affine_map<(n, h, w, c, i, j, l) -> (n, h, w, c)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %k : memref<1x6x6x16xf32>, memref<3x3x4x16xf32>) outs(%y : memref<1x4x4x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = arith.mulf %a, %b : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}

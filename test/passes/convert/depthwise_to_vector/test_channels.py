@@ -24,7 +24,10 @@ NAMES = {"float32": "f32", "int16": "i16", "int32": "i32"}
 
 @dataclass(frozen=True)
 class Case:
-    """x of `shape` by one `window` per channel; `pads`: top, left, bottom, right. `words`: i16 and sums of i32."""
+    """x of `shape` by one `window` per channel; `pads`: top, left, bottom, right. `words`: i16 and sums of i32.
+
+    Or each channel is a sum over a group of `width`.
+    """
 
     shape: tuple[int, int, int, int]
     window: tuple[int, int] = (3, 3)
@@ -33,10 +36,11 @@ class Case:
     pads: tuple[int, int, int, int] = (1, 1, 1, 1)
     residual: bool = False
     words: bool = False
+    width: int = 1
 
     def arrays(self, rng: np.random.Generator) -> list[Array]:
         """Image, taps, bias, residual."""
-        shapes = (self.shape, (*self.window, 1, self.shape[3]), self.shape[3:], self.output)
+        shapes = (self.shape, (*self.window, self.width, self.shape[3]), self.shape[3:], self.output)
         if not self.words:
             return [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
         types = (np.int16, np.int16, np.int32, np.int32)
@@ -58,7 +62,10 @@ class Case:
         for i, j in itertools.product(*(range(n) for n in self.window)):
             at = i * self.dilations[0] + self.strides[0] * np.arange(rows)
             along = j * self.dilations[1] + self.strides[1] * np.arange(columns)
-            total += padded[:, at[:, None], along] * k[i, j, 0]
+            under = padded[:, at[:, None], along]
+            for number in range(self.width):
+                of_group = np.arange(self.shape[3]) // self.width * self.width + number
+                total += under[..., of_group] * k[i, j, number]
         total = (total + b).astype(np.int32) if self.words else total + b
         return np.maximum(total, 0) + (r if self.residual else 0)
 
@@ -68,7 +75,7 @@ class Case:
         c = self.shape[3]
         few, many = ("i16", "i32") if self.words else ("f32", "f32")
         x, y = ("x".join(map(str, (*shape, many))) for shape in (self.shape, self.output))
-        k = f"{self.window[0]}x{self.window[1]}x1x{c}x{many}"
+        k = f"{self.window[0]}x{self.window[1]}x{self.width}x{c}x{many}"
         given = {letter: type_.replace(many, few) for letter, type_ in (("x", x), ("k", k))}
         return f"""
     func.func private @{name}(%xs: tensor<{given["x"]}>, %ks: tensor<{given["k"]}>, %b: tensor<{c}x{many}>,
@@ -77,7 +84,7 @@ class Case:
       %k = stablehlo.convert %ks : (tensor<{given["k"]}>) -> tensor<{k}>
       %s = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
           window = {{stride = {list(self.strides)}, pad = [[{top}, {bottom}], [{left}, {right}]],
-          rhs_dilate = {list(self.dilations)}}} {{batch_group_count = 1 : i64, feature_group_count = {c} : i64}}
+          rhs_dilate = {list(self.dilations)}}} {{batch_group_count = 1 : i64, feature_group_count = {c // self.width} : i64}}
           : (tensor<{x}>, tensor<{k}>) -> tensor<{y}>
       %w = stablehlo.broadcast_in_dim %b, dims = [3] : (tensor<{c}x{many}>) -> tensor<{y}>
       %t = stablehlo.add %s, %w : tensor<{y}>
@@ -142,6 +149,18 @@ CASES = [
 
 
 WORDS = [replace(case, words=True) for case in CASES]
+GROUPS = [
+    Case((1, 14, 14, 32), width=4),
+    Case((2, 9, 13, 24), strides=(2, 2), residual=True, width=8),
+    Case((1, 7, 7, 40), window=(5, 5), pads=(2, 2, 2, 2), width=8),
+    Case((1, 11, 12, 36), dilations=(2, 3), pads=(2, 3, 2, 3), width=4),
+    Case((3, 5, 6, 10), window=(2, 3), pads=(4, 5, 3, 6), width=2),  # windows that see nothing but zeros
+    Case((1, 20, 33, 18), window=(7, 7), strides=(1, 2), pads=(3, 3, 3, 3), width=2),
+    Case((1, 6, 6, 20), pads=(0, 0, 0, 0), residual=True, width=4),
+    Case((2, 3, 1, 34), window=(3, 1), pads=(1, 0, 1, 0), width=2),
+    Case((4, 1, 40, 16), window=(1, 3), pads=(0, 1, 0, 1), width=8),
+    Case((1, 5, 5, 48), width=3),  # which vectors do not consist of
+]
 
 
 def test_numbers() -> None:
@@ -152,6 +171,10 @@ def test_words() -> None:
     check(WORDS)
 
 
+def test_groups() -> None:
+    check(GROUPS)
+
+
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="machines by name")
 @pytest.mark.parametrize("name", ["x86-64", "x86-64-avx2"])
 def test_other_vectors(name: str) -> None:
@@ -159,6 +182,7 @@ def test_other_vectors(name: str) -> None:
         pytest.skip(f"this machine is no {name}")
     check(CASES, f"cpu:{name}", threads=1)
     check(WORDS, f"cpu:{name}", threads=1)
+    check(GROUPS, f"cpu:{name}", threads=1)
 
 
 @pytest.mark.slow
