@@ -97,7 +97,8 @@ def sink_collapse(op: CollapseShapeOp) -> CollapseShapeOp | None:
     """Turns `f(collapse(x), y)` into `collapse(f(x, expand(y)))`, so that an elementwise op meets what computes `x`.
 
     before: %c = collapse %x : 2x4x6 into 8x6 ; %s = f %c, %y (i, j) -> (i, j), (i)
-    after:  %e = expand %y : 8 into 2x4 ; %f = f %x, %e (g, i, j) -> (g, i, j), (g, i) ; %s = collapse %f : 2x4x6 into 8x6
+    after:  %e = expand %y : 8 into 2x4 ; %t = f %x, %e (g, i, j) -> (g, i, j), (g, i)
+            %s = collapse %t : 2x4x6 into 8x6
 
     The op must be the only one to read the view, of one result, and not read what that was before. The view of the
     result; None where another operand is not read by loops.

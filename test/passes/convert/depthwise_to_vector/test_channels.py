@@ -72,7 +72,7 @@ class Case:
     def function(self, name: str) -> str:
         """In the words of the hub: bias, activation, and the residual, which the sums may not be computed twice for."""
         top, left, bottom, right = self.pads
-        c = self.shape[3]
+        c, groups = self.shape[3], self.shape[3] // self.width
         few, many = ("i16", "i32") if self.words else ("f32", "f32")
         x, y = ("x".join(map(str, (*shape, many))) for shape in (self.shape, self.output))
         k = f"{self.window[0]}x{self.window[1]}x{self.width}x{c}x{many}"
@@ -84,7 +84,7 @@ class Case:
       %k = stablehlo.convert %ks : (tensor<{given["k"]}>) -> tensor<{k}>
       %s = stablehlo.convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f],
           window = {{stride = {list(self.strides)}, pad = [[{top}, {bottom}], [{left}, {right}]],
-          rhs_dilate = {list(self.dilations)}}} {{batch_group_count = 1 : i64, feature_group_count = {c // self.width} : i64}}
+          rhs_dilate = {list(self.dilations)}}} {{batch_group_count = 1 : i64, feature_group_count = {groups} : i64}}
           : (tensor<{x}>, tensor<{k}>) -> tensor<{y}>
       %w = stablehlo.broadcast_in_dim %b, dims = [3] : (tensor<{c}x{many}>) -> tensor<{y}>
       %t = stablehlo.add %s, %w : tensor<{y}>
