@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,45 @@ def test_top_k(n: int, k: int, axis: int, largest: int):
     values, places = (v if axis else v.T for v in found)
     np.testing.assert_array_equal(places, order[:, :k])
     np.testing.assert_array_equal(values, np.take_along_axis(rows, order[:, :k], 1))
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "largest"), [(8, 8, 0), (33, 2, 1), (131, 130, 0), (513, 513, 1), (777, 9, 0), (5000, 50, 1)]
+)
+@pytest.mark.parametrize("kind", ["float32", "float16", "float64", "int32", "int64", "int8", "uint8", "uint32"])
+def test_top_k_of_every_kind(n: int, k: int, kind: str, largest: int):
+    """Around the sizes of blocks, with many ties, and what a type has at its ends."""
+    x = RNG.integers(0, 50, (3, n)).astype(kind)
+    if x.dtype.kind == "f":
+        x[0, ::7], x[1, ::5], x[1, 1::5], x[2, ::3] = np.nan, -np.inf, np.inf, -0.0
+        key = np.where(np.isnan(x), np.inf, x.astype(np.float64)) * (-1 if largest else 1)
+    else:
+        ends = np.iinfo(kind)
+        x[0, ::7], x[1, ::5] = ends.min, ends.max
+        key = x.astype(object) * (-1 if largest else 1)
+    nan = np.isnan(x) if x.dtype.kind == "f" else np.zeros(x.shape, bool)
+    last = nan ^ bool(largest)  # NaN counts as the largest
+
+    def order_of(r: int) -> list[int]:
+        return sorted(range(n), key=lambda i: (last[r, i], 0 if nan[r, i] else key[r, i], i))[:k]
+
+    order = np.array([order_of(r) for r in range(3)])
+    results = [("y", helper.np_dtype_to_tensor_dtype(x.dtype)), ("i", 7)]
+    compiled = lamina.compile(model("TopK", x, {"k": np.array([k])}, results, largest=largest), threads=1, cache=False)
+    values, places = compiled(x)  # pyright: ignore
+    np.testing.assert_array_equal(places, order)
+    want = np.take_along_axis(x, order, 1)
+    assert np.asarray(values).tobytes() == want.tobytes()  # zeros with their signs, too
+
+
+def test_few_of_many_are_not_found_by_sorting_all():
+    x = np.zeros((1, 50257), np.float32)
+    given = lamina.import_onnx(model("TopK", x, {"k": np.array([50])}, [("y", 1), ("i", 7)]))
+    program = lamina.lower(given, "stablehlo")
+    ops = [op for op in program.module.walk() if op.name.startswith("stablehlo.")]
+    sizes: list[Any] = [v.type.get_shape() for op in ops for v in op.results]  # pyright: ignore
+    assert max(map(prod, sizes)) < 500 * 500
+    assert "stablehlo.sort" not in {op.name for op in ops}
 
 
 @pytest.mark.parametrize(("shape", "axis"), [((2, 5, 7), 1), ((3, 5, 9), 2), ((4, 3, 6), 0), ((1, 33, 7), 1)])
