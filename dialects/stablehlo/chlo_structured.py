@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Data, Dialect
+from xdsl.ir import Attribute, Data, Dialect, SSAValue
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
@@ -43,6 +43,9 @@ class TopKOp(StableHLOOp):
     k = prop_def(IntegerAttr)
     is_stable = opt_prop_def(BoolAttr)
     traits = traits_def(Pure())
+
+    def __init__(self, operand: SSAValue, k: int):
+        self._build([operand], {"k": IntegerAttr(k, i64)})
 
     def infer(self) -> Sequence[Attribute] | None:
         shape, k = self.operand.type.get_shape(), self.k.value.data

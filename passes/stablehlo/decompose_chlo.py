@@ -29,7 +29,10 @@ from ...dialects import stablehlo as hlo
 from ...dialects.stablehlo import chlo, chlo_binary, special_functions
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of, tensor_type
 from ...dialects.stablehlo.chlo_structured import ChloConstantOp, ConstantLikeOp, RaggedDotOp, TopKOp
+from .elements import Elements
 from .scan_loops import expand_scans
+from .top_k import is_served
+from .top_k import top_k as largest
 
 rules = RuleTable()
 
@@ -299,7 +302,11 @@ def broadcast_select(op: chlo_binary.BroadcastSelectOp, b: Builder) -> Replaceme
 
 @rules(TopKOp)
 def top_k(op: TopKOp, b: Builder) -> Replacement:
-    """Sorted with the places, the larger first; then the first k."""
+    """Those that can be among the k largest in order; of wide numbers all are sorted with the places."""
+    operand = Elements(b, op.operand)
+    if is_served(operand, op.k.value.data):
+        values, where = largest(operand, op.k.value.data)
+        return [values.value, where.convert(i32).value]
     kind = tensor_type(op.operand)
     shape = kind.get_shape()
     last = len(shape) - 1

@@ -29,11 +29,39 @@ func.func @broadcast(%x: tensor<2x3xf32>, %v: tensor<3xf32>) -> tensor<2x3xi1> {
   func.return %y : tensor<2x3xi1>
 }
 
-// CHECK-LABEL: func.func @largest(
-func.func @largest(%x: tensor<2x5xf32>) -> (tensor<2x2xf32>, tensor<2x2xi32>) {
+// Of numbers whose order integers of 32 bits have: above their places in 64 bits, each compared with all others.
+// CHECK-LABEL: func.func @top_k
+func.func @top_k(%x: tensor<2x5xf32>) -> (tensor<2x2xf32>, tensor<2x2xi32>) {
+  // CHECK: stablehlo.bitcast_convert %x : (tensor<2x5xf32>) -> tensor<2x5xi32>
+  // CHECK: stablehlo.shift_left {{.*}} : tensor<2x5xi64>
+  // CHECK: stablehlo.compare LT, {{.*}} : (tensor<2x5x5xi64>, tensor<2x5x5xi64>) -> tensor<2x5x5xi1>
+  // CHECK-NOT: stablehlo.sort
+  // CHECK: "stablehlo.gather"(%x
+  %v, %i = chlo.top_k(%x, k = 2) : tensor<2x5xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
+  func.return %v, %i : tensor<2x2xf32>, tensor<2x2xi32>
+}
+
+// Of many: blocks by their first numbers, and what is in those that come first.
+// CHECK-LABEL: func.func @top_k_of_many
+func.func @top_k_of_many(%x: tensor<3x1000xi32>) -> (tensor<3x4xi32>, tensor<3x4xi32>) {
+  // CHECK: stablehlo.reduce{{.*}} stablehlo.minimum across dimensions = [1] : (tensor<3x8x125xi64>, tensor<i64>) -> tensor<3x125xi64>
+  // CHECK: stablehlo.reduce{{.*}} stablehlo.minimum across dimensions = [1] : (tensor<3x8x16xi64>, tensor<i64>) -> tensor<3x16xi64>
+  // CHECK: stablehlo.remainder
+  // CHECK: "stablehlo.gather"
+  // CHECK-SAME: (tensor<3x8x16xi64>, tensor<3x8x4x3xi64>) -> tensor<3x8x4xi64>
+  // CHECK: "stablehlo.gather"
+  // CHECK-SAME: (tensor<3x8x125xi64>, tensor<3x8x4x3xi64>) -> tensor<3x8x4xi64>
+  // CHECK-NOT: stablehlo.sort
+  // CHECK: "stablehlo.gather"(%x
+  %v, %i = chlo.top_k(%x, k = 4) : tensor<3x1000xi32> -> (tensor<3x4xi32>, tensor<3x4xi32>)
+  func.return %v, %i : tensor<3x4xi32>, tensor<3x4xi32>
+}
+
+// CHECK-LABEL: func.func @top_k_of_wide_numbers
+func.func @top_k_of_wide_numbers(%x: tensor<2x5xf64>) -> (tensor<2x2xf64>, tensor<2x2xi32>) {
   // CHECK: "stablehlo.sort"(%x, %{{.*}}) <{dimension = 1 : i64, is_stable = true}>
   // CHECK: stablehlo.compare GT, {{.*}}, TOTALORDER
   // CHECK: stablehlo.slice %{{.*}} [0:2, 0:2]
-  %v, %i = chlo.top_k(%x, k = 2) : tensor<2x5xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
-  func.return %v, %i : tensor<2x2xf32>, tensor<2x2xi32>
+  %v, %i = chlo.top_k(%x, k = 2) : tensor<2x5xf64> -> (tensor<2x2xf64>, tensor<2x2xi32>)
+  func.return %v, %i : tensor<2x2xf64>, tensor<2x2xi32>
 }

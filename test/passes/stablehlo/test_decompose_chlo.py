@@ -1,5 +1,6 @@
 """What CHLO's functions become computes what they mean, at ordinary places and at the odd ones."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -11,6 +12,11 @@ from lamina.passes import all_passes
 from lamina.tools.sources import new_context
 
 ODD = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.0, -2.0, 0.5, 1e-30, 1e30, -0.99999994, 0.99999994])
+
+KINDS = {
+    **{"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f64": np.float64},
+    **{"i8": np.int8, "i32": np.int32, "i64": np.int64, "ui8": np.uint8, "ui32": np.uint32},
+}
 
 
 def both(text, inputs):
@@ -142,3 +148,22 @@ def test_bessel():
     text += "tensor<3xf64>\nfunc.return %r : tensor<3xf64>\n}"
     for [got] in both(text, [np.array([1.0, -1.0, 20.0])]):
         np.testing.assert_allclose(got, [0.20791041534970845, -0.20791041534970845, 0.08750622218328867], 1e-13)
+
+
+@pytest.mark.parametrize(("n", "k"), [(14, 14), (14, 3), (65, 1), (300, 7), (700, 600)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_largest_at_odd_places(n: int, k: int, kind: str):
+    rng, dtype = np.random.default_rng(0), KINDS[kind]
+    x = rng.integers(0, 40, (3, n)).astype(dtype)  # with many ties
+    if kind.startswith(("f", "bf")):
+        with np.errstate(over="ignore"):
+            x[0] = np.resize(ODD, n).astype(dtype)
+        x[1, ::3] = -x[1, ::3]
+    text = f"""
+func.func @main(%x: tensor<3x{n}x{kind}>) -> (tensor<3x{k}x{kind}>, tensor<3x{k}xi32>) {{
+  %v, %i = chlo.top_k(%x, k = {k}) : tensor<3x{n}x{kind}> -> (tensor<3x{k}x{kind}>, tensor<3x{k}xi32>)
+  func.return %v, %i : tensor<3x{k}x{kind}>, tensor<3x{k}xi32>
+}}"""
+    (values, places), (got, where) = both(text, [x])
+    np.testing.assert_array_equal(where, places)
+    assert np.asarray(got).tobytes() == np.asarray(values).tobytes()  # zeros with their signs, too
