@@ -100,8 +100,7 @@ def _contraction(op: GenericOp) -> Contraction:
     sizes = loop_extents(op)
     maps = list(op.maps)
     if len(sizes) > 6:  # of a group any channel stands for all: none is read by this form
-        first = AffineMap(len(sizes), 0, (*maps[0].results[:3], AffineExpr.dimension(3)))
-        maps[0] = first
+        maps[0] = AffineMap(len(sizes), 0, (*maps[0].results[:3], AffineExpr.dimension(3)))
     image, taps, output = (access(value, map_) for value, map_ in zip(op.operands, maps, strict=True))
     if image is None or taps is None or output is None:
         raise Unsupported("an access is not linear")

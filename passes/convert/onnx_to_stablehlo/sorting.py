@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import TensorType, f32, i32, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import f32, i32, i64
 
 from ....compiler.dtypes import dtype_of
 from ....dialects import stablehlo as hlo
@@ -17,7 +16,7 @@ from ....dialects.stablehlo.chlo_structured import TopKOp
 from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
 from .indexing import gather_elements
 from .limits import extreme
-from .regions import best_of_pairs, is_first
+from .regions import best_of_pairs, compare_region, is_first
 from .table import lowers
 
 _FEW = 8  # that are found one after the other
@@ -49,21 +48,9 @@ def top(b: GraphBuilder, x: Value, k: int, axis: int, largest: bool) -> list[Val
     if narrow and k and math.prod(shape):
         return _by_keys(b, x, k, along, largest)
     places = b.iota(shape, along, i64)
-    ordered = b.all(hlo.SortOp([x, places], _before(element_of(x), largest), dimension=along, is_stable=True))
+    comparator = compare_region([element_of(x), i64], "GT" if largest else "LT")
+    ordered = b.all(hlo.SortOp([x, places], comparator, dimension=along, is_stable=True))
     return [b.slice_axis(value, along, 0, k) for value in ordered]
-
-
-def _before(element: Attribute, largest: bool) -> Region:
-    """Whether the first of two pairs (value, place), given as (value, value, place, place), comes before the other."""
-    block = Block(arg_types=[TensorType(kind, []) for kind in (element, element, i64, i64)])
-    a, c, i, j = block.args
-
-    def emit(op: Operation) -> SSAValue:
-        block.add_op(op)
-        return op.results[0]
-
-    block.add_op(hlo.ReturnOp([is_first(emit, (a, i), (c, j), "GT" if largest else "LT", nan_first=largest)]))
-    return Region(block)
 
 
 def _best(b: GraphBuilder, x: Value, k: int, along: int, largest: bool) -> list[Value]:
