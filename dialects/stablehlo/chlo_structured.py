@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Data, Dialect, SSAValue
+from xdsl.ir import Attribute, Data, Dialect, Operation, SSAValue
 from xdsl.irdl import irdl_attr_definition, irdl_op_definition, opt_prop_def, prop_def, result_def, traits_def
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
@@ -27,6 +27,8 @@ from .attributes import parse_record, print_record
 from .chlo_binary import ChloPrecisionAttr
 from .chlo_scan import ScanOp
 from .syntax import TENSOR, StableHLOOp, parse_attributes, print_attributes, tensor_operand
+
+Value = SSAValue | Operation
 
 
 @irdl_op_definition
@@ -44,7 +46,7 @@ class TopKOp(StableHLOOp):
     is_stable = opt_prop_def(BoolAttr)
     traits = traits_def(Pure())
 
-    def __init__(self, operand: SSAValue, k: int):
+    def __init__(self, operand: Value, k: int):
         self._build([operand], {"k": IntegerAttr(k, i64)})
 
     def infer(self) -> Sequence[Attribute] | None:

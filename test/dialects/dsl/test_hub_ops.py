@@ -69,6 +69,7 @@ CASES: dict[str, Case] = {
     "chlo.next_after": ("v: f32[3]", "chlo.next_after(v, 2 * v)", (V,), np.nextafter(V, 2 * V)),
     "chlo.mulhi": (i, "chlo.mulhi(i, i)", (np.array([1 << 20, -3 << 20], np.int32),), np.array([256, 2304], np.int32)),
     "chlo.bessel_i1e": ("v: f32[3]", "chlo.bessel_i1e(v)", (V,), np.array([0.21526929, 0.19682671, 0.20791042])),
+    "chlo.top_k": ("v: f32[3]", "chlo.top_k(v, 2).1", (V,), np.array([1, 0], np.int32)),
     "chlo.polygamma": ("v: f32[3]", "chlo.polygamma(v / v, v)", (V,), TRIGAMMA),
     "chlo.zeta": ("v: f32[3]", "chlo.zeta(2 * v / v, v)", (V,), TRIGAMMA),
     "stablehlo.count_leading_zeros": (i, "stablehlo.count_leading_zeros(i)", (N,), np.array([31, 0], np.int32)),
