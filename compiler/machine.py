@@ -103,17 +103,17 @@ class Machine:
         return 16 if self._zen_4 else 32
 
     @property
-    def l3_share(self) -> int:
-        """Bytes of the last cache that count; 0 if they are not known.
+    def kept_bytes(self) -> int:
+        """Bytes that the last cache keeps beside as many others; 0 if that is not known.
 
         A virtual machine may show a cache that is mostly others': only as much counts as its cores can have.
         """
-        return min(self.l3_bytes, self.cores * FAIR)
+        return min(self.l3_bytes, self.cores * FAIR) // 2
 
     @property
     def large_bytes(self) -> int:
         """From how many bytes on a result displaces what is read from the last cache; 0 if that is not known."""
-        return self.l3_share // (4 if self._zen_4 else 2)
+        return self.kept_bytes // (2 if self._zen_4 else 1)
 
     @property
     def as_fast_as_memory(self) -> frozenset[str]:

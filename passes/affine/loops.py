@@ -247,7 +247,7 @@ def stores_large_rows(op: Operation, variable: SSAValue, machine: Machine) -> bo
     if not isinstance(op, StoreOp) or stride_along(op, variable) != 1 or not isinstance(op.memref.type, MemRefType):
         return False
     size = dtype_of(op.memref.type).itemsize
-    return machine.streams_stores and 0 < machine.l3_share // 2 <= prod(op.memref.type.get_shape()) * size
+    return machine.streams_stores and 0 < machine.kept_bytes <= prod(op.memref.type.get_shape()) * size
 
 
 def renest(band: Sequence[ForOp], order: Sequence[int]) -> list[ForOp]:

@@ -30,6 +30,11 @@ def reassociation(groups: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[Intege
     return ArrayAttr([ArrayAttr([IntegerAttr(i, i64) for i in group]) for group in groups])
 
 
+def merged_dimensions(view: CollapseShapeOp | ExpandShapeOp) -> list[list[int]]:
+    """Which dimensions of the larger shape are one of the smaller shape."""
+    return [[int(i.value.data) for i in group] for group in view.reassociation]
+
+
 def expand(value: SSAValue, groups: Sequence[Sequence[int]], before: Operation) -> SSAValue:
     """Splits dimension i into the sizes `groups[i]`."""
     shape = [n for group in groups for n in group]
@@ -82,7 +87,7 @@ def hoist_expand(op: ExpandShapeOp, movement: GenericOp) -> bool:
     after:  %e = expand %x : 4x3x6 into 4x3x3x2 ; %v = move %e (i, j, k) -> (i, 2, j, k)
     """
     sizes = tensor_shape(op.result)
-    parts = _numbers(op.reassociation)
+    parts = merged_dimensions(op)
     if not _can_split(movement.inputs[0], movement.maps[0], parts, sizes):
         return False
     new = _with_loops_split(movement, [_split(movement.inputs[0], movement.maps[0], parts, sizes, op)], sizes, op)
@@ -106,7 +111,7 @@ def sink_collapse(op: CollapseShapeOp) -> CollapseShapeOp | None:
     [use] = op.result.uses
     user = use.operation
     assert isinstance(user, GenericOp)
-    parts, sizes = _numbers(op.reassociation), tensor_shape(op.src)
+    parts, sizes = merged_dimensions(op), tensor_shape(op.src)
     operands = list(zip(user.inputs, user.maps, strict=False))
     if not all(_can_split(value, read, parts, sizes) for value, read in operands if value is not op.result):
         return None
@@ -120,10 +125,6 @@ def sink_collapse(op: CollapseShapeOp) -> CollapseShapeOp | None:
         old.erase()
     assert isinstance(view.owner, CollapseShapeOp)
     return view.owner
-
-
-def _numbers(attribute: ArrayAttr[ArrayAttr[IntegerAttr]]) -> list[list[int]]:
-    return [[int(i.value.data) for i in group] for group in attribute]
 
 
 def _can_split(value: SSAValue, read: AffineMap, parts: Sequence[Sequence[int]], sizes: Sequence[int]) -> bool:

@@ -100,7 +100,7 @@ class Winograd(ModulePass):
 
         room = self.kept
         if room is None:
-            few = min(FEW_FILTERS, machine.l3_share // 2)
+            few = min(FEW_FILTERS, machine.kept_bytes)
             room = few if _weights(generics) <= few else 0
         chosen = tiles(room)
         large = sum(
