@@ -18,8 +18,9 @@ from ...compiler.program import main_function
 from ...compiler.walking import all_ops
 from ...dialects.gpu import DynamicSharedMemoryOp, LaunchFuncOp
 from ...dialects.nvgpu import CreateDescriptorOp, TensorMapType
-from .steps import Branch, Launch, Loop, Place, Read, Step, Steps, Straight, Tensor, Test
+from .steps import Branch, Launch, Loop, Place, Read, Repeat, Step, Steps, Straight, Tensor, Test
 
+MOST_LAUNCHES = 4096  # that a loop puts into a graph
 _EQUAL = 0  # a predicate of arith.cmpi
 _VIEWS = (memref.CollapseShapeOp, memref.ExpandShapeOp, memref.CastOp)
 
@@ -93,6 +94,9 @@ class _Host:
                 last = before.last_op
                 assert isinstance(last, scf.ConditionOp)
                 return [Loop(steps, self.test(last.condition, op), self.steps(body))]
+            case scf.ForOp() if not op.results:
+                low, high, step = (_constant(bound, op) for bound in (op.lb, op.ub, op.step))
+                return _repeated(len(range(low, high, step)), self.steps(op.body.block))
             case func.ReturnOp() | arith.ConstantOp() | scf.YieldOp() | scf.ConditionOp():
                 pass
             case _:
@@ -115,6 +119,15 @@ class _Host:
         if value not in self.tests:
             raise LaminaError("the host's part of a program for CUDA cannot decide this", where=op)
         return self.tests[value]
+
+
+def _repeated(times: int, body: Steps) -> Sequence[Step]:
+    """Steps so many times: in one graph, where that does not become too large."""
+    match body:
+        case (Straight(launches),) if times * len(launches) <= MOST_LAUNCHES:
+            return [Straight(launches * times)]
+        case _:
+            return [Repeat(times, body)]
 
 
 def _tensor(op: CreateDescriptorOp, place: Place) -> Tensor:

@@ -91,7 +91,15 @@ class Loop:
     body: Steps
 
 
-Step: TypeAlias = "Straight | Read | Branch | Loop"
+@dataclass(frozen=True)
+class Repeat:
+    """`body`, so many times."""
+
+    times: int
+    body: Steps
+
+
+Step: TypeAlias = "Straight | Read | Branch | Loop | Repeat"
 Steps: TypeAlias = "tuple[Step, ...]"
 
 
@@ -119,6 +127,9 @@ def execute(
                 while step.test.holds(numbers):
                     execute(step.body, launch, read, numbers)
                     execute(step.before, launch, read, numbers)
+            case Repeat():
+                for _ in range(step.times):
+                    execute(step.body, launch, read, numbers)
 
 
 def launches(steps: Steps) -> Iterator[Launch]:
@@ -131,6 +142,8 @@ def launches(steps: Steps) -> Iterator[Launch]:
                 yield from launches((*step.yes, *step.no))
             case Loop():
                 yield from launches((*step.before, *step.body))
+            case Repeat():
+                yield from launches(step.body)
             case Read():
                 pass
 
@@ -146,6 +159,8 @@ def changed(steps: Steps, change: Callable[[Launch], Launch]) -> Steps:
                 found.append(Branch(step.test, changed(step.yes, change), changed(step.no, change)))
             case Loop():
                 found.append(Loop(changed(step.before, change), step.test, changed(step.body, change)))
+            case Repeat():
+                found.append(Repeat(step.times, changed(step.body, change)))
             case Read():
                 found.append(step)
     return tuple(found)
@@ -170,6 +185,8 @@ def _step_to_json(step: Step) -> list[Any]:
             return ["if", step.test.name, step.test.equals, to_json(step.yes), to_json(step.no)]
         case Loop():
             return ["while", to_json(step.before), step.test.name, step.test.equals, to_json(step.body)]
+        case Repeat():
+            return ["repeat", step.times, to_json(step.body)]
 
 
 def _place_to_json(place: Place) -> list[Any]:
@@ -205,6 +222,9 @@ def _step_from_json(told: Sequence[Any]) -> Step:
     if kind == "while":
         before, name, equals, body = rest
         return Loop(from_json(before), _test(name, equals), from_json(body))
+    if kind == "repeat":
+        times, body = rest
+        return Repeat(int(times), from_json(body))
     raise ValueError(f"no step is called '{kind}'")
 
 

@@ -26,13 +26,14 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, FunctionType, MemRefType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 
 from ...compiler.walking import all_ops
 from ...dialects.linalg import FillOp, GenericOp, YieldOp
 from ...dialects.memref import AllocOp, SubviewOp
+from ...dialects.scf import ForOp, WhileOp
 
 KERNEL = "lamina.kernel"
 MOST_PLACES = 4  # that a kernel is compiled for; one that writes to more keeps its own buffer, which is copied
@@ -143,6 +144,8 @@ def _placements(concat: CallOp, parts: Sequence[SubviewOp], kernels: dict[str, F
     *sources, whole = concat.operands
     if not isinstance(whole, BlockArgument | AllocOp) and not isinstance(whole.owner, AllocOp):
         return
+    if _in_a_loop(concat, whole):
+        return
     for index, (source, part) in enumerate(zip(sources, parts, strict=True)):
         users = [use.operation for use in source.uses]
         if not isinstance(source.owner, AllocOp) or len(users) != 2 or concat not in users:
@@ -153,6 +156,18 @@ def _placements(concat: CallOp, parts: Sequence[SubviewOp], kernels: dict[str, F
         kernel, position = kernels.get(maker.callee.string_value()), list(maker.operands).index(source)
         if kernel is not None and _writes_structured(kernel, position):
             yield _Placement(concat, index, maker, position, part)
+
+
+def _in_a_loop(concat: CallOp, whole: SSAValue) -> bool:
+    """Whether a loop goes on with what it writes to `whole`: there, what it had before is read until the very call."""
+    home = whole.owner if isinstance(whole.owner, Block) else whole.owner.parent
+    block = concat.parent
+    while block is not None and block is not home:
+        around = block.parent_op()
+        if isinstance(around, WhileOp | ForOp):
+            return True
+        block = None if around is None else around.parent
+    return False
 
 
 def _writes_structured(kernel: FuncOp, position: int) -> bool:

@@ -279,16 +279,33 @@ class Emitter(ABC):
         self.buffers[op.result] = self.subview(source, offsets, sizes, strides, op, op.result.type.get_shape())
 
     def _insert_slice(self, op: InsertSliceOp, plan: BlockPlan) -> None:
-        offsets, sizes, strides = static_slice(op)
         source = self.buffer(op.source, op)
         target = self.home(plan, op.result, op)
         assert isinstance(op.source.type, TensorType)
+        if op.offsets:
+            self.copy(source, self._part_at(target, op), op)
+            self.dead.append(op)
+            return
+        offsets, sizes, strides = static_slice(op)
         part = self.subview(target, offsets, sizes, strides, op, op.source.type.get_shape())
         fill = op.dest.owner
         if isinstance(fill, FillOp) and all(s == 1 for s in strides) and op.dest.has_one_use():
             self._narrow_fill(fill, target, offsets, sizes, op)
         self.copy(source, part, op)
         self.dead.append(op)
+
+    def _part_at(self, buffer: SSAValue, op: InsertSliceOp) -> SSAValue:
+        """The part of `buffer` that an insertion at computed offsets writes."""
+        offsets, sizes, strides = (a.get_values() for a in (op.static_offsets, op.static_sizes, op.static_strides))
+        assert isinstance(buffer.type, MemRefType) and isinstance(op.source.type, TensorType)
+        if DYNAMIC_INDEX in (*sizes, *strides):
+            raise LaminaError("a slice of computed sizes or steps cannot be bufferized", where=op)
+        computed = iter(op.offsets)
+        starts = [next(computed) if offset == DYNAMIC_INDEX else offset for offset in offsets]
+        result = SubviewOp.infer_result_type(buffer.type, starts, sizes, strides)
+        if op.source.type.get_shape() != result.get_shape():
+            result = _drop_unit_dims(result, op.source.type.get_shape())
+        return self.insert(SubviewOp(buffer, op.offsets, [], [], offsets, sizes, strides, result), op).result
 
     def _narrow_fill(
         self, fill: FillOp, target: SSAValue, offsets: Sequence[int], sizes: Sequence[int], at: Operation

@@ -3,17 +3,19 @@
 A group is a set of values of one block that share a buffer. A result joins the group of its destination when
 nothing reads the old contents afterwards; otherwise it starts a group of its own (and the old contents are
 copied if the op reads them). What a `tensor.empty` or a destination argument holds is undefined: writing there
-starts a group too, so two writers of one `tensor.empty` never meet.
+starts a group too, so two writers of one `tensor.empty` never meet. A call's destination that is neither is a value
+that its kernel changes a part of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import CallOp
-from xdsl.ir import Block, Operation, SSAValue, Use
+from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 
 from ...dialects.linalg import FillOp, GenericOp, PackOp, WinogradOp, WinogradOutputTransformOp
 from ...dialects.linalg_ext import AttentionOp
@@ -63,21 +65,30 @@ def reads_destination(op: Operation, index: int) -> bool:
     match op:
         case GenericOp():
             return bool(op.body.block.args[len(op.inputs) + index].first_use)
-        case InsertSliceOp() | InsertOp() | WinogradOutputTransformOp():
+        case InsertSliceOp() | InsertOp() | WinogradOutputTransformOp() | CallOp():
             return True
         case _:
             return False
 
 
 class BlockPlan:
-    """The groups of the tensor values defined in one block."""
+    """The groups of the tensor values defined in one block.
 
-    def __init__(self, block: Block, undefined: Iterable[SSAValue] = ()):
+    `owned` are arguments of the block, or of one around it, in buffers that the block may change.
+    """
+
+    def __init__(
+        self, block: Block, undefined: Iterable[SSAValue] = (), owned: Mapping[SSAValue, SSAValue] | None = None
+    ):
         self.block = block
         self.undefined = set(undefined)
         self.group_of: dict[SSAValue, Group] = {}
         self.groups: list[Group] = []
         self.positions: dict[Operation, int] = {op: i for i, op in enumerate(block.ops)}
+        for value, home in (owned or {}).items():
+            group = Group(cast("TensorType[Attribute]", value.type), first=-1, last=-1, home=home)
+            self.groups.append(group)
+            self._join(group, value)
         for op in block.ops:
             self._visit(op)
 
@@ -92,6 +103,11 @@ class BlockPlan:
     def last_use(self, value: SSAValue) -> int:
         """The position of the last use of `value`, or -1."""
         return max((self.position(use) for use in value.uses), default=-1)
+
+    def last_read(self, value: SSAValue) -> int:
+        """The position of the last use of `value`, or of what lives in its buffer, or -1."""
+        group = self.group_of.get(value)
+        return self.last_use(value) if group is None else group.last
 
     def _visit(self, op: Operation) -> None:
         if isinstance(op, EmptyOp):

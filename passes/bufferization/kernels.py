@@ -19,7 +19,7 @@ from ...dialects.linalg import FillOp, GenericOp, WinogradFilterTransformOp
 from ...dialects.memref import AllocaOp, StoreOp
 from ...dialects.scf import ForOp
 from ...dialects.scf import YieldOp as ScfYieldOp
-from ...dialects.tensor import ConcatOp, ExtractOp, InsertOp, PadOp
+from ...dialects.tensor import ConcatOp, ExtractOp, InsertOp, InsertSliceOp, PadOp
 from ..linalg.grouping import BLOCK_ROWS
 from .emit import Emitter, copy_generic, parts_of
 from .groups import BlockPlan, Group, destinations
@@ -52,14 +52,15 @@ class KernelEmitter(Emitter):
         results = len(terminator.operands)
         if results > len(arguments):
             raise LaminaError("a kernel needs a destination argument for each result", where=self.function)
-        undefined = arguments[len(arguments) - results :] if results else []
+        destinations = arguments[len(arguments) - results :] if results else []
         self._convert_arguments(arguments)
-        plan = BlockPlan(self.block, undefined)
-        homes = self._place_results(plan, terminator, [self.buffers[dst] for dst in undefined])
+        changed = {dst: self.buffers[dst] for dst in destinations if _is_changed(dst)}
+        plan = BlockPlan(self.block, [dst for dst in destinations if dst not in changed], changed)
+        homes = self._place_results(plan, terminator, [self.buffers[dst] for dst in destinations])
         self._place_parts(plan)
         self._place_intermediates(plan, homes)
         self.rewrite(plan)
-        for value, dst in zip(terminator.operands, undefined, strict=True):
+        for value, dst in zip(terminator.operands, destinations, strict=True):
             if value is not dst and (source := self.buffer(value, terminator)) is not self.buffers[dst]:
                 self._copy_result(plan, value, source, self.buffers[dst], terminator)
         terminator.operands = []
@@ -79,6 +80,9 @@ class KernelEmitter(Emitter):
     ) -> dict[SSAValue, list[Group]]:
         """Gives the group of each result its destination as home, where it can be."""
         homes: dict[SSAValue, list[Group]] = {target: [] for target in targets}
+        for group in plan.groups:
+            if group.home in homes:
+                homes[group.home].append(group)
         first = self.block.first_op
         assert first is not None
         for value, target in zip(terminator.operands, targets, strict=True):
@@ -163,8 +167,8 @@ class KernelEmitter(Emitter):
             if not isinstance(result.type, TensorType):
                 raise LaminaError("a loop over tensors that carries a scalar cannot be bufferized", where=op)
             home = self.home(plan, result, op)
-            if init not in plan.undefined:
-                self.copy(self.buffer(init, op), home, op)
+            if init not in plan.undefined and (before := self.buffer(init, op)) is not home:
+                self.copy(before, home, op)
             homes.append(home)
         self._loop(op, homes)
 
@@ -223,6 +227,11 @@ class KernelEmitter(Emitter):
         properties.pop("res_attrs", None)
         if isinstance(properties.get("arg_attrs"), ArrayAttr):
             properties["arg_attrs"] = ArrayAttr([DictionaryAttr({}) for _ in self.block.args])
+
+
+def _is_changed(destination: SSAValue) -> bool:
+    """Whether a kernel changes a part of what a destination holds."""
+    return any(isinstance(use.operation, InsertSliceOp | InsertOp | ForOp) for use in destination.uses)
 
 
 def _has_tensors(op: ForOp) -> bool:

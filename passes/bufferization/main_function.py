@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
@@ -25,18 +26,19 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dense_array
 from ...compiler.weights import WeightStore
-from ...dialects.memref import AllocOp, ViewOp
+from ...dialects.linalg import FillOp
+from ...dialects.memref import AllocOp, CollapseShapeOp, ExpandShapeOp, ViewOp
 from ...dialects.memref.views import collapse
-from ...dialects.scf import ConditionOp, IfOp, WhileOp
+from ...dialects.scf import ConditionOp, ForOp, IfOp, WhileOp
 from ...dialects.scf import YieldOp as ScfYieldOp
 from .emit import Emitter, copy_generic
-from .groups import BlockPlan, destinations
+from .groups import BlockPlan, Group, destinations
 from .kernels import Scratch
 from .layout import ALIGNMENT, SPARSE, aligned, byte_size, memref_type
 
@@ -78,6 +80,7 @@ class MainEmitter(Emitter):
         self.scratch = scratch
         self.constants = ConstantSection()
         self._copies: dict[MemRefType, str] = {}
+        self._fills: dict[tuple[Attribute, Attribute], str] = {}
         self._section = function.body.block.insert_arg(MemRefType(i8, [0]), len(function.body.block.args))
         self._section.name_hint = "constants"
 
@@ -111,7 +114,7 @@ class MainEmitter(Emitter):
         for index, (value, target) in enumerate(zip(values, targets, strict=True)):
             group = plan.group_of.get(value)
             if group is not None and group.writable and group.home is None:
-                if byte_size(value.type) != byte_size(group.type) or _has_own_place(group.values[0]):
+                if byte_size(value.type) != byte_size(group.type) or _has_own_place(group):
                     continue
                 group.home = self.reshaped(target, group.type.get_shape(), first)
                 direct.add(index)
@@ -129,6 +132,17 @@ class MainEmitter(Emitter):
         assert isinstance(type_, MemRefType)
         self.insert(CallOp(self._copy_kernel(type_), [source, target], []), at)
 
+    def _fill(self, number: Attribute, target: SSAValue, at: Operation) -> None:
+        """Every element of a buffer becomes `number`."""
+        name = self._fills.get((number, target.type))
+        if name is None:
+            name = self._fills[number, target.type] = f"fill_{len(self._fills)}"
+            block = Block(arg_types=[target.type])
+            constant = arith.ConstantOp(number)
+            block.add_ops([constant, FillOp(constant.result, block.args[0]), ReturnOp()])
+            self._add_kernel(name, block)
+        self.insert(CallOp(name, [target], []), at)
+
     def _copy_kernel(self, type_: MemRefType) -> str:
         if type_ in self._copies:
             return self._copies[type_]
@@ -141,6 +155,11 @@ class MainEmitter(Emitter):
             block.add_ops(views)
             source, target = (view.result for view in views)
         block.add_ops([copy_generic(source, target), ReturnOp()])
+        self._add_kernel(name, block)
+        return name
+
+    def _add_kernel(self, name: str, block: Block) -> None:
+        """A kernel that only moves, of that body."""
         function = FuncOp(name, (block.arg_types, []), Region(block), visibility="private")
         function.attributes["lamina.kernel"] = StringAttr("copy")
         for inner in function.walk():
@@ -148,7 +167,6 @@ class MainEmitter(Emitter):
         module_block = self.function.parent
         assert module_block is not None
         module_block.add_op(function)
-        return name
 
     def other(self, op: Operation, plan: BlockPlan) -> None:
         match op:
@@ -160,6 +178,8 @@ class MainEmitter(Emitter):
                 self._if(op, plan)
             case WhileOp():
                 self._while(op, plan)
+            case ForOp():
+                self._for(op, plan)
             case _:
                 raise LaminaError("this operation on tensors cannot be bufferized in @main", where=op)
 
@@ -182,6 +202,9 @@ class MainEmitter(Emitter):
 
     def _constant(self, op: arith.ConstantOp) -> None:
         value = op.value
+        if all(isinstance(use.operation, WhileOp | ForOp) for use in op.result.uses) and _splat(op.result) is not None:
+            self.dead.append(op)  # loops begin with it: filled in there
+            return
         match value:
             case DenseResourceAttr():
                 key = value.resource_handle.data
@@ -221,18 +244,16 @@ class MainEmitter(Emitter):
         before, after = op.before_region.block, op.after_region.block
         condition, end = before.last_op, after.last_op
         assert isinstance(condition, ConditionOp) and isinstance(end, ScfYieldOp)
-        state: list[SSAValue | None] = []
-        for init, argument in zip(op.arguments, before.args, strict=True):
-            if not isinstance(init.type, TensorType):
-                state.append(None)
-                continue
-            home = self.allocate(memref_type(init.type), op)
-            self.copy(self.buffer(init, op), home, op)
-            self.buffers[argument] = home
-            state.append(home)
+        passed = list(zip(condition.args, op.results, after.args, strict=True))
+        kept = {value: result for value, result, _ in passed if value.owner is before}
+        state = [
+            self._state(init, kept.get(argument), op, plan)
+            for init, argument in zip(op.arguments, before.args, strict=True)
+        ]
+        self.buffers.update((argument, home) for argument, home in zip(before.args, state, strict=True) if home)
         forwarded: list[SSAValue | None] = []
         to_copy: list[tuple[SSAValue, SSAValue]] = []
-        for value, result, argument in zip(condition.args, op.results, after.args, strict=True):
+        for value, result, argument in passed:
             home = None
             if isinstance(value.type, TensorType):
                 home = self.buffers.get(value)
@@ -246,7 +267,7 @@ class MainEmitter(Emitter):
             condition.condition,
             *(v for v, home in zip(condition.args, forwarded, strict=True) if home is None),
         ]
-        self._iterate(after, end, state)
+        self._iterate(after, after.args, end, state)
         for block in (before, after):
             self.stale += [a for a in block.args if isinstance(a.type, TensorType)]
         new = WhileOp(
@@ -256,29 +277,73 @@ class MainEmitter(Emitter):
         )
         self._replace_scalars(op, new)
 
-    def _iterate(self, block: Block, end: ScfYieldOp, state: Sequence[SSAValue | None]) -> None:
-        """The loop body: all new values are computed before any of the state is overwritten."""
-        plan = BlockPlan(block)
+    def _for(self, op: ForOp, plan: BlockPlan) -> None:
+        block = op.body.block
+        end = block.last_op
+        assert isinstance(end, ScfYieldOp)
+        arguments = block.args[1:]
+        state = [
+            self._state(init, result, op, plan) for init, result in zip(op.iter_args, op.results, strict=True)
+        ]
+        for argument, result, home in zip(arguments, op.results, state, strict=True):
+            if home is not None:
+                self.buffers[argument] = self.buffers[result] = home
+        self._iterate(block, arguments, end, state)
+        self.stale += [a for a in arguments if isinstance(a.type, TensorType)]
+        scalars = [v for v in op.iter_args if not isinstance(v.type, TensorType)]
+        self._replace_scalars(op, ForOp(op.lb, op.ub, op.step, scalars, op.detach_region(op.body)))
+
+    def _state(self, init: SSAValue, result: SSAValue | None, op: Operation, plan: BlockPlan) -> SSAValue | None:
+        """Where a loop keeps a tensor that it carries, `init` written there: where `result` is wanted, if that is it."""
+        if not isinstance(init.type, TensorType):
+            return None
+        home = self.allocate(memref_type(init.type), op) if result is None else self.home(plan, result, op)
+        number = _splat(init)
+        if number is None:
+            self.copy(self.buffer(init, op), home, op)
+        else:
+            self._fill(number, home, op)
+        return home
+
+    def _iterate(
+        self, block: Block, arguments: Sequence[SSAValue], end: ScfYieldOp, state: Sequence[SSAValue | None]
+    ) -> None:
+        """The loop body: no part of the state is overwritten before all that reads it."""
+        readers: dict[SSAValue, list[SSAValue]] = {home: [] for home in state if home is not None}
+        for argument in arguments:
+            if (home := self.buffers.get(argument)) in readers:
+                readers[home].append(argument)
+        plan = BlockPlan(block, owned={found[0]: home for home, found in readers.items() if len(found) == 1})
+        first = block.first_op
+        assert first is not None
+        for value, home in zip(end.operands, state, strict=True):
+            group = plan.group_of.get(value)
+            if home is None or group is None or group.home is not None or not group.writable:
+                continue
+            read = max((plan.last_read(argument) for argument in readers[home]), default=-1)
+            if group.first > read and byte_size(value.type) == byte_size(group.type) and not _has_own_place(group):
+                group.home = self.reshaped(home, group.type.get_shape(), first)
         self.rewrite(plan)
         moves: list[tuple[SSAValue, SSAValue]] = []
-        homes = {home for home in state if home is not None}
         for value, home in zip(end.operands, state, strict=True):
             if home is None:
                 continue
             source = self.buffer(value, end)
-            if source in homes and source is not home:
+            within = _viewed(source)
+            if within is home:
+                continue
+            if within in readers:
                 type_ = source.type
                 assert isinstance(type_, MemRefType)
                 saved = self.allocate(type_, end)
                 self.copy(source, saved, end)
                 source = saved
-            if source is not home:
-                moves.append((source, home))
+            moves.append((source, home))
         for source, home in moves:
             self.copy(source, home, end)
         end.operands = [v for v, home in zip(end.operands, state, strict=True) if home is None]
 
-    def _replace_scalars(self, old: IfOp | WhileOp, new: IfOp | WhileOp) -> None:
+    def _replace_scalars(self, old: IfOp | WhileOp | ForOp, new: IfOp | WhileOp | ForOp) -> None:
         Rewriter.insert_op(new, InsertPoint.before(old))
         new.location = old.location
         new.attributes |= old.attributes
@@ -309,6 +374,26 @@ def _entries(attrs: Attribute | None, count: int) -> list[DictionaryAttr]:
     return [DictionaryAttr({})] * count
 
 
-def _has_own_place(value: SSAValue) -> bool:
-    """Whether the op decides where its result lives: constants in their section, a loop's results in its state."""
-    return isinstance(value.owner, arith.ConstantOp | WhileOp)
+def _has_own_place(group: Group) -> bool:
+    """Whether the op decides where its result lives: constants in their section, what a loop only passes on."""
+    value = group.values[0]
+    if isinstance(value.owner, WhileOp):
+        passed = value.owner.before_region.block.last_op
+        assert isinstance(passed, ConditionOp) and isinstance(value, OpResult)
+        return passed.args[value.index].owner is not value.owner.before_region.block
+    return isinstance(value.owner, arith.ConstantOp)
+
+
+def _viewed(buffer: SSAValue) -> SSAValue:
+    """The buffer that views of other shapes were taken of."""
+    while isinstance(buffer.owner, CollapseShapeOp | ExpandShapeOp):
+        buffer = buffer.owner.operands[0]
+    return buffer
+
+
+def _splat(value: SSAValue) -> Attribute | None:
+    """The one number that a constant tensor consists of."""
+    constant = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
+    if not isinstance(constant, DenseIntOrFPElementsAttr) or not constant.is_splat():
+        return None
+    return cast(Attribute, next(constant.iter_attrs()))

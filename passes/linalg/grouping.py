@@ -132,7 +132,7 @@ def plan_groups(block: Block) -> Plan:
         used = operands_of(op)
         if isinstance(op, FillOp) and not is_sinkable(op):
             group = _begin(plan, op)
-        elif isinstance(op, _ROOTS) and ((home := _home(plan, op, used, depends)) is not None or not _is_part(op)):
+        elif _is_root(op) and ((home := _home(plan, op, used, depends)) is not None or not _is_part(op)):
             group = home or _begin(plan, op)
             if isinstance(op, ConcatOp | PadOp):
                 _take_parts(plan, group, op, parts)
@@ -148,6 +148,24 @@ def plan_groups(block: Block) -> Plan:
         for member in group.members:
             depends.update(dict.fromkeys(member.results, group.depends))
     return plan
+
+
+def _is_root(op: Operation) -> bool:
+    return isinstance(op, _ROOTS) and not runs_kernels(op)
+
+
+def runs_kernels(op: Operation) -> bool:
+    """Whether an op is a loop around structured ops: one of the caller's, unlike those that go element by element."""
+    if not isinstance(op, scf.ForOp):
+        return False
+    inner = op.body.block.ops
+    return any(
+        not isinstance(each, scf.ForOp | InsertOp | scf.YieldOp)
+        and any(isinstance(value.type, TensorType) for value in (*each.results, *each.operands))
+        and not isinstance(each, ExtractOp)
+        or runs_kernels(each)
+        for each in inner
+    )
 
 
 def _is_part(op: Operation) -> bool:

@@ -13,7 +13,8 @@ after:
     func.func private @kernel_0(%x: tensor<4x8xf32>, %dst: tensor<4x8xf32>) -> tensor<4x8xf32>
         attributes {lamina.kernel = "loops"} { ... }
 
-The last arguments of a kernel are the destinations of its results. Constants, views (collapse_shape, expand_shape)
+The last arguments of a kernel are the destinations of its results. What a call gives for one is a `tensor.empty`, or
+the old value where the kernel changes a part of it (`tensor.insert_slice`, a loop that inserts). Constants, views (collapse_shape, expand_shape)
 and structured control flow stay in @main; what a region of the latter holds is outlined too. A call's location is
 that of all ops it stands for. What is a kernel, and why, is in `grouping`.
 """
@@ -35,7 +36,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     i32,
 )
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -44,7 +45,8 @@ from ...compiler.locations import fuse
 from ...dialects.linalg import FillOp, GenericOp, WinogradOp, YieldOp
 from ...dialects.linalg.depthwise import match_depthwise
 from ...dialects.linalg_ext import AttentionOp
-from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp
+from ...dialects.scf import ForOp
+from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp, InsertOp, InsertSliceOp
 from .grouping import Group, Plan, is_elementwise, is_free, is_movement, is_sinkable, operands_of, plan_groups
 
 KERNEL = "lamina.kernel"
@@ -153,12 +155,17 @@ class _Outliner:
             body.take(op)
         if group.accumulates:
             _accumulate_in_place(body.block, set(escaping))
-        inputs = list(body.arguments)
         types = [cast("TensorType[Attribute]", r.type) for r in escaping]
-        for result in escaping:
+        empties = [EmptyOp([], t) for t in types]
+        written: list[SSAValue] = [empty.tensor for empty in empties]
+        for i, result in enumerate(escaping):
             destination = body.block.insert_arg(result.type, len(body.block.args))
             destination.name_hint = "dst"
-            _write_into(result, destination)
+            if (old := _changed(result)) in body.arguments.values():
+                written[i] = body.replace(cast(BlockArgument, old), destination)
+            else:
+                _write_into(result, destination)
+        inputs = list(body.arguments)
         name = self.fresh_name()
         returned = func.ReturnOp(*escaping)
         returned.location = location
@@ -166,8 +173,8 @@ class _Outliner:
         call_type = FunctionType.from_lists([*(v.type for v in inputs), *types], types)
         kernel = func.FuncOp(name, call_type, Region(body.block), visibility="private")
         kernel.attributes[KERNEL] = StringAttr(_kind(group))
-        empties = [EmptyOp([], t) for t in types]
-        call = func.CallOp(name, [*inputs, *(e.tensor for e in empties)], types)
+        empties = [empty for empty in empties if empty.tensor in written]
+        call = func.CallOp(name, [*inputs, *written], types)
         for new in (kernel, call, *empties):
             new.location = location
         block.add_ops([*empties, call])
@@ -252,6 +259,14 @@ class _Body:
             self.arguments[value] = argument
         return self.arguments[value]
 
+    def replace(self, argument: BlockArgument, new: BlockArgument) -> SSAValue:
+        """Lets `new` stand for what `argument`, which goes away, stood for; gives that."""
+        [outside] = (value for value, inside in self.arguments.items() if inside is argument)
+        argument.replace_all_uses_with(new)
+        self.block.erase_arg(argument)
+        del self.arguments[outside]
+        return outside
+
 
 def _accumulate_in_place(block: Block, escaping: set[SSAValue]) -> None:
     """Epilogues that write a fresh tensor of the accumulator's type update the accumulator instead."""
@@ -282,6 +297,14 @@ def _update(op: GenericOp, index: int) -> None:
     op.properties["indexing_maps"] = ArrayAttr([m for i, m in enumerate(op.indexing_maps) if i != index])
     op.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(inputs), 1])
     op.operands = [*inputs, value]
+
+
+def _changed(result: SSAValue) -> SSAValue | None:
+    """What a chain of insertions that ends in `result` begins with, where nothing but the chain reads it."""
+    value = result
+    while isinstance(owner := value.owner, InsertSliceOp | InsertOp | ForOp):
+        value = owner.iter_args[cast(OpResult, value).index] if isinstance(owner, ForOp) else owner.dest
+    return value if value is not result and value.type == result.type and value.has_one_use() else None
 
 
 def _write_into(result: SSAValue, destination: SSAValue) -> None:

@@ -1,8 +1,10 @@
-"""ONNX's recurrent networks, unrolled over time: the products with the inputs are one contraction for all steps."""
+"""ONNX's recurrent networks: one contraction for the products with all inputs, then a loop over time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import i32
 
 from ....dialects import stablehlo as hlo
 from .activation import softplus, softsign
@@ -10,7 +12,8 @@ from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .table import lowers
 
 Activation = Callable[[GraphBuilder, Value], Value]
-State = tuple[Value, ...]
+State = Sequence[Value]
+Step = Callable[[GraphBuilder, Value, State], State]  # of what the inputs give, and the state
 
 _ACTIVATIONS: dict[str, Activation] = {
     "sigmoid": lambda b, x: b(hlo.LogisticOp(x)),
@@ -45,13 +48,13 @@ def _run(
     bias: Value | None,
     lengths: Value | None,
     initial: Sequence[Value | None],
-    step: Callable[[int, Value, State], State],
+    cell: Callable[[int], Step],
     *,
     direction: str,
     hidden_size: int,
     layout: int,
 ) -> list[Value]:
-    """Runs `step(direction, x_t * W + bias, state)` over time in each direction; gives Y, then the last states."""
+    """Runs `cell(d)(x_t * W + bias, state)` over time in each direction d; gives Y, then the last states."""
     if layout:
         x = b.transpose(x, [1, 0, 2])
         initial = [None if s is None else b.transpose(s, [1, 0, 2]) for s in initial]
@@ -63,33 +66,60 @@ def _run(
     if known is not None and (known == time).all():
         lengths = None
     zero = b.broadcast_to(b.scalar(0, element_of(x)), [batch, hidden_size])
-    columns: list[list[Value]] = []
+    columns: list[Value] = []
     last: list[State] = []
     for d in range(directions):
         inputs = b.dot(x, _part(b, w, d), ([2], [1]))
         if bias is not None:
             inputs = b.add(inputs, _part(b, bias, d))
-        state: State = tuple(zero if s is None else _part(b, s, d) for s in initial)
-        backwards = direction == "reverse" or d == 1
-        outputs: list[Value] = []
-        for t in reversed(range(time)) if backwards else range(time):
-            row = b.reshape(b.slice_axis(inputs, 0, t, t + 1), shape_of(inputs)[1:])
-            following = step(d, row, state)
-            visible = following[0]
-            if lengths is not None:  # what has ended keeps its state, and gives zeros
-                runs = b.expand_dims(b.compare(lengths, t, "GT"), [1])
-                visible = b.select(runs, visible, 0.0)
-                following = tuple(b.select(runs, new, old) for new, old in zip(following, state, strict=True))
-            state = following
-            outputs.append(b.expand_dims(visible, [0]))
-        columns.append(outputs[::-1] if backwards else outputs)
-        last.append(state)
-    whole = [b.expand_dims(b.concatenate(column, 0), [1]) for column in columns]
+        start = [zero if s is None else _part(b, s, d) for s in initial]
+        y, *final = _over_time(b, inputs, lengths, start, cell(d), backwards=direction == "reverse" or d == 1)
+        columns.append(b.expand_dims(y, [1]))
+        last.append(final)
     finals = [b.concatenate([b.expand_dims(state[i], [0]) for state in last], 0) for i in range(len(initial))]
-    y = b.concatenate(whole, 1)
+    y = b.concatenate(columns, 1)
     if layout:
         return [b.transpose(y, [2, 0, 1, 3]), *(b.transpose(f, [1, 0, 2]) for f in finals)]
     return [y, *finals]
+
+
+def _over_time(
+    b: GraphBuilder, inputs: Value, lengths: Value | None, start: State, step: Step, *, backwards: bool
+) -> Sequence[Value]:
+    """The first part of the state at each time (zeros behind what has ended), then the state after the last."""
+    time, *shape = shape_of(inputs)
+
+    def run(inner: GraphBuilder, t: Value, row: Value, state: State) -> tuple[Value, State]:
+        following = step(inner, row, state)
+        if lengths is None:
+            return following[0], following
+        runs = inner.expand_dims(inner.compare(lengths, t, "GT"), [1])
+        kept = [inner.select(runs, new, old) for new, old in zip(following, state, strict=True)]
+        return inner.select(runs, following[0], 0.0), kept
+
+    if time == 1:
+        visible, state = run(b, b.scalar(0, i32), b.reshape(inputs, shape), start)
+        return [b.expand_dims(visible, [0]), *state]
+    all_zeros = b.broadcast_to(b.scalar(0, element_of(inputs)), [time, *shape_of(start[0])])
+    if not time:
+        return [all_zeros, *start]
+    seen = b.wanted[0]
+
+    def iteration(inner: GraphBuilder, carried: Sequence[Value]) -> Sequence[Value]:
+        t, *state = carried
+        y = state.pop(0) if seen else None
+        at = inner.subtract(time - 1, t) if backwards else t
+        zero = inner.scalar(0, i32)
+        row = inner(hlo.DynamicSliceOp(inputs, [at, zero, zero], slice_sizes=[1, *shape]))
+        visible, following = run(inner, at, inner.reshape(row, shape), state)
+        changed: list[Value] = []
+        if y is not None:
+            changed.append(inner(hlo.DynamicUpdateSliceOp(y, inner.expand_dims(visible, [0]), [at, zero, zero])))
+        return [inner.add(t, 1), *changed, *following]
+
+    carried = [b.scalar(0, i32), *([all_zeros] if seen else []), *start]
+    _, *results = b.while_loop(carried, lambda inner, state: inner.compare(state[0], time, "LT"), iteration)
+    return results if seen else [all_zeros, *results]
 
 
 def _hidden(
@@ -159,11 +189,16 @@ def rnn(
     size = _hidden(b, 1, x, w, r, bias, [initial_h], hidden_size, layout)
     functions = _activations(b, activations, ["Tanh"], shape_of(w)[0])
 
-    def step(d: int, row: Value, state: State) -> State:
-        return (functions[d](b, b.add(row, b.dot(state[0], _part(b, r, d), ([1], [1])))),)
+    def cell(d: int) -> Step:
+        weights = _part(b, r, d)
+
+        def step(b: GraphBuilder, row: Value, state: State) -> State:
+            return [functions[d](b, b.add(row, b.dot(state[0], weights, ([1], [1]))))]
+
+        return step
 
     total = None if bias is None else b.add(*_halves(b, bias))
-    return _run(b, x, w, total, sequence_lens, [initial_h], step, direction=direction, hidden_size=size, layout=layout)
+    return _run(b, x, w, total, sequence_lens, [initial_h], cell, direction=direction, hidden_size=size, layout=layout)
 
 
 @lowers("GRU", since=7)
@@ -190,26 +225,31 @@ def gru(
     functions = _activations(b, activations, ["Sigmoid", "Tanh"], shape_of(w)[0])
     input_bias, recurrent_bias = (None, None) if bias is None else _halves(b, bias)
 
-    def step(d: int, row: Value, state: State) -> State:
-        (h,) = state
+    def cell(d: int) -> Step:
         f, g = functions[2 * d : 2 * d + 2]
         weights = _part(b, r, d)  # gates z, r, h one below the other
         gates, candidate = b.slice_axis(weights, 0, 0, 2 * size), b.slice_axis(weights, 0, 2 * size, 3 * size)
-        recurrent = b.dot(h, gates, ([1], [1]))
         extra = None if recurrent_bias is None else _part(b, recurrent_bias, d)
-        if extra is not None:
-            recurrent = b.add(recurrent, b.slice_axis(extra, 0, 0, 2 * size))
-        xz, xr, xh = _gates(b, row, 3)
-        hz, hr = _gates(b, recurrent, 2)
-        update, reset = f(b, b.add(xz, hz)), f(b, b.add(xr, hr))
-        last = None if extra is None else b.slice_axis(extra, 0, 2 * size, 3 * size)
-        product = b.dot(h if linear_before_reset else b.multiply(reset, h), candidate, ([1], [1]))
-        product = product if last is None else b.add(product, last)
-        new = g(b, b.add(xh, b.multiply(reset, product) if linear_before_reset else product))
-        return (b.add(b.multiply(b.subtract(1.0, update), new), b.multiply(update, h)),)
+        of_gates = None if extra is None else b.slice_axis(extra, 0, 0, 2 * size)
+        of_candidate = None if extra is None else b.slice_axis(extra, 0, 2 * size, 3 * size)
+
+        def step(b: GraphBuilder, row: Value, state: State) -> State:
+            (h,) = state
+            recurrent = b.dot(h, gates, ([1], [1]))
+            if of_gates is not None:
+                recurrent = b.add(recurrent, of_gates)
+            xz, xr, xh = _gates(b, row, 3)
+            hz, hr = _gates(b, recurrent, 2)
+            update, reset = f(b, b.add(xz, hz)), f(b, b.add(xr, hr))
+            product = b.dot(h if linear_before_reset else b.multiply(reset, h), candidate, ([1], [1]))
+            product = product if of_candidate is None else b.add(product, of_candidate)
+            new = g(b, b.add(xh, b.multiply(reset, product) if linear_before_reset else product))
+            return [b.add(b.multiply(b.subtract(1.0, update), new), b.multiply(update, h))]
+
+        return step
 
     return _run(
-        b, x, w, input_bias, sequence_lens, [initial_h], step, direction=direction, hidden_size=size, layout=layout
+        b, x, w, input_bias, sequence_lens, [initial_h], cell, direction=direction, hidden_size=size, layout=layout
     )
 
 
@@ -246,19 +286,22 @@ def lstm(
         raise b.fail(f"P has the shape {list(shape_of(peepholes))}, expected {[shape_of(w)[0], 3 * size]}")
     functions = _activations(b, activations, ["Sigmoid", "Tanh", "Tanh"], shape_of(w)[0])
 
-    def step(d: int, row: Value, state: State) -> State:
-        h, c = state
+    def cell(d: int) -> Step:
         f, g, out = functions[3 * d : 3 * d + 3]
-        gates = b.add(row, b.dot(h, _part(b, r, d), ([1], [1])))
-        i, o, forget, new = _gates(b, gates, 4)
-        if peepholes is None:
-            kept, let = f(b, forget), f(b, i)
-            c = b.add(b.multiply(kept, c), b.multiply(let, g(b, new)))
-            return b.multiply(f(b, o), out(b, c)), c
-        pi, po, pf = _gates(b, _part(b, peepholes, d), 3)
-        kept, let = f(b, b.add(forget, b.multiply(pf, c))), f(b, b.add(i, b.multiply(pi, c)))
-        c = b.add(b.multiply(kept, c), b.multiply(let, g(b, new)))
-        return b.multiply(f(b, b.add(o, b.multiply(po, c))), out(b, c)), c
+        weights = _part(b, r, d)
+        holes = None if peepholes is None else _gates(b, _part(b, peepholes, d), 3)
+
+        def step(b: GraphBuilder, row: Value, state: State) -> State:
+            h, c = state
+            i, o, forget, new = _gates(b, b.add(row, b.dot(h, weights, ([1], [1]))), 4)
+            if holes is not None:
+                i, forget = b.add(i, b.multiply(holes[0], c)), b.add(forget, b.multiply(holes[2], c))
+            c = b.add(b.multiply(f(b, forget), c), b.multiply(f(b, i), g(b, new)))
+            if holes is not None:
+                o = b.add(o, b.multiply(holes[1], c))
+            return [b.multiply(f(b, o), out(b, c)), c]
+
+        return step
 
     total = None if bias is None else b.add(*_halves(b, bias))
     return _run(
@@ -268,7 +311,7 @@ def lstm(
         total,
         sequence_lens,
         [initial_h, initial_c],
-        step,
+        cell,
         direction=direction,
         hidden_size=size,
         layout=layout,

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 
 from ....compiler.conversion import RuleBuilder
 from ....dialects import stablehlo as hlo
+from ....dialects.stablehlo.counted_loops import counted
 from ....dialects.tensor import ExtractOp
-from .rules import PARALLEL, RULES, Scalars, d, elementwise, empty, generic, result_type, signless, tensor_type
+from .rules import PARALLEL, RULES, Scalars, d, elementwise, empty, generic, result_type, scalar_constant, signless, tensor_type
 from .scalars import SCALARS, scalar_region
 
 
@@ -80,6 +81,13 @@ def return_(op: hlo.ReturnOp, operands: Sequence[SSAValue], b: RuleBuilder) -> N
 
 @RULES.lowers(hlo.WhileOp)
 def while_(op: hlo.WhileOp, operands: Sequence[SSAValue], b: RuleBuilder) -> Sequence[SSAValue]:
+    """An scf.for where the number of iterations is known: nothing has to be read to know whether it goes on."""
+    if (loop := counted(op)) is not None:
+        op.detach_region(op.cond).erase()
+        body = b.convert_region(op.regions[0])
+        body.block.insert_arg(IndexType(), 0).name_hint = "iteration"
+        low, high, step = (b(scalar_constant(number, IndexType())).result for number in (0, loop.trips, 1))
+        return b(scf.ForOp(low, high, step, operands, body)).results
     before, after = (b.convert_region(region) for region in list(op.regions))
     return b(scf.WhileOp(operands, [signless(t) for t in op.result_types], before, after)).results
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import IndexType, IntegerType, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from ....compiler.conversion import RuleBuilder
 from ....dialects import stablehlo as hlo
 from ....dialects.linalg import IndexOp
-from ....dialects.tensor import ExtractOp, InsertOp
+from ....dialects.tensor import ExtractOp, InsertOp, InsertSliceOp
 from .rules import (
     PARALLEL,
     RULES,
@@ -68,35 +68,23 @@ def dynamic_slice(op: hlo.DynamicSliceOp, operands: Sequence[SSAValue], b: RuleB
 
 @RULES.lowers(hlo.DynamicUpdateSliceOp)
 def dynamic_update_slice(op: hlo.DynamicUpdateSliceOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    """Every element of the result picks: from the update where its place is inside, else from the operand."""
+    """An insertion at computed offsets: where nothing else reads the operand, it happens in its memory."""
     source, update, *starts = operands
-    type_ = result_type(op)
-    rank = type_.get_num_dims()
     sizes = tensor_type(update).get_shape()
-    limits = [n - size for n, size in zip(type_.get_shape(), sizes, strict=True)]
+    limits = [n - size for n, size in zip(result_type(op).get_shape(), sizes, strict=True)]
     moving = [i for i, limit in enumerate(limits) if limit]
-    unsigned = is_unsigned(op, 2)
     if not moving:
         return update
     if 0 in sizes:
         return source
-
-    def body(s: Scalars, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        zero = s.constant(0, IndexType())
-        where = [s(IndexOp(i)) for i in range(rank)]
-        inside: SSAValue | None = None
-        for i, start in zip(moving, args[1:], strict=False):
-            offset = s(arith.SubiOp(where[i], _clamped(s, start, unsigned, limits[i])))
-            here = s(arith.CmpiOp(offset, s.constant(sizes[i], IndexType()), "ult"))
-            inside = here if inside is None else s(arith.AndIOp(inside, here))
-            where[i] = s(arith.SelectOp(here, offset, zero))
-        new = s(ExtractOp(update, where, tensor_type(update).element_type))
-        return [s(arith.SelectOp(cast(SSAValue, inside), new, args[0]))]
-
-    inputs = [starts[i] for i in moving]
-    identity = AffineMap.identity(rank)
-    maps = [identity, *[AffineMap(rank, 0, ())] * len(inputs), identity]
-    return generic(b, [source, *inputs], [empty(b, type_)], maps, [PARALLEL] * rank, body)[0]
+    scalars = Scalars(Block())
+    offsets: list[SSAValue] = []
+    for i in moving:
+        start = scalars(ExtractOp(starts[i], [], tensor_type(starts[i]).element_type))
+        offsets.append(_clamped(scalars, start, is_unsigned(op, 2), limits[i]))
+    _move(scalars.block, b)
+    static = [DYNAMIC_INDEX if i in moving else 0 for i in range(len(sizes))]
+    return b(InsertSliceOp.get(update, source, sizes, static, offsets=offsets)).result
 
 
 @RULES.lowers(hlo.GatherOp)
@@ -208,9 +196,7 @@ def loop_nest(b: RuleBuilder, shape: Sequence[int], tensors: Sequence[SSAValue],
     if not shape:
         block = Block()
         results = element(Scalars(block), [], tensors)
-        for op in list(block.ops):
-            op.detach()
-            b(op)
+        _move(block, b)
         return results
 
     def level(s: Scalars, depth: int, loops: list[SSAValue], totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -227,7 +213,12 @@ def loop_nest(b: RuleBuilder, shape: Sequence[int], tensors: Sequence[SSAValue],
 
     block = Block()
     results = level(Scalars(block), 0, [], tensors)
+    _move(block, b)
+    return results
+
+
+def _move(block: Block, b: RuleBuilder) -> None:
+    """Puts the ops of a block where the builder inserts."""
     for op in list(block.ops):
         op.detach()
         b(op)
-    return results
