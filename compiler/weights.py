@@ -154,6 +154,11 @@ class WeightStore:
         self._arrays |= mapped_arrays(path)
 
 
+def is_splat_view(array: Array) -> bool:
+    """Whether the strides alone say that all elements are one."""
+    return all(size == 1 or stride == 0 for size, stride in zip(array.shape, array.strides, strict=True))
+
+
 def _stored(array: Array) -> Array:
     """What is there of an array of which a stride of zero repeats the rest."""
     return array[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in array.strides)]

@@ -54,7 +54,7 @@ class KernelEmitter(Emitter):
             raise LaminaError("a kernel needs a destination argument for each result", where=self.function)
         destinations = arguments[len(arguments) - results :] if results else []
         self._convert_arguments(arguments)
-        changed = {dst: self.buffers[dst] for dst in destinations if _is_changed(dst)}
+        changed: dict[SSAValue, SSAValue] = {dst: self.buffers[dst] for dst in destinations if _is_changed(dst)}
         plan = BlockPlan(self.block, [dst for dst in destinations if dst not in changed], changed)
         homes = self._place_results(plan, terminator, [self.buffers[dst] for dst in destinations])
         self._place_parts(plan)
@@ -81,7 +81,7 @@ class KernelEmitter(Emitter):
         """Gives the group of each result its destination as home, where it can be."""
         homes: dict[SSAValue, list[Group]] = {target: [] for target in targets}
         for group in plan.groups:
-            if group.home in homes:
+            if group.home is not None and group.home in homes:
                 homes[group.home].append(group)
         first = self.block.first_op
         assert first is not None

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
     DictionaryAttr,
+    FloatAttr,
     FunctionType,
     IntegerAttr,
     MemRefType,
@@ -30,8 +32,8 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.diagnostics import LaminaError
-from ...compiler.dtypes import dense_array
-from ...compiler.weights import WeightStore
+from ...compiler.dtypes import dense_array, dense_attribute
+from ...compiler.weights import Deferred, WeightStore, is_splat_view
 from ...dialects.linalg import FillOp
 from ...dialects.memref import AllocOp, CollapseShapeOp, ExpandShapeOp, ViewOp
 from ...dialects.memref.views import collapse
@@ -41,6 +43,8 @@ from .emit import Emitter, copy_generic
 from .groups import BlockPlan, Group, destinations
 from .kernels import Scratch
 from .layout import ALIGNMENT, SPARSE, aligned, byte_size, memref_type
+
+Number = IntegerAttr[Any] | FloatAttr[Any]
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,7 @@ class MainEmitter(Emitter):
         assert isinstance(type_, MemRefType)
         self.insert(CallOp(self._copy_kernel(type_), [source, target], []), at)
 
-    def _fill(self, number: Attribute, target: SSAValue, at: Operation) -> None:
+    def _fill(self, number: Number, target: SSAValue, at: Operation) -> None:
         """Every element of a buffer becomes `number`."""
         name = self._fills.get((number, target.type))
         if name is None:
@@ -202,7 +206,8 @@ class MainEmitter(Emitter):
 
     def _constant(self, op: arith.ConstantOp) -> None:
         value = op.value
-        if all(isinstance(use.operation, WhileOp | ForOp) for use in op.result.uses) and _splat(op.result) is not None:
+        loops = all(isinstance(use.operation, WhileOp | ForOp) for use in op.result.uses)
+        if loops and self._splat(op.result) is not None:
             self.dead.append(op)  # loops begin with it: filled in there
             return
         match value:
@@ -218,6 +223,17 @@ class MainEmitter(Emitter):
         view.result.name_hint = op.result.name_hint
         self.buffers[op.result] = view.result
         self.dead.append(op)
+
+    def _splat(self, value: SSAValue) -> Number | None:
+        """The one number that a constant tensor consists of, if that is seen at once."""
+        constant = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
+        if isinstance(constant, DenseIntOrFPElementsAttr) and constant.is_splat():
+            return cast(Number, next(constant.iter_attrs()))
+        if isinstance(constant, DenseResourceAttr):
+            array = self.weights.peek(constant.resource_handle.data)
+            if not isinstance(array, Deferred) and array.size and is_splat_view(array):
+                return cast(Number, next(dense_attribute(np.asarray(array[(0,) * array.ndim])).iter_attrs()))
+        return None
 
     # control flow
 
@@ -282,9 +298,7 @@ class MainEmitter(Emitter):
         end = block.last_op
         assert isinstance(end, ScfYieldOp)
         arguments = block.args[1:]
-        state = [
-            self._state(init, result, op, plan) for init, result in zip(op.iter_args, op.results, strict=True)
-        ]
+        state = [self._state(init, result, op, plan) for init, result in zip(op.iter_args, op.results, strict=True)]
         for argument, result, home in zip(arguments, op.results, state, strict=True):
             if home is not None:
                 self.buffers[argument] = self.buffers[result] = home
@@ -294,12 +308,11 @@ class MainEmitter(Emitter):
         self._replace_scalars(op, ForOp(op.lb, op.ub, op.step, scalars, op.detach_region(op.body)))
 
     def _state(self, init: SSAValue, result: SSAValue | None, op: Operation, plan: BlockPlan) -> SSAValue | None:
-        """Where a loop keeps a tensor that it carries, `init` written there: where `result` is wanted, if that is it."""
+        """Where a loop keeps a tensor that begins as `init`: where `result` is wanted, if that is what it ends as."""
         if not isinstance(init.type, TensorType):
             return None
         home = self.allocate(memref_type(init.type), op) if result is None else self.home(plan, result, op)
-        number = _splat(init)
-        if number is None:
+        if (number := self._splat(init)) is None:
             self.copy(self.buffer(init, op), home, op)
         else:
             self._fill(number, home, op)
@@ -311,8 +324,9 @@ class MainEmitter(Emitter):
         """The loop body: no part of the state is overwritten before all that reads it."""
         readers: dict[SSAValue, list[SSAValue]] = {home: [] for home in state if home is not None}
         for argument in arguments:
-            if (home := self.buffers.get(argument)) in readers:
+            if (home := self.buffers.get(argument)) is not None and home in readers:
                 readers[home].append(argument)
+        kept = {_viewed(home) for home in readers}
         plan = BlockPlan(block, owned={found[0]: home for home, found in readers.items() if len(found) == 1})
         first = block.first_op
         assert first is not None
@@ -329,10 +343,9 @@ class MainEmitter(Emitter):
             if home is None:
                 continue
             source = self.buffer(value, end)
-            within = _viewed(source)
-            if within is home:
+            if (within := _viewed(source)) is _viewed(home):
                 continue
-            if within in readers:
+            if within in kept:
                 type_ = source.type
                 assert isinstance(type_, MemRefType)
                 saved = self.allocate(type_, end)
@@ -389,11 +402,3 @@ def _viewed(buffer: SSAValue) -> SSAValue:
     while isinstance(buffer.owner, CollapseShapeOp | ExpandShapeOp):
         buffer = buffer.owner.operands[0]
     return buffer
-
-
-def _splat(value: SSAValue) -> Attribute | None:
-    """The one number that a constant tensor consists of."""
-    constant = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
-    if not isinstance(constant, DenseIntOrFPElementsAttr) or not constant.is_splat():
-        return None
-    return cast(Attribute, next(constant.iter_attrs()))

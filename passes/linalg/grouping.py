@@ -158,13 +158,10 @@ def runs_kernels(op: Operation) -> bool:
     """Whether an op is a loop around structured ops: one of the caller's, unlike those that go element by element."""
     if not isinstance(op, scf.ForOp):
         return False
-    inner = op.body.block.ops
-    return any(
-        not isinstance(each, scf.ForOp | InsertOp | scf.YieldOp)
-        and any(isinstance(value.type, TensorType) for value in (*each.results, *each.operands))
-        and not isinstance(each, ExtractOp)
-        or runs_kernels(each)
-        for each in inner
+    return any(map(runs_kernels, op.body.block.ops)) or any(
+        any(isinstance(value.type, TensorType) for value in (*each.results, *each.operands))
+        for each in op.body.block.ops
+        if not isinstance(each, scf.ForOp | ExtractOp | InsertOp | scf.YieldOp)
     )
 
 

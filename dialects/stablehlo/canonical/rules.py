@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from ....compiler.rewriting import Pattern
-from ....compiler.weights import Array, WeightStore
+from ....compiler.weights import Array, WeightStore, is_splat_view
 from .. import BroadcastInDimOp, ReshapeOp, TransposeOp
 from ..constants import constant_value, make_constant
 from ..quant import quantized_values
@@ -173,11 +173,6 @@ def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
     for i, p in enumerate(permutation):
         result[p] = i
     return tuple(result)
-
-
-def is_splat_view(array: Array) -> bool:
-    """Whether the strides alone say that all elements are one."""
-    return all(size == 1 or stride == 0 for size, stride in zip(array.shape, array.strides, strict=True))
 
 
 def compact(array: Array) -> Array:

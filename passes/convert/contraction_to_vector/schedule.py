@@ -19,7 +19,8 @@ UNPACKED = 4  # cycles of a step whose row of B is none of a panel; measured on 
 LATENCY = 4  # cycles of a multiply-add
 FEW_ROWS = 4  # of A that are too few to pay for packing B
 STREAMS = (8, 7, 6, 9, 10, 5, 4)  # places that a core fetches from at once, the best first; measured on Zen 3
-TWO = 2  # vectors of panels that are read once
+ONCE = 2  # vectors at a time of panels that are read once and come from memory
+AHEAD_IN_SET = 4  # lines of a set of L1 that panels read once leave to what is fetched ahead; measured on Zen 4
 SPARE = 3  # registers that rounds at a time want for what comes next
 UNROLLS = (4, 3, 2)  # rounds of an innermost loop at a time
 COPY_COLUMNS = 512  # that pay for copying A; measured on Zen 3
@@ -132,7 +133,9 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
         return Schedule(problem.rows, panel_blocks=panel_blocks, unroll=at_once, depth=at_once)
     rows, panels = tile_of(problem, machine)
     if reads_once(problem, machine):
-        panels = max(1, min(panels, TWO // wide(problem, machine)))
+        from_memory = _bytes_of_b(problem) > machine.l2_bytes
+        beside = ONCE if from_memory else max(ONCE, machine.l1_bytes // PAGE - AHEAD_IN_SET)
+        panels = max(1, min(panels, beside // wide(problem, machine)))
     strips, groups = ceil_div(problem.rows, rows), ceil_div(problem.columns // problem.lanes, panels)
     depth = depth_of(problem, machine, strips, panels)
     copy = worth_copying(problem, machine)
@@ -164,20 +167,29 @@ def streams(problem: Problem, machine: Machine) -> bool:
 
     A tile that stays in registers would touch a page of B for every few columns of a row instead.
     """
-    bytes_ = problem.columns * problem.depth * problem.element_bytes
     plain = not problem.packed and problem.in_memory and len(problem.loops) == 1 and problem.batch == 1
-    return plain and problem.rows < FEW_ROWS and bytes_ > machine.l2_bytes and problem.columns >= 16 * problem.lanes
+    return (
+        plain
+        and problem.rows < FEW_ROWS
+        and _bytes_of_b(problem) > machine.l2_bytes
+        and problem.columns >= 16 * problem.lanes
+    )
 
 
 def reads_once(problem: Problem, machine: Machine) -> bool:
-    """Whether one row takes panels from memory, each once, by vectors of whole lines: two panels at a time are best.
+    """Whether one row takes panels that L1 does not hold, each once, by vectors of whole lines: few at a time are best.
 
-    Memory serves few places at once better than many: 154 MB took 8.4 ms so, by fourteen panels 9.6; measured on
-    Sapphire Rapids.
+    Memory serves few places at once better than many: 154 MB took 8.4 ms by two panels, by fourteen 9.6; measured on
+    Sapphire Rapids. In L2 panels often lie a multiple of a page apart, so that one set of L1 has lines of all: a step
+    of a recurrent network of 128 took 3.2 microseconds by four panels, 3.4 by eight, 4.3 by thirteen, one of 256 12.5,
+    13.4 and 18.6; measured on Zen 4, where a set has eight lines.
     """
-    bytes_ = problem.columns * problem.depth * problem.element_bytes
     one = problem.rows == problem.batch == 1
-    return machine.vectors_are_lines and problem.packed and one and bytes_ > machine.l2_bytes
+    return machine.vectors_are_lines and problem.packed and one and _bytes_of_b(problem) > machine.l1_bytes
+
+
+def _bytes_of_b(problem: Problem) -> int:
+    return problem.columns * problem.depth * problem.element_bytes
 
 
 def wide(problem: Problem, machine: Machine) -> int:

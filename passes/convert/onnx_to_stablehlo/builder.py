@@ -7,7 +7,8 @@ known values never becomes an op that anything depends on.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -152,14 +153,26 @@ class GraphBuilder:
         """The state after as many steps as `goes_on` allows; both are given a builder of the loop's own."""
 
         def region(make: Callable[[GraphBuilder, Sequence[Value]], Sequence[Value]]) -> Region:
-            block = Block(arg_types=[value.type for value in state])
-            inner = GraphBuilder(block, self.weights, self._lower)
-            inner.node, inner._draws = self.node, None
-            results = make(inner, block.args)
-            block.add_op(hlo.ReturnOp(list(results)))
-            return Region(block)
+            with self.inner([value.type for value in state]) as inner:
+                inner.block.add_op(hlo.ReturnOp(list(make(inner, inner.block.args))))
+                return Region(inner.block)
 
         return self.all(hlo.WhileOp(list(state), region(lambda b, s: [goes_on(b, s)]), region(step)))
+
+    @contextmanager
+    def inner(self, types: Sequence[Attribute]) -> Iterator[GraphBuilder]:
+        """A builder of the block of a loop, with arguments of these types, that sees what this one knows.
+
+        Where it comes to an error, the block uses nothing any more.
+        """
+        inner = GraphBuilder(Block(arg_types=types), self.weights, self._lower)
+        inner.node, inner._draws = self.node, None
+        inner.values, inner.extents, inner._known = self.values, self.extents, self._known
+        try:
+            yield inner
+        except LaminaError:
+            inner.block.drop_all_references()
+            raise
 
     # constants
 

@@ -1,15 +1,23 @@
-"""ONNX's control flow, as far as it is known at compile time: branches are chosen, loops are unrolled."""
+"""ONNX's control flow: branches are chosen, loops stay loops where their steps are alike, and are unrolled else.
+
+Steps are unlike where the body asks for numbers that each step knows (of the counter, of sizes), or where a value that
+is carried changes its shape.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from xdsl.dialects.builtin import TensorType, i64
 
+from ....compiler.diagnostics import LaminaError
 from .builder import GraphBuilder, Value, rank_of, shape_of
+from .loops import Row, conditional_loop, counted_loop, row_of
 from .table import lowers
 
 _MOST_ITERATIONS = 1024
+_FEW_ITERATIONS = 4  # which are unrolled: what is known of each step makes it simpler
 
 
 @lowers("If")
@@ -29,7 +37,49 @@ def conditional(b: GraphBuilder, condition: Value, *, then_branch: int, else_bra
 
 @lowers("Loop")
 def loop(b: GraphBuilder, trips: Value | None, condition: Value | None, *carried: Value, body: int) -> list[Value]:
-    """Unrolled: the trip count, or the condition that ends the loop, must be known at compile time."""
+    """A loop where steps are alike; else unrolled, and the trip count, or the end, must be known at compile time."""
+    try:
+        rolled = _rolled(b, trips, condition, carried, body)
+    except LaminaError:
+        rolled = None
+    return _unrolled(b, trips, condition, carried, body) if rolled is None else rolled
+
+
+def _rolled(
+    b: GraphBuilder, trips: Value | None, condition: Value | None, carried: Sequence[Value], body: int
+) -> list[Value] | None:
+    """The loop as one of the hub; None where it is better unrolled. Raises LaminaError where steps are not alike."""
+    starts = True if condition is None else b.constant_value(condition)
+    if starts is not None and not np.all(starts):
+        return None
+
+    def step(inner: GraphBuilder, i: Value, state: Sequence[Value]) -> tuple[Value, list[Value]]:
+        following, *results = inner.region(body, [i, inner.constant(np.array(True)), *state])
+        return following, results
+
+    def counted_step(inner: GraphBuilder, i: Value, state: Sequence[Value]) -> tuple[list[Value], list[Row]]:
+        _, results = step(inner, i, state)
+        return results[: len(carried)], [Row(value) for value in results[len(carried) :]]
+
+    with b.inner([TensorType(i64, []), *(value.type for value in carried)]) as trial:
+        following, _ = step(trial, trial.block.args[0], trial.block.args[1:])
+        goes_on = trial.constant_value(following)
+        trial.block.drop_all_references()
+    most = None if trips is None else b.constant_value(trips)
+    if starts is not None and most is not None and goes_on is not None and np.all(goes_on):
+        count = int(most.reshape(-1)[0])
+        if count <= _FEW_ITERATIONS:
+            return None
+        state, stacked = counted_loop(b, count, carried, counted_step)
+        return [*state, *stacked]
+    if len(b.wanted) > len(carried):
+        return None  # the number of steps, a size of what is stacked, has to be known
+    return conditional_loop(b, trips, condition, carried, step)
+
+
+def _unrolled(
+    b: GraphBuilder, trips: Value | None, condition: Value | None, carried: Sequence[Value], body: int
+) -> list[Value]:
     limit = _MOST_ITERATIONS + 1 if trips is None else int(b.number(trips, "trip count of Loop"))
     goes_on = condition is None or bool(b.number(condition, "condition of Loop"))
     state, stacked = list(carried), list[list[Value]]()
@@ -60,7 +110,7 @@ def scan(
     scan_output_axes: Sequence[int] | None = None,
     scan_output_directions: Sequence[int] | None = None,
 ) -> list[Value]:
-    """Unrolled over the scanned axis."""
+    """A loop over the scanned axis where steps are alike, else unrolled."""
     count = len(values) - num_scan_inputs
     state, scanned = list(values[:count]), values[count:]
     axes = [b.axis(a, rank_of(x)) for a, x in zip(scan_input_axes or [0] * len(scanned), scanned, strict=True)]
@@ -69,6 +119,25 @@ def scan(
     if len(lengths) != 1:
         raise b.fail(f"the scanned axes have different lengths {sorted(lengths)}")
     (length,) = lengths
+    out_axes, reversed_ = list(scan_output_axes or []), list(scan_output_directions or [])
+
+    def step(inner: GraphBuilder, i: Value, state: Sequence[Value]) -> tuple[list[Value], list[Row]]:
+        places = [inner.subtract(length - 1, i) if reverse else i for reverse in backwards]
+        slices = [row_of(inner, x, *where) for x, where in zip(scanned, zip(axes, places, strict=True), strict=True)]
+        results = inner.region(body, [*state, *slices])
+        rows: list[Row] = []
+        for k, value in enumerate(results[count:]):
+            axis = b.axis(out_axes[k] if out_axes else 0, rank_of(value) + 1)
+            rows.append(Row(value, axis, bool(reversed_[k]) if reversed_ else False))
+        return results[:count], rows
+
+    if length > _FEW_ITERATIONS:
+        try:
+            final, stacked = counted_loop(b, length, state, step)
+        except LaminaError:
+            pass  # steps are not alike
+        else:
+            return [*final, *stacked]
     if not 0 < length <= _MOST_ITERATIONS:
         raise b.fail(f"scans over {length} elements are not supported, only 1 to {_MOST_ITERATIONS}")
     rows: list[list[Value]] = []
@@ -81,8 +150,7 @@ def scan(
         state = results[:count]
         rows.append(results[count:])
     outputs = [[row[i] for row in rows] for i in range(len(rows[0]))]
-    out_axes = list(scan_output_axes or [0] * len(outputs))
-    reversed_ = list(scan_output_directions or [0] * len(outputs))
+    out_axes, reversed_ = out_axes or [0] * len(outputs), reversed_ or [0] * len(outputs)
     return [
         *state,
         *(

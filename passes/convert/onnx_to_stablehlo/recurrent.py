@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import i64
 
 from ....dialects import stablehlo as hlo
 from .activation import softplus, softsign
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
+from .loops import Row, State, counted_loop, row_of
 from .table import lowers
 
 Activation = Callable[[GraphBuilder, Value], Value]
-State = Sequence[Value]
 Step = Callable[[GraphBuilder, Value, State], State]  # of what the inputs give, and the state
 
 _ACTIVATIONS: dict[str, Activation] = {
@@ -93,33 +93,25 @@ def _over_time(
         following = step(inner, row, state)
         if lengths is None:
             return following[0], following
-        runs = inner.expand_dims(inner.compare(lengths, t, "GT"), [1])
+        runs = inner.expand_dims(inner.compare(lengths, inner.convert(t, element_of(lengths)), "GT"), [1])
         kept = [inner.select(runs, new, old) for new, old in zip(following, state, strict=True)]
         return inner.select(runs, following[0], 0.0), kept
 
     if time == 1:
-        visible, state = run(b, b.scalar(0, i32), b.reshape(inputs, shape), start)
+        visible, state = run(b, b.scalar(0, i64), b.reshape(inputs, shape), start)
         return [b.expand_dims(visible, [0]), *state]
-    all_zeros = b.broadcast_to(b.scalar(0, element_of(inputs)), [time, *shape_of(start[0])])
+    nothing = b.broadcast_to(b.scalar(0, element_of(inputs)), [time, *shape_of(start[0])])
     if not time:
-        return [all_zeros, *start]
+        return [nothing, *start]
     seen = b.wanted[0]
 
-    def iteration(inner: GraphBuilder, carried: Sequence[Value]) -> Sequence[Value]:
-        t, *state = carried
-        y = state.pop(0) if seen else None
-        at = inner.subtract(time - 1, t) if backwards else t
-        zero = inner.scalar(0, i32)
-        row = inner(hlo.DynamicSliceOp(inputs, [at, zero, zero], slice_sizes=[1, *shape]))
-        visible, following = run(inner, at, inner.reshape(row, shape), state)
-        changed: list[Value] = []
-        if y is not None:
-            changed.append(inner(hlo.DynamicUpdateSliceOp(y, inner.expand_dims(visible, [0]), [at, zero, zero])))
-        return [inner.add(t, 1), *changed, *following]
+    def iteration(inner: GraphBuilder, i: Value, state: State) -> tuple[State, Sequence[Row]]:
+        t = inner.subtract(time - 1, i) if backwards else i
+        visible, following = run(inner, t, row_of(inner, inputs, 0, t), state)
+        return following, [Row(visible, backwards=backwards)] if seen else []
 
-    carried = [b.scalar(0, i32), *([all_zeros] if seen else []), *start]
-    _, *results = b.while_loop(carried, lambda inner, state: inner.compare(state[0], time, "LT"), iteration)
-    return results if seen else [all_zeros, *results]
+    state, stacked = counted_loop(b, time, start, iteration)
+    return [stacked[0] if seen else nothing, *state]
 
 
 def _hidden(

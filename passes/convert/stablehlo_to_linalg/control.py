@@ -13,7 +13,19 @@ from ....compiler.conversion import RuleBuilder
 from ....dialects import stablehlo as hlo
 from ....dialects.stablehlo.counted_loops import counted
 from ....dialects.tensor import ExtractOp
-from .rules import PARALLEL, RULES, Scalars, d, elementwise, empty, generic, result_type, scalar_constant, signless, tensor_type
+from .rules import (
+    PARALLEL,
+    RULES,
+    Scalars,
+    d,
+    elementwise,
+    empty,
+    generic,
+    result_type,
+    scalar_constant,
+    signless,
+    tensor_type,
+)
 from .scalars import SCALARS, scalar_region
 
 

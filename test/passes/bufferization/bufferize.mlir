@@ -140,18 +140,18 @@ func.func private @kernel(%x: tensor<5000xf32>, %dst: tensor<f32>) -> tensor<f32
 
 // -----
 
-// A loop over tensors keeps its state in one buffer, written when the new value is complete.
-// CHECK-LABEL: func.func public @main(%x: memref<4xf32>, %n: memref<i64>, %[[Y:.*]]: memref<4xf32>,
-// CHECK: %[[STATE:.*]] = memref.alloc() {{.*}} : memref<4xf32>
-// CHECK: func.call @copy_0(%x, %[[STATE]])
+// A loop over tensors keeps its state where its result goes, written when the new value is complete.
+// CHECK-LABEL: func.func public @main(%x: memref<4xf32>, %n: memref<i64>, %0: memref<4xf32>,
+// CHECK: func.call @copy_0(%x, %0)
 // CHECK: scf.while () : () -> () {
 // CHECK: memref.load %n[]
 // CHECK: scf.condition(%{{.*}})
 // CHECK: } do {
-// CHECK: func.call @kernel(%[[STATE]], %[[NEXT:.*]]) :
-// CHECK: func.call @copy_0(%[[NEXT]], %[[STATE]])
+// CHECK: func.call @kernel(%0, %[[NEXT:.*]]) :
+// CHECK: func.call @copy_0(%[[NEXT]], %0)
 // CHECK: scf.yield
-// CHECK: func.call @copy_0(%[[STATE]], %[[Y]])
+// CHECK-NOT: func.call
+// CHECK: func.return
 func.func public @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {
   %y = scf.while (%s = %x) : (tensor<4xf32>) -> tensor<4xf32> {
     %v = tensor.extract %n[] : tensor<i64>
@@ -164,6 +164,73 @@ func.func public @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {
     scf.yield %t : tensor<4xf32>
   }
   func.return %y : tensor<4xf32>
+}
+func.func private @kernel(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+
+// -----
+
+// What nothing reads any more is overwritten: a state that the last kernel to read it comes before, and a part of one
+// that a kernel changes. The constant that a state begins as is filled in.
+// CHECK-LABEL: func.func public @main(%0: memref<4xf32>, %1: memref<5x4xf32>,
+// CHECK-NEXT: arith.constant
+// CHECK: func.call @fill_0(%0)
+// CHECK: func.call @fill_1(%1)
+// CHECK: scf.for
+// CHECK: func.call @kernel(%0, %[[OWN:[0-9]+]]) :
+// CHECK: func.call @kernel(%[[OWN]], %0) :
+// CHECK: func.call @change(%0, %1) :
+// CHECK-NOT: func.call
+// CHECK: func.return
+// CHECK: func.func private @change(%u: memref<4xf32>, %dst: memref<5x4xf32>)
+// CHECK-NOT: linalg.generic
+// CHECK: %[[PART:.*]] = memref.subview %dst[%{{.*}}, 0] [1, 4] [1, 1] : memref<5x4xf32> to memref<4xf32, strided<[1], offset: ?>>
+// CHECK: linalg.generic {{.*}} ins(%u : memref<4xf32>) outs(%[[PART]]
+// CHECK-NOT: linalg.generic
+// CHECK: func.func private @fill_0
+func.func public @main() -> (tensor<4xf32>, tensor<5x4xf32>) {
+  %h0 = arith.constant dense<0.0> : tensor<4xf32>
+  %y0 = arith.constant dense<1.0> : tensor<5x4xf32>
+  %zero = arith.constant 0 : index
+  %five = arith.constant 5 : index
+  %one = arith.constant 1 : index
+  %r:2 = scf.for %i = %zero to %five step %one iter_args(%h = %h0, %y = %y0) -> (tensor<4xf32>, tensor<5x4xf32>) {
+    %a = tensor.empty() : tensor<4xf32>
+    %b = func.call @kernel(%h, %a) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %c = tensor.empty() : tensor<4xf32>
+    %d = func.call @kernel(%b, %c) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %e = func.call @change(%d, %y) : (tensor<4xf32>, tensor<5x4xf32>) -> tensor<5x4xf32>
+    scf.yield %d, %e : tensor<4xf32>, tensor<5x4xf32>
+  }
+  func.return %r#0, %r#1 : tensor<4xf32>, tensor<5x4xf32>
+}
+func.func private @kernel(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+func.func private @change(%u: tensor<4xf32>, %dst: tensor<5x4xf32>) -> tensor<5x4xf32> {
+  %two = arith.constant 2 : index
+  %y = tensor.insert_slice %u into %dst[%two, 0] [1, 4] [1, 1] : tensor<4xf32> into tensor<5x4xf32>
+  func.return %y : tensor<5x4xf32>
+}
+
+// -----
+
+// A state that is read once more after the new one is known keeps its buffer until then; two that change places are saved.
+// CHECK-LABEL: func.func public @main(%x: memref<4xf32>, %y: memref<4xf32>, %0: memref<4xf32>, %1: memref<4xf32>,
+// CHECK: func.call @copy_0(%x, %0)
+// CHECK: func.call @copy_0(%y, %1)
+// CHECK: scf.for
+// CHECK: func.call @kernel(%0, %[[NEW:[0-9]+]]) :
+// CHECK: func.call @copy_0(%0, %[[SAVED:[0-9]+]])
+// CHECK: func.call @copy_0(%[[NEW]], %0)
+// CHECK: func.call @copy_0(%[[SAVED]], %1)
+func.func public @main(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %zero = arith.constant 0 : index
+  %five = arith.constant 5 : index
+  %one = arith.constant 1 : index
+  %r:2 = scf.for %i = %zero to %five step %one iter_args(%a = %x, %b = %y) -> (tensor<4xf32>, tensor<4xf32>) {
+    %dst = tensor.empty() : tensor<4xf32>
+    %new = func.call @kernel(%a, %dst) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %new, %a : tensor<4xf32>, tensor<4xf32>
+  }
+  func.return %r#0, %r#1 : tensor<4xf32>, tensor<4xf32>
 }
 func.func private @kernel(tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
 

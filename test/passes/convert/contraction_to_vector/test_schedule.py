@@ -50,6 +50,10 @@ def test_panels_that_come_from_memory_for_one_row_go_two_at_a_time():
     assert choose(logits, avx512) == Schedule(rows=1, panels=2, unroll=4)
     assert choose(replace(logits, lanes=32), avx512).panels == 1
     assert choose(replace(logits, columns=256), avx512).panels == 8  # L2 has them
+    assert (
+        choose(replace(logits, columns=416), replace(avx512, l2_bytes=1 << 21)).panels == 8
+    )  # a set of L1 has twelve lines
+    assert choose(replace(logits, columns=416), replace(avx512, l2_bytes=1 << 21, l1_bytes=32768)).panels == 4
     assert choose(replace(logits, rows=2), avx512).panels > 2 and choose(logits, AVX2).panels > 2
 
 
