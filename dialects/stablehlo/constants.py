@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, T
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...compiler.dtypes import dense_array, dense_attribute, dtype_of, element_type_of
+from ...compiler.folding import constant_of
 from ...compiler.weights import Array, WeightStore
 from .ops_creation import ConstantOp
 
@@ -19,6 +20,7 @@ __all__ = [
     "constant_value",
     "dtype_of",
     "element_type_of",
+    "integer_of",
     "make_constant",
 ]
 
@@ -61,3 +63,12 @@ def make_constant(array: Array, weights: WeightStore, name: str = "weight") -> C
     attr = constant_attr(np.asanyarray(array), weights, name)
     assert isinstance(attr, DenseIntOrFPElementsAttr | DenseResourceAttr)
     return ConstantOp(attr)
+
+
+def integer_of(value: SSAValue) -> int | None:
+    """The integer that `value`, a constant without dimensions, holds; None where it is none."""
+    constant = constant_of(value)
+    if not isinstance(constant, DenseIntOrFPElementsAttr) or constant.get_shape():
+        return None
+    array = dense_array(constant)
+    return int(array) if np.issubdtype(array.dtype, np.integer) else None

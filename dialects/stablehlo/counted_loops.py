@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import BlockArgument
 
-from ...compiler.dtypes import dense_array, dtype_of
-from ...compiler.folding import constant_of
+from ...compiler.dtypes import dtype_of
+from .constants import integer_of
 from .ops_binary import AddOp, SubtractOp
 from .ops_comparison import CompareOp
 from .ops_control import WhileOp
@@ -43,14 +43,14 @@ def counted(op: WhileOp) -> Counted | None:
     if not isinstance(test, CompareOp):
         return None
     direction = test.comparison_direction.data.value
-    counter, end = test.lhs, _number(test.rhs)
+    counter, end = test.lhs, integer_of(test.rhs)
     if end is None:
-        counter, end, direction = test.rhs, _number(test.lhs), _SEEN_FROM_RIGHT.get(direction, direction)
+        counter, end, direction = test.rhs, integer_of(test.lhs), _SEEN_FROM_RIGHT.get(direction, direction)
     if end is None or direction not in _HOLDS or not isinstance(counter, BlockArgument):
         return None
     if counter.block is not op.cond.block:
         return None
-    start, step = _number(op.operands[counter.index]), _step(op, counter.index)
+    start, step = integer_of(op.operands[counter.index]), _step(op, counter.index)
     if start is None or step is None:
         return None
     trips = _trips(start, step, end, direction)
@@ -78,19 +78,10 @@ def _step(op: WhileOp, index: int) -> int | None:
     body = op.body.block
     argument, following = body.args[index], cast(Any, body.last_op).operands[index].owner
     if isinstance(following, AddOp) and argument in following.operands:
-        step = _number(following.operands[1 if following.operands[0] is argument else 0])
+        step = integer_of(following.operands[1 if following.operands[0] is argument else 0])
     elif isinstance(following, SubtractOp) and following.operands[0] is argument:
-        less = _number(following.operands[1])
+        less = integer_of(following.operands[1])
         step = None if less is None else -less
     else:
         return None
     return step or None
-
-
-def _number(value: SSAValue) -> int | None:
-    """The integer that a constant without dimensions holds."""
-    constant = constant_of(value)
-    if not isinstance(constant, DenseIntOrFPElementsAttr) or constant.get_shape():
-        return None
-    array = dense_array(constant)
-    return int(array) if np.issubdtype(array.dtype, np.integer) else None

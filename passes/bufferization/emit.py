@@ -102,13 +102,16 @@ class Emitter(ABC):
         return self.buffers[value]
 
     def _copy_in(self, group: Group, at: Operation) -> None:
-        if group.copy_from is None:
-            return
-        source = self.buffer(group.copy_from, at)
-        assert group.home is not None
+        if group.copy_from is not None:
+            value, group.copy_from = group.copy_from, None
+            assert group.home is not None
+            self.copy_in(value, group.home, at)
+
+    def copy_in(self, value: SSAValue, target: SSAValue, at: Operation) -> None:
+        """Lets `target`, whose shape may be another, begin as `value`."""
+        source = self.buffer(value, at)
         shape = source.type.get_shape() if isinstance(source.type, MemRefType) else ()
-        group.copy_from = None
-        self.copy(source, self.reshaped(group.home, shape, at), at)
+        self.copy(source, self.reshaped(target, shape, at), at)
 
     def reshaped(self, buffer: SSAValue, shape: Sequence[int], at: Operation) -> SSAValue:
         """A row-major buffer seen with another shape."""

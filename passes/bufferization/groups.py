@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
+from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
@@ -113,6 +114,8 @@ class BlockPlan:
         if isinstance(op, EmptyOp):
             self.undefined.add(op.results[0])
             return
+        if isinstance(op, ConstantOp):
+            return  # in a section that nothing may write to
         if isinstance(op, CollapseShapeOp | ExpandShapeOp | ExtractSliceOp):
             self._visit_view(op)
             return

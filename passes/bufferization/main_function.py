@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.diagnostics import LaminaError
@@ -125,7 +125,7 @@ class MainEmitter(Emitter):
         self.rewrite(plan)
         for index, (value, target) in enumerate(zip(values, targets, strict=True)):
             if index not in direct:
-                self.copy(self.buffer(value, terminator), target, terminator)
+                self.copy_in(value, target, terminator)
 
     def allocate(self, type_: MemRefType, at: Operation) -> SSAValue:
         op = AllocOp([], [], type_, IntegerAttr(ALIGNMENT, i64))
@@ -177,7 +177,7 @@ class MainEmitter(Emitter):
             case CallOp():
                 self._call(op, plan)
             case arith.ConstantOp():
-                self._constant(op)
+                self.dead.append(op)
             case IfOp():
                 self._if(op, plan)
             case WhileOp():
@@ -204,12 +204,14 @@ class MainEmitter(Emitter):
             value.owner.attributes[SPARSE] = UnitAttr()
         return value
 
-    def _constant(self, op: arith.ConstantOp) -> None:
+    def buffer(self, value: SSAValue, at: Operation) -> SSAValue:
+        if isinstance(value.owner, arith.ConstantOp) and value not in self.buffers:
+            self.buffers[value] = self._constant(value.owner)
+        return super().buffer(value, at)
+
+    def _constant(self, op: arith.ConstantOp) -> SSAValue:
+        """A constant's place in the section, which it has once something reads it there."""
         value = op.value
-        loops = all(isinstance(use.operation, WhileOp | ForOp) for use in op.result.uses)
-        if loops and self._splat(op.result) is not None:
-            self.dead.append(op)  # loops begin with it: filled in there
-            return
         match value:
             case DenseResourceAttr():
                 key = value.resource_handle.data
@@ -221,8 +223,14 @@ class MainEmitter(Emitter):
         offset = self.constant_index(self.constants.place(key, byte_size(type_)), op)
         view = self.insert(ViewOp(self._section, offset, [], type_), op)
         view.result.name_hint = op.result.name_hint
-        self.buffers[op.result] = view.result
-        self.dead.append(op)
+        return view.result
+
+    def copy_in(self, value: SSAValue, target: SSAValue, at: Operation) -> None:
+        number = self._splat(value)
+        if number is None:
+            super().copy_in(value, target, at)
+        else:
+            self._fill(number, target, at)
 
     def _splat(self, value: SSAValue) -> Number | None:
         """The one number that a constant tensor consists of, if that is seen at once."""
@@ -236,6 +244,30 @@ class MainEmitter(Emitter):
         return None
 
     # control flow
+
+    def rewrite(self, plan: BlockPlan) -> None:
+        for op in list(plan.block.ops):
+            if isinstance(op, WhileOp | ForOp):
+                self._begin_in_place(op, plan)
+        super().rewrite(plan)
+
+    def _begin_in_place(self, loop: WhileOp | ForOp, plan: BlockPlan) -> None:
+        """Lets what only a loop goes on with be computed where the loop keeps it."""
+        for init, result in _carried(loop):
+            begun, kept = plan.group_of.get(init), plan.group_of.get(result)
+            if begun is None or kept is None or begun.home is not None or not begun.writable:
+                continue
+            uses = [use for value in begun.values for use in value.uses if use.operation is not loop]
+            alone = sum(plan.group_of.get(value) is begun for value in loop.operands) == 1
+            if not alone or any(plan.position(use) >= plan.positions[loop] for use in uses):
+                continue
+            if byte_size(init.type) != byte_size(begun.type) or _has_own_place(begun):
+                continue
+            first = plan.block.first_op
+            assert first is not None
+            if kept.home is None:
+                kept.home = self.allocate(memref_type(kept.type), first)
+            begun.home = self.reshaped(kept.home, begun.type.get_shape(), first)
 
     def _if(self, op: IfOp, plan: BlockPlan) -> None:
         targets = [self.home(plan, r, op) if isinstance(r.type, TensorType) else None for r in op.results]
@@ -312,10 +344,9 @@ class MainEmitter(Emitter):
         if not isinstance(init.type, TensorType):
             return None
         home = self.allocate(memref_type(init.type), op) if result is None else self.home(plan, result, op)
-        if (number := self._splat(init)) is None:
-            self.copy(self.buffer(init, op), home, op)
-        else:
-            self._fill(number, home, op)
+        begun = self.buffers.get(init)
+        if begun is None or _viewed(begun) is not _viewed(home):
+            self.copy_in(init, home, op)
         return home
 
     def _iterate(
@@ -388,13 +419,29 @@ def _entries(attrs: Attribute | None, count: int) -> list[DictionaryAttr]:
 
 
 def _has_own_place(group: Group) -> bool:
-    """Whether the op decides where its result lives: constants in their section, what a loop only passes on."""
+    """Whether the op decides where its result lives: a loop, of what it only passes on."""
     value = group.values[0]
-    if isinstance(value.owner, WhileOp):
-        passed = value.owner.before_region.block.last_op
-        assert isinstance(passed, ConditionOp) and isinstance(value, OpResult)
-        return passed.args[value.index].owner is not value.owner.before_region.block
-    return isinstance(value.owner, arith.ConstantOp)
+    if not isinstance(value.owner, WhileOp):
+        return False
+    before = value.owner.before_region.block
+    passed = before.last_op
+    assert isinstance(passed, ConditionOp) and isinstance(value, OpResult)
+    return passed.args[value.index].owner is not before
+
+
+def _carried(loop: WhileOp | ForOp) -> list[tuple[SSAValue, SSAValue]]:
+    """What a loop begins with, and the result that each is in the end."""
+    if isinstance(loop, ForOp):
+        pairs = zip(loop.iter_args, loop.results, strict=True)
+        return [(init, result) for init, result in pairs if isinstance(init.type, TensorType)]
+    before = loop.before_region.block
+    passed = before.last_op
+    assert isinstance(passed, ConditionOp)
+    return [
+        (loop.arguments[value.index], result)
+        for value, result in zip(passed.args, loop.results, strict=True)
+        if isinstance(value, BlockArgument) and value.block is before and isinstance(value.type, TensorType)
+    ]
 
 
 def _viewed(buffer: SSAValue) -> SSAValue:

@@ -127,9 +127,13 @@ def step_of(base: SSAValue, map: AffineMap, operands: tuple[SSAValue, ...], inde
     for expr, stride in zip(map.results, row_major_strides(shape), strict=True):
         if not any(isinstance(e, AffineDimExpr) and e.position in positions for e in expr.dfs()):
             continue
-        if not is_linear(expr) or map.num_symbols:
+        if not is_linear(expr):
             raise NotVectorizable("an access that is not linear in the loop variable")
-        step += (expr.eval(moved, ()) - expr.eval(origin, ())) * stride
+        given = ([symbol] * map.num_symbols for symbol in (0, 1))  # added to the variable, not multiplied with it
+        steps = {expr.eval(moved, symbols) - expr.eval(origin, symbols) for symbols in given}
+        if len(steps) > 1:
+            raise NotVectorizable("an access whose step is computed")
+        step += steps.pop() * stride
     return step
 
 

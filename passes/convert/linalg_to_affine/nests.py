@@ -21,6 +21,7 @@ from ....dialects.memref import LoadOp as MemRefLoadOp
 from ....dialects.memref import SubviewOp
 from ....dialects.memref.views import Access, root, through_subviews
 from .schedule import Reduction, Schedule, choose, is_scan, loop_extents
+from .subscripts import Subscripts, erase_unused
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -235,7 +236,9 @@ class _Lowering:
                 values[argument] = old
         for op in self.op.body.block.ops:
             if isinstance(op, LinalgYieldOp):
-                return [values.get(v, v) for v in op.operands]
+                results = [values.get(v, v) for v in op.operands]
+                erase_unused([new for new in values.values() if new not in results])
+                return results
             if isinstance(op, IndexOp):
                 values[op.result] = self._index(op.dim.value.data, fixed)
                 continue
@@ -270,6 +273,9 @@ class _Lowering:
             ]
             memref = access.memref
         least = len(self.nest.loops) if root(memref) in {root(m) for m, _, _ in self.outputs} else 0
+        found = Subscripts(list(self.nest.index.values()), lambda value: self.nest.depth.get(value) == 0)
+        if not least and (map := found.map_of(indices)) is not None:
+            return self.nest.hoisted(LoadOp(memref, found.operands, AffineMapAttr(map))).result
         return self.nest.hoisted(MemRefLoadOp.get(memref, indices), least).res
 
 

@@ -7,13 +7,13 @@ known values never becomes an op that anything depends on.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, LocationAttr, Signedness, TensorType, i1
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ....compiler.diagnostics import LaminaError, ValuesNeeded
@@ -144,23 +144,8 @@ class GraphBuilder:
         self._draws += 1
         return self.key, self._draws
 
-    def while_loop(
-        self,
-        state: Sequence[Value],
-        goes_on: Callable[[GraphBuilder, Sequence[Value]], Value],
-        step: Callable[[GraphBuilder, Sequence[Value]], Sequence[Value]],
-    ) -> list[Value]:
-        """The state after as many steps as `goes_on` allows; both are given a builder of the loop's own."""
-
-        def region(make: Callable[[GraphBuilder, Sequence[Value]], Sequence[Value]]) -> Region:
-            with self.inner([value.type for value in state]) as inner:
-                inner.block.add_op(hlo.ReturnOp(list(make(inner, inner.block.args))))
-                return Region(inner.block)
-
-        return self.all(hlo.WhileOp(list(state), region(lambda b, s: [goes_on(b, s)]), region(step)))
-
     @contextmanager
-    def inner(self, types: Sequence[Attribute]) -> Iterator[GraphBuilder]:
+    def inner(self, types: Sequence[Attribute]) -> Generator[GraphBuilder]:
         """A builder of the block of a loop, with arguments of these types, that sees what this one knows.
 
         Where it comes to an error, the block uses nothing any more.

@@ -1,4 +1,4 @@
-"""Loops of the hub that run a given number of times and stack what their steps give."""
+"""Loops of the hub: over a condition, and over a counter, with what their steps give stacked."""
 
 from __future__ import annotations
 
@@ -21,6 +21,22 @@ class Row:
     value: Value
     axis: int = 0
     backwards: bool = False
+
+
+def while_loop(
+    b: GraphBuilder,
+    state: State,
+    goes_on: Callable[[GraphBuilder, State], Value],
+    step: Callable[[GraphBuilder, State], State],
+) -> list[Value]:
+    """The state after as many steps as `goes_on` allows; both are given a builder of the loop's own."""
+
+    def region(make: Callable[[GraphBuilder, State], State]) -> Region:
+        with b.inner([value.type for value in state]) as inner:
+            inner.block.add_op(hlo.ReturnOp(list(make(inner, inner.block.args))))
+            return Region(inner.block)
+
+    return b.all(hlo.WhileOp(list(state), region(lambda inner, s: [goes_on(inner, s)]), region(step)))
 
 
 def row_of(b: GraphBuilder, x: Value, axis: int, index: Value) -> Value:
@@ -88,7 +104,7 @@ def conditional_loop(
         _check_step(inner, values, following, [])
         return [inner.add(i, 1), inner.reshape(again, []), *following]
 
-    return b.while_loop([b.scalar(0, i64), holds, *state], goes_on, iteration)[2:]
+    return while_loop(b, [b.scalar(0, i64), holds, *state], goes_on, iteration)[2:]
 
 
 def _check_step(b: GraphBuilder, state: State, following: State, rows: Sequence[Value]) -> None:

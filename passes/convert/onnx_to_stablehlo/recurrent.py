@@ -9,11 +9,11 @@ from xdsl.dialects.builtin import i64
 from ....dialects import stablehlo as hlo
 from .activation import softplus, softsign
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
-from .loops import Row, State, counted_loop, row_of
+from .loops import Row, State, counted_loop
 from .table import lowers
 
 Activation = Callable[[GraphBuilder, Value], Value]
-Step = Callable[[GraphBuilder, Value, State], State]  # of what the inputs give, and the state
+Step = Callable[[GraphBuilder, list[Value], State], State]  # of what the inputs give each gate, and the state
 
 _ACTIVATIONS: dict[str, Activation] = {
     "sigmoid": lambda b, x: b(hlo.LogisticOp(x)),
@@ -54,7 +54,7 @@ def _run(
     hidden_size: int,
     layout: int,
 ) -> list[Value]:
-    """Runs `cell(d)(x_t * W + bias, state)` over time in each direction d; gives Y, then the last states."""
+    """Runs `cell(d)(gates of x_t * W + bias, state)` over time in each direction d; gives Y, then the last states."""
     if layout:
         x = b.transpose(x, [1, 0, 2])
         initial = [None if s is None else b.transpose(s, [1, 0, 2]) for s in initial]
@@ -87,10 +87,10 @@ def _over_time(
     b: GraphBuilder, inputs: Value, lengths: Value | None, start: State, step: Step, *, backwards: bool
 ) -> Sequence[Value]:
     """The first part of the state at each time (zeros behind what has ended), then the state after the last."""
-    time, *shape = shape_of(inputs)
+    time = shape_of(inputs)[0]
 
-    def run(inner: GraphBuilder, t: Value, row: Value, state: State) -> tuple[Value, State]:
-        following = step(inner, row, state)
+    def run(inner: GraphBuilder, t: Value, state: State) -> tuple[Value, State]:
+        following = step(inner, _given(inner, inputs, t, shape_of(start[0])), state)
         if lengths is None:
             return following[0], following
         runs = inner.expand_dims(inner.compare(lengths, inner.convert(t, element_of(lengths)), "GT"), [1])
@@ -98,7 +98,7 @@ def _over_time(
         return inner.select(runs, following[0], 0.0), kept
 
     if time == 1:
-        visible, state = run(b, b.scalar(0, i64), b.reshape(inputs, shape), start)
+        visible, state = run(b, b.scalar(0, i64), start)
         return [b.expand_dims(visible, [0]), *state]
     nothing = b.broadcast_to(b.scalar(0, element_of(inputs)), [time, *shape_of(start[0])])
     if not time:
@@ -107,11 +107,20 @@ def _over_time(
 
     def iteration(inner: GraphBuilder, i: Value, state: State) -> tuple[State, Sequence[Row]]:
         t = inner.subtract(time - 1, i) if backwards else i
-        visible, following = run(inner, t, row_of(inner, inputs, 0, t), state)
+        visible, following = run(inner, t, state)
         return following, [Row(visible, backwards=backwards)] if seen else []
 
     state, stacked = counted_loop(b, time, start, iteration)
     return [stacked[0] if seen else nothing, *state]
+
+
+def _given(b: GraphBuilder, inputs: Value, t: Value, shape: Sequence[int]) -> list[Value]:
+    """What the inputs at time `t` give each gate, in the shape of a state."""
+    batch, size = shape
+    zero = b.scalar(0, i64)
+    starts = [[t, zero, b.scalar(first, i64)] for first in range(0, shape_of(inputs)[2], size)]
+    parts = [b(hlo.DynamicSliceOp(inputs, start, slice_sizes=[1, batch, size])) for start in starts]
+    return [b.reshape(part, shape) for part in parts]
 
 
 def _hidden(
@@ -184,8 +193,8 @@ def rnn(
     def cell(d: int) -> Step:
         weights = _part(b, r, d)
 
-        def step(b: GraphBuilder, row: Value, state: State) -> State:
-            return [functions[d](b, b.add(row, b.dot(state[0], weights, ([1], [1]))))]
+        def step(b: GraphBuilder, given: list[Value], state: State) -> State:
+            return [functions[d](b, b.add(given[0], b.dot(state[0], weights, ([1], [1]))))]
 
         return step
 
@@ -225,12 +234,12 @@ def gru(
         of_gates = None if extra is None else b.slice_axis(extra, 0, 0, 2 * size)
         of_candidate = None if extra is None else b.slice_axis(extra, 0, 2 * size, 3 * size)
 
-        def step(b: GraphBuilder, row: Value, state: State) -> State:
+        def step(b: GraphBuilder, given: list[Value], state: State) -> State:
             (h,) = state
             recurrent = b.dot(h, gates, ([1], [1]))
             if of_gates is not None:
                 recurrent = b.add(recurrent, of_gates)
-            xz, xr, xh = _gates(b, row, 3)
+            xz, xr, xh = given
             hz, hr = _gates(b, recurrent, 2)
             update, reset = f(b, b.add(xz, hz)), f(b, b.add(xr, hr))
             product = b.dot(h if linear_before_reset else b.multiply(reset, h), candidate, ([1], [1]))
@@ -283,9 +292,10 @@ def lstm(
         weights = _part(b, r, d)
         holes = None if peepholes is None else _gates(b, _part(b, peepholes, d), 3)
 
-        def step(b: GraphBuilder, row: Value, state: State) -> State:
+        def step(b: GraphBuilder, given: list[Value], state: State) -> State:
             h, c = state
-            i, o, forget, new = _gates(b, b.add(row, b.dot(h, weights, ([1], [1]))), 4)
+            recurrent = _gates(b, b.dot(h, weights, ([1], [1])), 4)
+            i, o, forget, new = (b.add(x, y) for x, y in zip(given, recurrent, strict=True))
             if holes is not None:
                 i, forget = b.add(i, b.multiply(holes[0], c)), b.add(forget, b.multiply(holes[2], c))
             c = b.add(b.multiply(f(b, forget), c), b.multiply(f(b, i), g(b, new)))

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import f32, i64
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, is_bool, is_float, rank_of, shape_of
 from .elementwise import cumulative
+from .loops import while_loop
 from .regions import compare_region, replace_region
 from .table import lowers
 
@@ -232,7 +233,7 @@ def non_max_suppression(
             c.select(taken, place, picked),
         ]
 
-    _, _, picked = b.while_loop([b.scalar(0, i64), alive, picked], goes_on, step)
+    _, _, picked = while_loop(b, [b.scalar(0, i64), alive, picked], goes_on, step)
     total = batch * classes * most
     flat = b.reshape(picked, [total])
     places, count = _chosen(b, b.compare(flat, 0, "GE"))

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import f32, i32, i64
 from ....compiler.weights import Array
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, shape_of
+from .loops import while_loop
 from .reduction import arg_max
 from .scores import ML, labelled, like, matrix, transformed
 from .table import lowers
@@ -189,4 +190,4 @@ def _coupled(b: GraphBuilder, pairs: Value) -> Value:
             each = inner.divide(inner.add(each, inner.multiply(change, row)), grown)
         return [inner.add(count, 1), q, inner.select(unsettled(inner, q, p), better, p)]
 
-    return b.while_loop([b.scalar(0, i32), errors, start], goes_on, step)[2]
+    return while_loop(b, [b.scalar(0, i32), errors, start], goes_on, step)[2]

@@ -13,6 +13,7 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from ....compiler.conversion import RuleBuilder
 from ....dialects import stablehlo as hlo
 from ....dialects.linalg import IndexOp
+from ....dialects.stablehlo.constants import integer_of
 from ....dialects.tensor import ExtractOp, InsertOp, InsertSliceOp
 from .rules import (
     PARALLEL,
@@ -52,11 +53,15 @@ def dynamic_slice(op: hlo.DynamicSliceOp, operands: Sequence[SSAValue], b: RuleB
     type_ = result_type(op)
     rank = type_.get_num_dims()
     limits = [n - size for n, size in zip(tensor_type(source).get_shape(), type_.get_shape(), strict=True)]
-    moving = [i for i, limit in enumerate(limits) if limit]
+    known = {i: integer_of(op.operands[1 + i]) for i, limit in enumerate(limits) if limit}
+    moving = [i for i, start in known.items() if start is None]
     unsigned = is_unsigned(op, 1)
 
     def body(s: Scalars, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         where = [s(IndexOp(i)) for i in range(rank)]
+        for i, start in known.items():
+            if start is not None and (first := min(max(start, 0), limits[i])):
+                where[i] = s(arith.AddiOp(where[i], s.constant(first, IndexType())))
         for i, start in zip(moving, args, strict=False):
             where[i] = s(arith.AddiOp(_clamped(s, start, unsigned, limits[i]), where[i]))
         return [s(ExtractOp(source, where, tensor_type(source).element_type))]

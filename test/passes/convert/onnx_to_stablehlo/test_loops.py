@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnxruntime
@@ -30,9 +30,9 @@ def check(model: Any, inputs: list[np.ndarray], loops: int, target: str = "cpu")
     """Equal to ONNX Runtime; so many loops are left in the graph."""
     names = [each.name for each in model.graph.input]
     session = onnxruntime.InferenceSession(model.SerializeToString())
-    expected: list[Any] = session.run(None, dict(zip(names, inputs, strict=True)))
+    expected = cast(Any, session.run(None, dict(zip(names, inputs, strict=True))))
     for found, right in zip(lamina.compile(model, target)(*inputs), expected, strict=True):
-        np.testing.assert_allclose(found, np.asarray(right), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(found, right, rtol=1e-4, atol=1e-5)
     graph = lamina.lower(lamina.import_onnx(model), to="stablehlo")
     assert sum(isinstance(op, WhileOp) for op in graph.module.walk()) == loops
 
