@@ -104,6 +104,15 @@ STATES = {
         " : (tensor<i1>) -> tensor<6x5xf32>\n"
         "stablehlo.return %next, %c, %d : tensor<i32>, tensor<6x5xf32>, tensor<6x5xf32>",
     ),
+    # a state begins as what the loop reads, too, and another as what only it goes on with
+    "begun": (
+        "%x1 = stablehlo.sine %x : tensor<6x5xf32>\n%w1 = stablehlo.cosine %w : tensor<6x5xf32>\n"
+        "%o:3 = stablehlo.while(%i = %zero, %a = %x1, %b = %w1) : tensor<i32>, tensor<6x5xf32>, tensor<6x5xf32>",
+        f"%s = stablehlo.dynamic_slice %x1, %i, %zero, {SLICE}\n"
+        f"%c = stablehlo.dynamic_update_slice %a, %s, %zero, %zero : {ROW}\n"
+        "%d = stablehlo.add %c, %c : tensor<6x5xf32>\n%e = stablehlo.add %b, %c : tensor<6x5xf32>\n"
+        "stablehlo.return %next, %d, %e : tensor<i32>, tensor<6x5xf32>, tensor<6x5xf32>",
+    ),
     # elements are scattered into the state
     "scatter": (
         "%o:3 = stablehlo.while(%i = %zero, %a = %x, %b = %w) : tensor<i32>, tensor<6x5xf32>, tensor<6x5xf32>",

@@ -112,3 +112,17 @@ func.func @backwards(%x: memref<64xf32>, %y: memref<64xf32>) {
   }
   func.return
 }
+
+// What no loop changes may be added to subscripts: the access is as contiguous as without.
+// CHECK-LABEL: func.func @offset
+// CHECK: affine.for %[[J:.*]] = 0 to 64 step 32 {
+// CHECK: affine.vector_load %x[symbol(%n), %[[J]] + symbol(%n) + 4] : memref<9x99xf32>, vector<32xf32>
+// CHECK: affine.vector_store %{{.*}}, %y[%[[J]] + symbol(%n)] : memref<99xf32>, vector<32xf32>
+func.func @offset(%x: memref<9x99xf32>, %n: index, %y: memref<99xf32>) {
+  affine.for %j = 0 to 64 {
+    %a = affine.load %x[symbol(%n), %j + symbol(%n) + 4] : memref<9x99xf32>
+    %c = arith.mulf %a, %a : f32
+    affine.store %c, %y[%j + symbol(%n)] : memref<99xf32>
+  }
+  func.return
+}

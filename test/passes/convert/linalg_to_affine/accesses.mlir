@@ -67,3 +67,41 @@ func.func @gather(%t: memref<9x16xf32>, %i: memref<5xi64>, %y: memref<5x16xf32>)
   }
   func.return
 }
+
+// An index that is a sum of loops, constants and what no loop changes is affine: the access is one, and the sum is gone.
+// CHECK-LABEL: func.func @offset
+// CHECK: %[[N:.*]] = affine.load %i[] : memref<i64>
+// CHECK: %[[K:.*]] = arith.index_cast %[[N]] : i64 to index
+// CHECK-NOT: arith.addi
+// CHECK: affine.for %[[J:.*]] = 0 to 16 {
+// CHECK-NEXT: %[[A:.*]] = affine.load %t[symbol(%[[K]]), %[[J]] + 4] : memref<9x32xf32>
+// CHECK-NEXT: affine.store %[[A]], %y[%[[J]]]
+func.func @offset(%t: memref<9x32xf32>, %i: memref<i64>, %y: memref<16xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(d0) -> ()>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%i : memref<i64>) outs(%y : memref<16xf32>) {
+  ^bb0(%n: i64, %o: f32):
+    %k = arith.index_cast %n : i64 to index
+    %j = linalg.index 0 : index
+    %c = arith.constant 4 : index
+    %p = arith.addi %j, %c : index
+    %v = memref.load %t[%k, %p] : memref<9x32xf32>
+    linalg.yield %v : f32
+  }
+  func.return
+}
+
+// What is written, too, is read where it is.
+// CHECK-LABEL: func.func @both
+// CHECK: affine.for %[[J:.*]] = 0 to 16 {
+// CHECK: memref.load %y[%[[J]]] : memref<16xf32>
+func.func @both(%x: memref<16xf32>, %y: memref<16xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%x : memref<16xf32>) outs(%y : memref<16xf32>) {
+  ^bb0(%n: f32, %o: f32):
+    %j = linalg.index 0 : index
+    %v = memref.load %y[%j] : memref<16xf32>
+    %s = arith.addf %v, %n : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}
