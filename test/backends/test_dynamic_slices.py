@@ -13,7 +13,7 @@ from lamina.backends import Options
 from lamina.compiler.program import Program
 from lamina.tools.sources import read_program
 
-TARGETS = ["cpu", "cpu:x86-64-v3", "cpu:x86-64", "cuda:sm_80"]
+TARGETS = ["cpu", "cpu:x86-64-avx2", "cpu:x86-64", "cuda:sm_80"]
 
 
 def program(shape: list[int], sizes: list[int], constant: list[int | None], folder: Path) -> Program:
