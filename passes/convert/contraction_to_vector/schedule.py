@@ -188,6 +188,12 @@ def reads_once(problem: Problem, machine: Machine) -> bool:
     return machine.vectors_are_lines and problem.packed and one and _bytes_of_b(problem) > machine.l1_bytes
 
 
+def worth_forking(problem: Problem, machine: Machine) -> bool:
+    """Whether threads take less time for a product: what one row reads from L2 counts twice, it comes half as fast."""
+    work = problem.batch * problem.rows * problem.columns * problem.depth
+    return work * (2 if reads_once(problem, machine) else 1) >= machine.worth_forking
+
+
 def _bytes_of_b(problem: Problem) -> int:
     return problem.columns * problem.depth * problem.element_bytes
 
@@ -297,8 +303,7 @@ def blocks(
         strips_in_cache = max(MIN_STRIPS, machine.l2_bytes * 5 // 8 // max(1, strip_bytes))
     row_blocks = ceil_div(strips, strips_in_cache)
     cores = machine.cores
-    work = problem.batch * problem.rows * problem.columns * problem.depth
-    if cores == 1 or work < machine.worth_forking:
+    if cores == 1 or not worth_forking(problem, machine):
         return row_blocks, 1
     if problem.batch % cores == 0 or problem.batch >= 4 * cores:
         return (max(row_blocks, cores) if problem.by_rows and strips >= cores else row_blocks), 1

@@ -100,9 +100,10 @@ class Tasks:
         row_blocks = min(schedule.row_blocks, sum(cover.tiles for cover in strips))
         panel_blocks = min(schedule.panel_blocks, sum(cover.tiles for cover in groups))
         work = batch * rows * panels * columns.lanes * contraction.extent(contraction.k)
-        fork = batch * panel_blocks * row_blocks > 1 and machine.cores > 1 and work >= machine.worth_forking
+        shared = panel_blocks > 1  # for no other reason
+        fork = shared or (batch * row_blocks > 1 and work >= machine.worth_forking)
         rows_first = batch > 1 and row_blocks > 1 and panel_blocks == 1 and batches_lie_in_rows(contraction)
-        return Tasks(batch, panel_blocks, row_blocks, fork, rows_first)
+        return Tasks(batch, panel_blocks, row_blocks, fork and machine.cores > 1, rows_first)
 
 
 def batches_lie_in_rows(contraction: Contraction) -> bool:
