@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue, Use
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.diagnostics import LaminaError
@@ -177,6 +177,8 @@ class MainEmitter(Emitter):
             case CallOp():
                 self._call(op, plan)
             case arith.ConstantOp():
+                if not all(map(_is_start, op.result.uses)) or self._splat(op.result) is None:
+                    self.buffer(op.result, op)
                 self.dead.append(op)
             case IfOp():
                 self._if(op, plan)
@@ -210,7 +212,7 @@ class MainEmitter(Emitter):
         return super().buffer(value, at)
 
     def _constant(self, op: arith.ConstantOp) -> SSAValue:
-        """A constant's place in the section, which it has once something reads it there."""
+        """A constant's place in the section; one that is only filled in where something begins as it has none."""
         value = op.value
         match value:
             case DenseResourceAttr():
@@ -237,8 +239,8 @@ class MainEmitter(Emitter):
         constant = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
         if isinstance(constant, DenseIntOrFPElementsAttr) and constant.is_splat():
             return cast(Number, next(constant.iter_attrs()))
-        if isinstance(constant, DenseResourceAttr):
-            array = self.weights.peek(constant.resource_handle.data)
+        if isinstance(constant, DenseResourceAttr) and (key := constant.resource_handle.data) in self.weights:
+            array = self.weights.peek(key)
             if not isinstance(array, Deferred) and array.size and is_splat_view(array):
                 return cast(Number, next(dense_attribute(np.asarray(array[(0,) * array.ndim])).iter_attrs()))
         return None
@@ -416,6 +418,13 @@ def _entries(attrs: Attribute | None, count: int) -> list[DictionaryAttr]:
     if isinstance(attrs, ArrayAttr):
         return [entry for entry in attrs.data if isinstance(entry, DictionaryAttr)]
     return [DictionaryAttr({})] * count
+
+
+def _is_start(use: Use) -> bool:
+    """Whether a value is what a loop, or a kernel that changes a part of it, begins with."""
+    if isinstance(use.operation, CallOp):
+        return use.index >= len(use.operation.operands) - len(use.operation.results)
+    return isinstance(use.operation, WhileOp | ForOp)
 
 
 def _has_own_place(group: Group) -> bool:

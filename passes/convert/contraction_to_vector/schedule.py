@@ -133,9 +133,7 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
         return Schedule(problem.rows, panel_blocks=panel_blocks, unroll=at_once, depth=at_once)
     rows, panels = tile_of(problem, machine)
     if reads_once(problem, machine):
-        from_memory = _bytes_of_b(problem) > machine.l2_bytes
-        beside = ONCE if from_memory else max(ONCE, machine.l1_bytes // PAGE - AHEAD_IN_SET)
-        panels = max(1, min(panels, beside // wide(problem, machine)))
+        panels = max(1, min(panels, panels_at_once(problem, machine) // wide(problem, machine)))
     strips, groups = ceil_div(problem.rows, rows), ceil_div(problem.columns // problem.lanes, panels)
     depth = depth_of(problem, machine, strips, panels)
     copy = worth_copying(problem, machine)
@@ -177,15 +175,23 @@ def streams(problem: Problem, machine: Machine) -> bool:
 
 
 def reads_once(problem: Problem, machine: Machine) -> bool:
-    """Whether one row takes panels that L1 does not hold, each once, by vectors of whole lines: few at a time are best.
-
-    Memory serves few places at once better than many: 154 MB took 8.4 ms by two panels, by fourteen 9.6; measured on
-    Sapphire Rapids. In L2 panels often lie a multiple of a page apart, so that one set of L1 has lines of all: a step
-    of a recurrent network of 128 took 3.2 microseconds by four panels, 3.4 by eight, 4.3 by thirteen, one of 256 12.5,
-    13.4 and 18.6; measured on Zen 4, where a set has eight lines.
-    """
+    """Whether one row takes panels that L1 does not hold, each once, by vectors of whole lines."""
     one = problem.rows == problem.batch == 1
     return machine.vectors_are_lines and problem.packed and one and _bytes_of_b(problem) > machine.l1_bytes
+
+
+def panels_at_once(problem: Problem, machine: Machine) -> int:
+    """The vectors side by side that are best where one row takes each panel once: few.
+
+    Memory serves few places at once better than many: 154 MB took 8.4 ms by two panels, by fourteen 9.6; measured on
+    Sapphire Rapids. Of panels in L2 that lie a multiple of a page apart one set of L1 has lines of all: a step of a
+    recurrent network of 128 took 3.2 microseconds by four panels, 3.4 by eight, 4.3 by thirteen, one of 256 12.5, 13.4
+    and 18.6; measured on Zen 4, where a set has eight lines.
+    """
+    if _bytes_of_b(problem) > machine.l2_bytes:
+        return ONCE
+    apart = gcd(problem.depth * problem.lanes * problem.element_bytes, PAGE)
+    return max(ONCE, machine.l1_bytes // PAGE - AHEAD_IN_SET) * (PAGE // apart)
 
 
 def worth_forking(problem: Problem, machine: Machine) -> bool:
