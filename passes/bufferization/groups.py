@@ -108,7 +108,7 @@ class BlockPlan:
     def last_read(self, value: SSAValue) -> int:
         """The position of the last use of `value`, or of what lives in its buffer, or -1."""
         group = self.group_of.get(value)
-        return self.last_use(value) if group is None else group.last
+        return max(map(self.last_use, [value] if group is None else group.values))
 
     def _visit(self, op: Operation) -> None:
         if isinstance(op, EmptyOp):

@@ -237,13 +237,14 @@ class MainEmitter(Emitter):
     def _splat(self, value: SSAValue) -> Number | None:
         """The one number that a constant tensor consists of, if that is seen at once."""
         constant = value.owner.value if isinstance(value.owner, arith.ConstantOp) else None
-        if isinstance(constant, DenseIntOrFPElementsAttr) and constant.is_splat():
-            return cast(Number, next(constant.iter_attrs()))
         if isinstance(constant, DenseResourceAttr) and (key := constant.resource_handle.data) in self.weights:
             array = self.weights.peek(key)
             if not isinstance(array, Deferred) and array.size and is_splat_view(array):
-                return cast(Number, next(dense_attribute(np.asarray(array[(0,) * array.ndim])).iter_attrs()))
-        return None
+                constant = dense_attribute(np.asarray(array[(0,) * array.ndim]))
+        if not isinstance(constant, DenseIntOrFPElementsAttr) or not constant.is_splat():
+            return None
+        number = cast(Number, next(constant.iter_attrs()))
+        return number if isinstance(value.type, TensorType) and number.type == value.type.element_type else None
 
     # control flow
 
@@ -367,6 +368,8 @@ class MainEmitter(Emitter):
             group = plan.group_of.get(value)
             if home is None or group is None or group.home is not None or not group.writable:
                 continue
+            if isinstance(group.values[0].owner, WhileOp | ForOp):
+                continue  # what it begins with is there earlier
             read = max((plan.last_read(argument) for argument in readers[home]), default=-1)
             if group.first > read and byte_size(value.type) == byte_size(group.type) and not _has_own_place(group):
                 group.home = self.reshaped(home, group.type.get_shape(), first)

@@ -93,6 +93,17 @@ STATES = {
         "%f = stablehlo.add %q#1, %a : tensor<6x5xf32>\n"
         "stablehlo.return %next, %f, %q#1 : tensor<i32>, tensor<6x5xf32>, tensor<6x5xf32>",
     ),
+    # what a loop in the loop begins with is there before the outer state is read
+    "early": (
+        "%o:3 = stablehlo.while(%i = %zero, %a = %x, %b = %w) : tensor<i32>, tensor<6x5xf32>, tensor<6x5xf32>",
+        "%g = stablehlo.sine %b : tensor<6x5xf32>\n%f = stablehlo.add %b, %a : tensor<6x5xf32>\n"
+        "%q:2 = stablehlo.while(%j = %zero, %c = %g) : tensor<i32>, tensor<6x5xf32>\n cond {\n"
+        "%p1 = stablehlo.compare LT, %j, %i : (tensor<i32>, tensor<i32>) -> tensor<i1>\n"
+        "stablehlo.return %p1 : tensor<i1>\n} do {\n"
+        "%e = stablehlo.cosine %c : tensor<6x5xf32>\n%n1 = stablehlo.add %j, %one : tensor<i32>\n"
+        "stablehlo.return %n1, %e : tensor<i32>, tensor<6x5xf32>\n}\n"
+        "stablehlo.return %next, %q#1, %f : tensor<i32>, tensor<6x5xf32>, tensor<6x5xf32>",
+    ),
     # a branch reads the state after a part of it was to be changed
     "branch": (
         "%o:3 = stablehlo.while(%i = %zero, %a = %x, %b = %w) : tensor<i32>, tensor<6x5xf32>, tensor<6x5xf32>",
