@@ -59,6 +59,8 @@ def _adopt(op: GenericOp, reader: GenericOp) -> GenericOp | None:
     rank = len(shape)
     if read == AffineMap.identity(rank) and len(ranges) == rank:
         return reader
+    if any(n != 1 and not _goes_through(e, n, ranges) for e, n in zip(read.results, shape, strict=True)):
+        return None  # a part of it
     live = [d for d, n in enumerate(ranges) if n != 1]
     subscripts = [e.position for e in read.results if isinstance(e, AffineDimExpr) and ranges[e.position] != 1]
     if subscripts != live or len(reader.res) != 1 or any(isinstance(o, IndexOp) for o in reader.body.block.walk()):
@@ -86,6 +88,10 @@ def _adopt(op: GenericOp, reader: GenericOp) -> GenericOp | None:
         if isinstance(user, GenericOp) and isinstance(owner, CollapseShapeOp | ExpandShapeOp):
             look_through_unit_reshape(user, use.index, owner)
     return new
+
+
+def _goes_through(subscript: AffineExpr, size: int, ranges: tuple[int, ...]) -> bool:
+    return isinstance(subscript, AffineDimExpr) and ranges[subscript.position] == size
 
 
 def _over(map_: AffineMap, dims: list[AffineExpr], rank: int) -> AffineMap:

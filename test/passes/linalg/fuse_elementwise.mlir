@@ -264,3 +264,56 @@ func.func @mean_of_windows(%x: tensor<8x4xf32>, %s: tensor<8xf32>) -> (tensor<8x
   } -> tensor<8xf32>
   func.return %a, %b : tensor<8xf32>, tensor<8xf32>
 }
+
+// What reads one row of what a contraction computes goes on reading that row.
+// CHECK-LABEL: func.func @one_row
+// CHECK: "reduction"
+// CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1) -> ((d0 + 1), d1)>, affine_map<(d0, d1) -> (d0, d1)>]
+// CHECK-SAME: outs(%{{.*}} : tensor<1x5xf32>)
+func.func @one_row(%x: tensor<3x8xf32>, %w: tensor<8x5xf32>) -> tensor<1x5xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<3x5xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<3x5xf32>) -> tensor<3x5xf32>
+  %c = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<3x8xf32>, tensor<8x5xf32>) outs(%f : tensor<3x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %p, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<3x5xf32>
+  %r = tensor.empty() : tensor<1x5xf32>
+  %t = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0 + 1, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}
+      ins(%c : tensor<3x5xf32>) outs(%r : tensor<1x5xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %u = math.tanh %a : f32
+    linalg.yield %u : f32
+  } -> tensor<1x5xf32>
+  func.return %t : tensor<1x5xf32>
+}
+
+// The same through a view of rows, as a slice of the hub is read.
+// CHECK-LABEL: func.func @row_of_view
+// CHECK: "reduction"
+// CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (1, d1)>, affine_map<(d0, d1) -> (d0, d1)>]
+// CHECK-SAME: outs(%{{.*}} : tensor<1x5xf32>)
+func.func @row_of_view(%x: tensor<3x8xf32>, %w: tensor<8x5xf32>) -> tensor<1x5xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<3x5xf32>
+  %f = linalg.fill ins(%z : f32) outs(%e : tensor<3x5xf32>) -> tensor<3x5xf32>
+  %c = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<3x8xf32>, tensor<8x5xf32>) outs(%f : tensor<3x5xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %p = arith.mulf %a, %b : f32
+    %s = arith.addf %p, %o : f32
+    linalg.yield %s : f32
+  } -> tensor<3x5xf32>
+  %v = tensor.expand_shape %c [[0, 1], [2]] output_shape [3, 1, 5] : tensor<3x5xf32> into tensor<3x1x5xf32>
+  %r = tensor.empty() : tensor<1x5xf32>
+  %t = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (1, d0, d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]}
+      ins(%v : tensor<3x1x5xf32>) outs(%r : tensor<1x5xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %u = math.tanh %a : f32
+    linalg.yield %u : f32
+  } -> tensor<1x5xf32>
+  func.return %t : tensor<1x5xf32>
+}
