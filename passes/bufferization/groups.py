@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 
 from ...dialects.linalg import FillOp, GenericOp, PackOp, WinogradOp, WinogradOutputTransformOp
 from ...dialects.linalg_ext import AttentionOp
+from ...dialects.scf import ForOp
 from ...dialects.tensor import (
     CollapseShapeOp,
     EmptyOp,
@@ -70,6 +71,11 @@ def reads_destination(op: Operation, index: int) -> bool:
             return True
         case _:
             return False
+
+
+def is_changed(destination: SSAValue) -> bool:
+    """Whether a kernel changes a part of what it is given as a destination."""
+    return any(isinstance(use.operation, InsertSliceOp | InsertOp | ForOp) for use in destination.uses)
 
 
 class BlockPlan:

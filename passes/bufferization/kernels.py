@@ -19,10 +19,10 @@ from ...dialects.linalg import FillOp, GenericOp, WinogradFilterTransformOp
 from ...dialects.memref import AllocaOp, StoreOp
 from ...dialects.scf import ForOp
 from ...dialects.scf import YieldOp as ScfYieldOp
-from ...dialects.tensor import ConcatOp, ExtractOp, InsertOp, InsertSliceOp, PadOp
+from ...dialects.tensor import ConcatOp, ExtractOp, InsertOp, PadOp
 from ..linalg.grouping import BLOCK_ROWS
 from .emit import Emitter, copy_generic, parts_of
-from .groups import BlockPlan, Group, destinations
+from .groups import BlockPlan, Group, destinations, is_changed
 from .layout import ALIGNMENT, SCRATCH, STACK_LIMIT, byte_size, memref_type
 
 
@@ -54,7 +54,7 @@ class KernelEmitter(Emitter):
             raise LaminaError("a kernel needs a destination argument for each result", where=self.function)
         destinations = arguments[len(arguments) - results :] if results else []
         self._convert_arguments(arguments)
-        changed: dict[SSAValue, SSAValue] = {dst: self.buffers[dst] for dst in destinations if _is_changed(dst)}
+        changed: dict[SSAValue, SSAValue] = {dst: self.buffers[dst] for dst in destinations if is_changed(dst)}
         plan = BlockPlan(self.block, [dst for dst in destinations if dst not in changed], changed)
         homes = self._place_results(plan, terminator, [self.buffers[dst] for dst in destinations])
         self._place_parts(plan)
@@ -227,11 +227,6 @@ class KernelEmitter(Emitter):
         properties.pop("res_attrs", None)
         if isinstance(properties.get("arg_attrs"), ArrayAttr):
             properties["arg_attrs"] = ArrayAttr([DictionaryAttr({}) for _ in self.block.args])
-
-
-def _is_changed(destination: SSAValue) -> bool:
-    """Whether a kernel changes a part of what a destination holds."""
-    return any(isinstance(use.operation, InsertSliceOp | InsertOp | ForOp) for use in destination.uses)
 
 
 def _has_tensors(op: ForOp) -> bool:

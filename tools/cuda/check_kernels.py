@@ -41,6 +41,7 @@ from ...compiler.workers import parallel_map, usable_cores
 from ...dialects.cta import ProgramOp
 from ...dialects.linalg_ext import AttentionOp
 from ...dialects.tensor import EmptyOp
+from ...passes.bufferization.groups import is_changed
 from ...passes.bufferization.more_scratch import take_scratch
 from ...passes.convert.contraction_to_cta.problem import problem_of
 from ...passes.convert.contraction_to_cta.schedule import FMA, MMA, SCHEDULE, WGMMA, Schedule
@@ -177,19 +178,24 @@ def _schedules(tiled: Program) -> dict[str, Schedule]:
 
 
 def _alone(kernel: FuncOp) -> ModuleOp:
-    """A program that does nothing but call a kernel, whose last arguments are places for its results."""
+    """A program that does nothing but call a kernel, whose last arguments are places for its results.
+
+    A place of which the kernel changes a part is an input.
+    """
     kernel.properties["sym_name"] = StringAttr("kernel")
     inputs, outputs = kernel.function_type.inputs.data, kernel.function_type.outputs.data
-    given = inputs[: len(inputs) - len(outputs)]
-    block = Block(arg_types=given)
+    count = len(inputs) - len(outputs)
+    changed = [is_changed(place) for place in kernel.body.block.args[count:]]
+    block = Block(arg_types=[*inputs[:count], *(t for t, old in zip(outputs, changed, strict=True) if old)])
     b = Builder(InsertPoint.at_end(block))
+    olds = iter(block.args[count:])
     places: list[SSAValue] = []
-    for type_ in outputs:
+    for type_, old in zip(outputs, changed, strict=True):
         assert isinstance(type_, TensorType)
-        places.append(b.insert(EmptyOp([], type_)).tensor)
-    call = b.insert(CallOp("kernel", [*block.args, *places], outputs))
+        places.append(next(olds) if old else b.insert(EmptyOp([], type_)).tensor)
+    call = b.insert(CallOp("kernel", [*block.args[:count], *places], outputs))
     b.insert(ReturnOp(*call.results))
-    main = FuncOp("main", FunctionType.from_lists(given, outputs), Region(block), "public")
+    main = FuncOp("main", FunctionType.from_lists(block.arg_types, outputs), Region(block), "public")
     module = ModuleOp([main, kernel])
     module.attributes[LEVEL] = StringAttr("linalg")
     return module

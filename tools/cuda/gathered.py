@@ -19,13 +19,15 @@ from ...compiler.walking import all_ops
 from ...dialects.linalg import GenericOp, IndexOp
 from ...dialects.linalg.views import linear_form, loop_ranges
 from ...dialects.tensor import ExtractOp
+from ...passes.bufferization.groups import is_changed
 
 
 def needed_bytes(kernel: FuncOp) -> int:
     """In sectors: those of an input in which something lies that is asked for.
 
     Of a source that values index, those of every element that is asked for, of rows as a whole. Elements that lie
-    anywhere need a sector each; two loops that ask for the same one count twice.
+    anywhere need a sector each; two loops that ask for the same one count twice. A result of which the kernel changes
+    a part is copied before, from an input.
     """
     block = kernel.body.block
     gathered: dict[SSAValue, int] = {}
@@ -36,8 +38,10 @@ def needed_bytes(kernel: FuncOp) -> int:
                     nbytes = _asked(op, inner)
                     gathered[inner.tensor] = gathered.get(inner.tensor, 0) + nbytes
     results = [_nbytes(cast("TensorType[Attribute]", type_)) for type_ in kernel.function_type.outputs.data]
-    inputs = block.args[: len(block.args) - len(results)]  # what follows are places for results
-    return sum(gathered.values()) + sum(map(_read, inputs)) + sum(map(_whole, results))
+    count = len(block.args) - len(results)
+    inputs, places = block.args[:count], block.args[count:]
+    copied = sum(_whole(nbytes) for nbytes, place in zip(results, places, strict=True) if is_changed(place))
+    return sum(gathered.values()) + sum(map(_read, inputs)) + sum(map(_whole, results)) + copied
 
 
 def _read(value: SSAValue) -> int:
