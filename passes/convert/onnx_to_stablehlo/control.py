@@ -74,6 +74,8 @@ def _rolled(
         return [*state, *stacked]
     if len(b.wanted) > len(carried):
         return None  # the number of steps, a size of what is stacked, has to be known
+    if trips is None and goes_on is not None:
+        return None  # it ends after a step, or never
     return conditional_loop(b, trips, condition, carried, step)
 
 

@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import lamina
+from lamina.compiler.diagnostics import LaminaError
 from lamina.dialects.stablehlo import WhileOp
 
 RNG = np.random.default_rng(0)
@@ -91,6 +92,14 @@ def test_conditions(start: bool):
     limit = helper.make_node("Constant", [], ["most"], value=numpy_helper.from_array(np.array(5, np.float32)))
     check(loop([*STEP, limit, *end], start=None), [X, np.array(start)], 1)
     check(loop([*STEP, limit, *end], start=None, trips=np.array(3)), [X, np.array(start)], 1)
+
+
+def test_loops_without_an_end_are_refused():
+    """Neither a count nor a step ends it: said when it is compiled, not waited for when it runs."""
+    model = loop([*STEP, GOES_ON])
+    model.graph.node[0].input[0] = ""
+    with pytest.raises(LaminaError, match="loops of more than 1024 iterations"):
+        lamina.compile(model, "cpu")
 
 
 def test_steps_that_are_not_alike_are_unrolled():
