@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import i32, i64
 
-from ....compiler.dtypes import dtype_of
 from ....compiler.weights import Array
 from ....dialects import stablehlo as hlo
 from ..onnx_to_stablehlo import pooling as onnx
+from ..onnx_to_stablehlo.blending import blend
 from ..onnx_to_stablehlo.limits import extreme
 from ..onnx_to_stablehlo.pads import window
 from ..onnx_to_stablehlo.regions import best_of_pairs
@@ -159,7 +159,7 @@ def avg_pool_backward(
     n = int(b.operator.partition("pool")[2][:1])
     kernel, pads = spread(kernel_size, n), spread(padding, n)
     steps = spread(stride, n) if stride else kernel
-    result = grad_output
+    matrices: dict[int, Array] = {}
     for i in range(n):
         axis = rank_of(x) - n + i
         size, out = shape_of(x)[axis], shape_of(grad_output)[axis]
@@ -168,16 +168,8 @@ def avg_pool_backward(
         inside = (places >= starts) & (places < starts + kernel[i])
         ends = np.minimum(starts + kernel[i], size + pads[i])
         counts = ends - starts if count_include_pad else inside.sum(axis=1, keepdims=True)
-        result = blended(b, result, (inside / counts).T, axis)
-    return result
-
-
-def blended(b: AtenBuilder, x: Value, matrix: Array, axis: int) -> Value:
-    """The product with a known matrix of output by input elements along one axis."""
-    weights = b.constant(matrix.astype(dtype_of(element_of(x))), name="matrix")
-    product = b.dot(x, weights, ([axis], [1]))  # the new axis comes out last
-    rank = rank_of(x)
-    return b.transpose(product, [*range(axis), rank - 1, *range(axis, rank - 1)])
+        matrices[axis] = (inside / counts).T
+    return blend(b, grad_output, matrices)
 
 
 def _adaptive_matrix(size: int, out: int) -> Array:
@@ -197,19 +189,20 @@ def adaptive_avg_pool(b: AtenBuilder, x: Value, output_size: Sizes) -> Value:
     first = rank_of(x) - n
     if all(size == 1 for size in sizes):
         return b.mean(x, list(range(first, rank_of(x))), keepdims=True)
-    for i, out in enumerate(sizes):
-        size = shape_of(x)[first + i]
-        if out != size:
-            x = blended(b, x, _adaptive_matrix(size, out), first + i)
-    return x
+    own = shape_of(x)
+    matrices = {
+        axis: _adaptive_matrix(own[axis], out) for axis, out in enumerate(sizes, start=first) if out != own[axis]
+    }
+    return blend(b, x, matrices)
 
 
 @lowers("_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward")
 def adaptive_avg_pool_backward(b: AtenBuilder, grad_output: Value, x: Value) -> Value:
     n = int(b.operator.partition("pool")[2][:1])
-    result = grad_output
-    for axis in range(rank_of(x) - n, rank_of(x)):
-        size, out = shape_of(x)[axis], shape_of(grad_output)[axis]
-        if size != out:
-            result = blended(b, result, _adaptive_matrix(size, out).T, axis)
-    return result
+    own, grown = shape_of(x), shape_of(grad_output)
+    matrices = {
+        axis: _adaptive_matrix(own[axis], grown[axis]).T
+        for axis in range(rank_of(x) - n, rank_of(x))
+        if own[axis] != grown[axis]
+    }
+    return blend(b, grad_output, matrices)

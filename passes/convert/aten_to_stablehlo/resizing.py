@@ -1,4 +1,4 @@
-"""ATen's upsampling: along each axis a product with a matrix of weights that is known at compile time."""
+"""ATen's upsampling: along each axis elements at known places, or sums of neighbours with known weights."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from ....compiler.weights import Array
 from ..onnx_to_stablehlo import resizing as onnx
+from ..onnx_to_stablehlo.blending import blend
 from .builder import AtenBuilder, Value, shape_of
-from .pooling import blended
 from .table import lowers
 
 Scales = Sequence[float] | None
@@ -61,11 +61,16 @@ def _resized(
     align_corners: bool = False,
 ) -> Value:
     """`x` times the weights along each of its spatial dimensions."""
-    for axis, (m, scale) in enumerate(zip(sizes, scales, strict=True), start=2):
-        n = shape_of(x)[axis]
-        if n != m:
-            x = blended(b, x, matrix(n, m, align_corners, scale), axis)
-    return x
+    own = shape_of(x)
+    return blend(
+        b,
+        x,
+        {
+            axis: matrix(own[axis], m, align_corners, scale)
+            for axis, (m, scale) in enumerate(zip(sizes, scales, strict=True), start=2)
+            if own[axis] != m
+        },
+    )
 
 
 def _backward(
@@ -77,11 +82,16 @@ def _backward(
     align_corners: bool = False,
 ) -> Value:
     """What each element of the input counted for: the product with the transposed weights."""
-    for axis, scale in enumerate(scales, start=2):
-        n, m = input_size[axis], shape_of(grad)[axis]
-        if n != m:
-            grad = blended(b, grad, matrix(n, m, align_corners, scale).T, axis)
-    return grad
+    grown = shape_of(grad)
+    return blend(
+        b,
+        grad,
+        {
+            axis: matrix(input_size[axis], grown[axis], align_corners, scale).T
+            for axis, scale in enumerate(scales, start=2)
+            if input_size[axis] != grown[axis]
+        },
+    )
 
 
 def nearest_places(n: int, m: int, scale: float | None, exact: bool = False) -> Array:
@@ -93,11 +103,13 @@ def nearest_places(n: int, m: int, scale: float | None, exact: bool = False) -> 
 
 
 def _nearest(b: AtenBuilder, x: Value, sizes: Sequence[int], scales: Sequence[float | None], exact: bool) -> Value:
-    for i, (m, scale) in enumerate(zip(sizes, scales, strict=True)):
-        n = shape_of(x)[2 + i]
-        if n != m:
-            x = onnx.pick(b, x, nearest_places(n, m, scale, exact), 2 + i)
-    return x
+    own = shape_of(x)
+    picks = {
+        axis: nearest_places(own[axis], m, scale, exact)
+        for axis, (m, scale) in enumerate(zip(sizes, scales, strict=True), start=2)
+        if own[axis] != m
+    }
+    return onnx.pick(b, x, picks)
 
 
 @lowers("upsample_nearest1d.vec", "upsample_nearest2d.vec", "upsample_nearest3d.vec")

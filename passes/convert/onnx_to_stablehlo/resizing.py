@@ -1,18 +1,18 @@
-"""ONNX's Resize: along each axis a product with a matrix of weights that is known at compile time."""
+"""ONNX's Resize: along each axis elements at known places, or sums of neighbours with known weights."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ....compiler.dtypes import dtype_of
 from ....compiler.weights import Array
+from .blending import blend
 from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
 from .table import lowers
-from .taking import take
+from .taking import repeat, take
 
 
 @lowers("Resize", since=11)
@@ -58,22 +58,29 @@ def resize(
         region = b.require_constant(roi, "roi of Resize").astype(np.float64).tolist()
         for i, axis in enumerate(along):
             starts[axis], ends[axis] = region[i], region[i + len(along)]
+    outside: list[Array] = []
+    picks: dict[int, Array] = {}
+    matrices: dict[int, Array] = {}
     for axis in range(rank):
         n, m, factor = own[axis], wanted[axis], factors[axis]
         if n == m and factor == 1.0 and (starts[axis], ends[axis]) == (0.0, 1.0):
             continue
         if crop:
             places = _cropped(np.arange(m), n, factor * n, starts[axis], ends[axis])
+            outside.append(((places < 0) | (places > n - 1)).reshape([m if i == axis else 1 for i in range(rank)]))
         else:
             places = _source(np.arange(m), n, m, factor, coordinate_transformation_mode)
         if mode == "nearest":
-            x = pick(b, x, np.clip(_round(places, nearest_mode), 0, n - 1), axis)
+            picks[axis] = np.clip(_round(places, nearest_mode), 0, n - 1)
         else:
             kernel = Kernel(mode == "cubic", cubic_coeff_a, min(factor, 1.0) if antialias else 1.0)
-            x = _blend(b, x, weights(places, n, kernel, bool(exclude_outside)), axis)
-        if crop and ((places < 0) | (places > n - 1)).any():
-            outside = ((places < 0) | (places > n - 1)).reshape([m if i == axis else 1 for i in range(rank)])
-            x = b.select(b.constant(outside), b.scalar(extrapolation_value, element_of(x)), x)
+            matrices[axis] = weights(places, n, kernel, bool(exclude_outside))
+    if matrices and not is_float(x):
+        raise b.fail("Resize of integers is supported in mode nearest only")
+    x = blend(b, pick(b, x, picks), matrices) if matrices else pick(b, x, picks)
+    for out in outside:
+        if out.any():
+            x = b.select(b.constant(out), b.scalar(extrapolation_value, element_of(x)), x)
     return x
 
 
@@ -129,15 +136,16 @@ def _round(places: Array, mode: str) -> Array:
     return rounded.astype(np.int64)
 
 
-def pick(b: GraphBuilder, x: Value, positions: Array, axis: int) -> Value:
-    n, m = shape_of(x)[axis], len(positions)
-    if m % n == 0 and (positions == np.repeat(np.arange(n), m // n)).all():  # each element repeated
-        wide = b.expand_dims(x, [axis + 1])
-        shape = list(shape_of(wide))
-        shape[axis + 1] = m // n
-        repeated = b.broadcast_to(wide, shape)
-        return b.reshape(repeated, [m if i == axis else size for i, size in enumerate(shape_of(x))])
-    return take(b, x, positions, axis)
+def pick(b: GraphBuilder, x: Value, picks: Mapping[int, Array]) -> Value:
+    """The elements at known positions along each of the axes."""
+    counts: dict[int, int] = {}
+    for axis, positions in picks.items():
+        n, m = shape_of(x)[axis], len(positions)
+        if n and m % n == 0 and (positions == np.repeat(np.arange(n), m // n)).all():  # each element repeated
+            counts[axis] = m // n
+        else:
+            x = take(b, x, positions, axis)
+    return repeat(b, x, counts)
 
 
 @dataclass(frozen=True)
@@ -175,13 +183,3 @@ def weights(places: Array, n: int, kernel: Kernel, exclude_outside: bool) -> Arr
     matrix = np.zeros((len(places), n))
     np.add.at(matrix, (np.arange(len(places))[:, None], np.clip(positions, 0, n - 1)), factors)
     return matrix / matrix.sum(axis=1, keepdims=True) if exclude_outside else matrix
-
-
-def _blend(b: GraphBuilder, x: Value, weights: Array, axis: int) -> Value:
-    if not is_float(x):
-        raise b.fail("Resize of integers is supported in mode nearest only")
-    matrix = b.constant(weights.astype(dtype_of(element_of(x))), name="resize")
-    product = b.dot(x, matrix, ([axis], [1]))  # the new axis comes out last
-    rank = rank_of(x)
-    order = [*range(axis), rank - 1, *range(axis, rank - 1)]
-    return b.transpose(product, order)

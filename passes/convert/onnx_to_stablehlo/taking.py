@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -39,24 +39,42 @@ def gather_along(b: GraphBuilder, x: Value, places: Value, axis: int) -> Value:
     )
 
 
+def repeat(b: GraphBuilder, x: Value, counts: Mapping[int, int]) -> Value:
+    """Each element so many times in a row, along each of the axes: one copy for all of them."""
+    if not counts:
+        return x
+    wide, shape = x, list(shape_of(x))
+    for axis in sorted(counts, reverse=True):
+        wide = b.expand_dims(wide, [axis + 1])
+        shape.insert(axis + 1, counts[axis])
+    repeated = b.broadcast_to(wide, shape)
+    return b.reshape(repeated, [n * counts.get(axis, 1) for axis, n in enumerate(shape_of(x))])
+
+
 def _runs(positions: Array) -> Iterator[tuple[int, int, int]]:
-    """First place, step (1, 0 or -1) and length of each run of places."""
+    """First place, step and length of each run of places that are as far from each other."""
     if not len(positions):
         yield 0, 1, 0
-    start, step = 0, 1
-    for i in range(1, len(positions) + 1):
-        change = int(positions[i] - positions[i - 1]) if i < len(positions) else None
-        if i == start + 1 and change in (0, -1):
-            step = change
-        elif change != step:
-            yield int(positions[start]), step, i - start
-            start, step = i, 1
+    start, count = 0, len(positions)
+    while start < count:
+        end, step = start + 1, 1
+        if end < count:
+            change = int(positions[end] - positions[start])
+            if abs(change) <= 1 or (end + 1 < count and positions[end + 1] - positions[end] == change):
+                step = change
+        while end < count and positions[end] - positions[end - 1] == step:
+            end += 1
+        yield int(positions[start]), step, end - start
+        start = end
 
 
 def _run(b: GraphBuilder, x: Value, axis: int, first: int, step: int, count: int) -> Value:
-    if step == 1:
-        return b.slice_axis(x, axis, first, first + count)
     if step == 0:
         one = b.slice_axis(x, axis, first, first + 1)
         return b.broadcast_to(one, [count if i == axis else n for i, n in enumerate(shape_of(x))])
-    return b(hlo.ReverseOp(b.slice_axis(x, axis, first - count + 1, first + 1), dimensions=[axis]))
+    if step < 0:
+        return b(hlo.ReverseOp(_run(b, x, axis, first + step * (count - 1), -step, count), dimensions=[axis]))
+    shape = shape_of(x)
+    starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[axis], limits[axis], steps[axis] = first, first + step * (count - 1) + 1 if count else first, step
+    return b.slice(x, starts, limits, steps)
