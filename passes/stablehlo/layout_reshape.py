@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ...dialects.stablehlo import DotGeneralOp, ReshapeOp, TransposeOp
+from ...dialects.stablehlo import BroadcastInDimOp, DotGeneralOp, ReshapeOp, TransposeOp
 from ...dialects.stablehlo.attributes import ints
 from ...dialects.stablehlo.canonical.contraction import dot_like
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, defining, is_identity, shape_of
@@ -91,6 +91,28 @@ def reshape_of_transpose(op: ReshapeOp, b: Builder) -> Replacement:
             return None
         source = b.transpose(source, [permutation[d] for group in order for d in group.before])
     return b.transpose(b.reshape(source, [new[d] for d in after]), back)
+
+
+@moves_reshapes(ReshapeOp)
+def reshape_of_repeats(op: ReshapeOp, b: Builder) -> Replacement:
+    """Images that grow, every element several times: repeated in the order of the source, and transposed after that."""
+    broadcast = defining(op.operand, BroadcastInDimOp)
+    places = ints(broadcast.broadcast_dimensions) if broadcast else ()
+    if broadcast is None or _increasing(places):
+        return None
+    shape, new = shape_of(op.operand), shape_of(op.result)
+    ends = {place: end for place, end in pairwise((*sorted(places), len(shape)))}  # with the dimensions it got
+    order = [*range(min(places)), *(d for place in places for d in range(place, ends[place]))]
+    permutation = [order.index(d) for d in range(len(shape))]
+    found = groups(shape, new)
+    if found is None:
+        return None
+    moved = _ordered(found, shape, permutation)
+    if not _increasing(_places(moved, shape, permutation)):
+        return None
+    after = [d for group in moved for d in group.after]
+    wide = b.broadcast(broadcast.operand, [shape[d] for d in order], [order.index(place) for place in places])
+    return b.transpose(b.reshape(wide, [new[d] for d in after]), [after.index(d) for d in range(len(new))])
 
 
 @moves_reshapes(DotGeneralOp)

@@ -21,6 +21,7 @@ from ...dialects.stablehlo import (
     ConvolutionOp,
     DynamicSliceOp,
     DynamicUpdateSliceOp,
+    GatherOp,
     IotaOp,
     PadOp,
     ReduceOp,
@@ -216,6 +217,33 @@ def dynamic_update_slice(op: DynamicUpdateSliceOp, b: Builder) -> Replacement:
     operand, update = _undone([op.operand, op.update], p, b)
     starts = [op.start_indices[i] for i in inverse(p)]
     return b.transpose(b.value(DynamicUpdateSliceOp(operand, update, starts)), p)
+
+
+@moves_transposes(GatherOp)
+def gather_along(op: GatherOp, b: Builder) -> Replacement:
+    """Whole slices along one axis, at places in one dimension, which takes the axis' place."""
+    source, n = _source(op.operand), op.dimension_numbers.data
+    if source is None or len(n.start_index_map) != 1 or n.operand_batching_dims:
+        return None
+    x, p = source
+    (axis,) = n.start_index_map
+    shape, sizes = shape_of(op.operand), ints(op.slice_sizes)
+    places = shape_of(op.start_indices)
+    vectors = 1 if n.index_vector_dim < len(places) else 0
+    others = [d for d in range(len(shape)) if d != axis]
+    whole = all(sizes[d] == shape[d] for d in others) and sizes[axis] == 1 and tuple(n.collapsed_slice_dims) == (axis,)
+    if not whole or len(places) - vectors != 1 or list(n.offset_dims) != others:
+        return None
+    gathered = GatherOp(
+        x,
+        op.start_indices,
+        offset_dims=[d for d in range(len(shape)) if d != p[axis]],
+        collapsed_slice_dims=[p[axis]],
+        start_index_map=[p[axis]],
+        index_vector_dim=n.index_vector_dim,
+        slice_sizes=before(sizes, p),
+    )
+    return b.transpose(b.value(gathered), p)
 
 
 @moves_transposes(ReduceOp)
