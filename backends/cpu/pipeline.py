@@ -18,6 +18,7 @@ MODULE_PHASES = (
             "stablehlo-split-complex",
             "stablehlo-store-as-bytes",
             "stablehlo-flatten-windows",
+            "stablehlo-separate-windows",
             "convert-stablehlo-to-linalg",
             "canonicalize",
             "cse",

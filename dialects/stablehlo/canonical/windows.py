@@ -32,7 +32,7 @@ def neutral(kind: str | None, element: Any) -> bool:
             return False
 
 
-def _is_plain(op: ReduceOp | ReduceWindowOp, b: Builder) -> bool:
+def is_plain(op: ReduceOp | ReduceWindowOp, b: Builder) -> bool:
     """One input, accumulated in its own type from a neutral value."""
     same = len(op.inputs) == 1 and element_type(op.inputs[0]) == element_type(op.results[0])
     return same and neutral(combiner_of(op.body), b.splat_of(op.init_values[0]))
@@ -41,7 +41,7 @@ def _is_plain(op: ReduceOp | ReduceWindowOp, b: Builder) -> bool:
 @simplifies(ReduceOp)
 def reduce_of_one(op: ReduceOp, b: Builder) -> Replacement:
     shape = shape_of(op.inputs[0])
-    if any(shape[d] != 1 for d in ints(op.dimensions)) or not _is_plain(op, b):
+    if any(shape[d] != 1 for d in ints(op.dimensions)) or not is_plain(op, b):
         return None
     return b.reshape(op.inputs[0], shape_of(op.results[0]))
 
@@ -59,7 +59,7 @@ def window_over_everything(op: ReduceWindowOp, b: Builder) -> Replacement:
     if not whole or any(out[d] != shape[d] for d in range(len(shape)) if d not in dims):
         return None
     if not dims:
-        return op.inputs[0] if _is_plain(op, b) else None
+        return op.inputs[0] if is_plain(op, b) else None
     body = op.body.clone()
     return b.reshape(b.value(ReduceOp(op.inputs, op.init_values, dimensions=dims, body=body)), out)
 
@@ -72,7 +72,7 @@ def padding_into_window(op: ReduceWindowOp, b: Builder) -> Replacement:
     if init is None or value is None or init != value or any(d != 1 for d in window.base_dilation):
         return None
     low, high = ints(pad.edge_padding_low), ints(pad.edge_padding_high)
-    if any(ints(pad.interior_padding)) or min((*low, *high), default=0) < 0 or not _is_plain(op, b):
+    if any(ints(pad.interior_padding)) or min((*low, *high), default=0) < 0 or not is_plain(op, b):
         return None
     if any(lo < 0 or hi < 0 for lo, hi in window.padding):
         return None

@@ -46,6 +46,10 @@ DIVIDING = (
 )
 
 
+# elements apart of a load that is made of whole vectors and shuffles
+SHUFFLED_STEPS = (-1, 2, 3, 4)
+
+
 class NotVectorizable(Exception):
     """Why a loop stays as it is."""
 
@@ -219,8 +223,8 @@ def even_step(op: affine.LoadOp | affine.StoreOp, plan: Plan) -> int:
 
 
 def is_shuffled(op: Operation, plan: Plan) -> bool:
-    """Whether every other element, or elements backwards, are read along the last dimension: shuffles do it."""
-    if plan.steps[op] not in (2, -1) or not isinstance(op, affine.LoadOp):
+    """Whether elements a short step apart, or backwards, are read along the last dimension: shuffles do it."""
+    if plan.steps[op] not in SHUFFLED_STEPS or not isinstance(op, affine.LoadOp):
         return False
     positions = {i for i, operand in enumerate(op.indices) if operand is plan.index}
     return not any(expr.used_dims() & positions for expr in op.map.data.results[:-1])

@@ -261,7 +261,7 @@ class Round:
         return self.builder.insert(vector.GatherOp(op.memref, where, apart, mask, otherwise)).result
 
     def shuffled(self, op: affine.LoadOp, operands: Sequence[SSAValue], step: int, type_: VectorType) -> SSAValue:
-        """Every other element, or elements backwards: contiguous vectors that end where the last lane is."""
+        """Elements a short step apart, or backwards: contiguous vectors, of which the last ends where the last lane is."""
         last = self.width - 1
 
         def load(offset: int) -> SSAValue:
@@ -273,8 +273,18 @@ class Round:
         if step == -1:
             whole = load(-last)
             return shuffle(self.builder, whole, whole, [last - lane for lane in range(self.width)])
-        taken = [2 * lane if 2 * lane <= last else 2 * lane + 1 for lane in range(self.width)]
-        return shuffle(self.builder, load(0), load(last), taken)
+        found = load(0)
+        for part in range(1, step):
+            first = min(part * self.width, (step - 1) * last)
+            taken = list(range(self.width))
+            for lane in taken[:]:
+                place = step * lane - first
+                if 0 <= place < self.width:
+                    taken[lane] = self.width + place
+                elif place < 0 and part == 1:
+                    taken[lane] = step * lane
+            found = shuffle(self.builder, found, load(first), taken)
+        return found
 
     def store(self, op: affine.StoreOp) -> None:
         """Consecutive elements."""

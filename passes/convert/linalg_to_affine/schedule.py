@@ -123,8 +123,8 @@ def _runs_along(op: GenericOp, extents: Sequence[int], inner: int, reductions: S
         steps = strides(operand, map, extents)
         if steps[inner] == 1:
             votes += 1
-        elif steps[inner] == 2 and index < len(op.inputs):
-            pass  # two vectors and a shuffle
+        elif 2 <= steps[inner] <= 4 and index < len(op.inputs):
+            pass  # so many vectors, and shuffles
         elif steps[inner] != 0 or any(steps[d] == 1 for d in reductions):
             votes -= 2
     return votes > 0

@@ -1,0 +1,92 @@
+"""stablehlo-separate-windows: a pool over rectangles is one over columns, and one over rows of its results.
+
+before: %y = reduce_window(%x) maximum, window [1, 5, 5, 1], padding [[0, 0], [2, 2], [2, 2], [0, 0]]
+after:  %c = reduce_window(%x) maximum, window [1, 5, 1, 1], padding [[0, 0], [2, 2], [0, 0], [0, 0]]
+        %y = reduce_window(%c) maximum, window [1, 1, 5, 1], padding [[0, 0], [0, 0], [2, 2], [0, 0]]
+
+Two times five elements for each result instead of 25, and a store and a load of what lies between. Where steps are
+larger than one, more columns are reduced than there are results in a row, so it pays for large windows, or for windows
+along the last dimension, whose elements a step apart vectors have to gather.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from ...compiler.context import lamina_context
+from ...compiler.rewriting import GreedyRewriter
+from ...dialects.stablehlo import MaximumOp, MinimumOp, ReduceWindowOp
+from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type
+from ...dialects.stablehlo.canonical.windows import is_plain
+
+LANES = 16
+PAYS = 1.5  # times fewer loads, stores and combinations of vectors
+SHUFFLED = 4  # elements apart that vectors still take, with a load and a shuffle more for each
+
+
+@dataclass(frozen=True)
+class SeparateWindows(ModulePass):
+    """Takes windows apart by dimension, the outermost first, where that is less work."""
+
+    name = "stablehlo-separate-windows"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        ours = lamina_context(ctx)
+        rules = RuleTable()
+        rules(ReduceWindowOp)(outermost_first)
+        GreedyRewriter(ours, rules.patterns(ours.weights), fold=False).run(op)
+
+
+def outermost_first(op: ReduceWindowOp, b: Builder) -> Replacement:
+    """The first dimension of a window by itself, then the others."""
+    if not is_plain(op, b) or not _may_round_twice(op):
+        return None
+    window = op.window()
+    along = [d for d, size in enumerate(window.size) if size > 1]
+    if len(along) < 2 or any(size == 1 and window.padding[d] != (0, 0) for d, size in enumerate(window.size)):
+        return None
+    last = len(window.size) - 1
+    step = window.strides[last] if window.size[last] > 1 else 1
+    load = 2 * step - 1 if step <= SHUFFLED else LANES
+    rest = along[1:]
+    taps, columns = prod(window.size[d] for d in rest), prod(window.strides[d] for d in rest)
+    first = window.size[along[0]]
+    apart = 2 * first * columns + columns + taps * (load + 1)
+    if first * taps * (load + 1) < PAYS * apart:
+        return None
+    between = _alone(op, op.inputs[0], along[:1], b)
+    return _alone(op, between, rest, b)
+
+
+def _may_round_twice(op: ReduceWindowOp) -> bool:
+    """Whether what lies between may be of the type of the result: sums of halves are not to be rounded in between."""
+    chooses = isinstance(op.body.block.first_op, MaximumOp | MinimumOp)
+    return chooses or not isinstance(element_type(op.results[0]), Float16Type | BFloat16Type)
+
+
+def _alone(op: ReduceWindowOp, value: SSAValue, dims: Sequence[int], b: Builder) -> SSAValue:
+    """The part of a window along some of its dimensions."""
+    window, rank = op.window(), len(op.window().size)
+
+    def where(given: Sequence[int]) -> list[int]:
+        return [given[d] if d in dims else 1 for d in range(rank)]
+
+    return b.value(
+        ReduceWindowOp(
+            [value],
+            op.init_values,
+            body=op.body.clone(),
+            window_dimensions=where(window.size),
+            window_strides=where(window.strides),
+            base_dilations=where(window.base_dilation),
+            window_dilations=where(window.dilation),
+            padding=[window.padding[d] if d in dims else (0, 0) for d in range(rank)],
+        )
+    )
