@@ -19,6 +19,7 @@ MODULE_PHASES = (
             "stablehlo-store-as-bytes",
             "stablehlo-flatten-windows",
             "stablehlo-separate-windows",
+            "stablehlo-sort-by-digits",
             "convert-stablehlo-to-linalg",
             "canonicalize",
             "cse",

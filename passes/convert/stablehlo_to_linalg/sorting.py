@@ -14,9 +14,10 @@ Nothing depends on data but subscripts and selections. The order is stable: of e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, TensorType, i1, i64
+from xdsl.dialects.builtin import DenseArrayBase, IndexType, TensorType, i1, i64
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
 
@@ -24,6 +25,8 @@ from ....compiler.conversion import RuleBuilder
 from ....dialects import stablehlo as hlo
 from ....dialects.linalg import IndexOp
 from ....dialects.tensor import ExtractOp
+from ...stablehlo.sort_by_digits import BITS
+from .digits import by_digits
 from .rules import (
     PARALLEL,
     REDUCTION,
@@ -48,6 +51,9 @@ def sort(op: hlo.SortOp, operands: Sequence[SSAValue], b: RuleBuilder) -> Sequen
     axis = rank - 1 if op.dimension is None else op.dimension.value.data % max(rank, 1)
     if rank == 0 or shape[axis] < 2 or 0 in shape:
         return operands
+    if BITS in op.attributes:
+        low, high = cast(DenseArrayBase, op.attributes[BITS]).get_values()
+        return by_digits(operands, int(low), int(high), b)
     values = operands
     run = 1
     while run < shape[axis]:
