@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import Any, cast
 
@@ -24,7 +25,8 @@ from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.dtypes import dtype_of, element_type_of
-from ...compiler.rewriting import GreedyRewriter
+from ...compiler.machine import Machine
+from ...compiler.rewriting import GreedyRewriter, Pattern
 from ...dialects import stablehlo as hlo
 from ...dialects.stablehlo import chlo, chlo_binary, special_functions
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of, tensor_type
@@ -35,6 +37,9 @@ from .top_k import is_served
 from .top_k import top_k as largest
 
 rules = RuleTable()
+
+_FEW = 8  # to be found in rows of at most
+_SHORT = 256
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,14 @@ class DecomposeChlo(ModulePass):
         if any(inner.dialect_name() == "chlo" for inner in op.walk()):
             ours = lamina_context(ctx)
             expand_scans(op, ours.weights)
-            GreedyRewriter(ours, rules.patterns(ours.weights), fold=False).run(op)
+            served = RuleTable()
+            served(TopKOp)(partial(top_k_in_blocks, machine=ours.machine))
+            tables = [table.patterns(ours.weights) for table in (served, rules)]
+
+            def patterns(kind: type[Operation]) -> tuple[Pattern, ...]:
+                return tuple(pattern for table in tables for pattern in table(kind))
+
+            GreedyRewriter(ours, patterns, fold=False).run(op)
 
 
 class Value:
@@ -300,13 +312,21 @@ def broadcast_select(op: chlo_binary.BroadcastSelectOp, b: Builder) -> Replaceme
     return b.value(hlo.SelectOp(*(_placed(b, value, shape) for value in op.operands)))
 
 
+def top_k_in_blocks(op: TopKOp, b: Builder, machine: Machine) -> Replacement:
+    """Those that can be among the k largest in order, where many numbers are compared at once or rows are short.
+
+    Else `stablehlo-sort-by-digits` does better.
+    """
+    operand, k = Elements(b, op.operand), op.k.value.data
+    if not is_served(operand, k) or not (machine.gpu or (k <= _FEW and operand.shape[-1] <= _SHORT)):
+        return None
+    values, where = largest(operand, k)
+    return [values.value, where.convert(i32).value]
+
+
 @rules(TopKOp)
 def top_k(op: TopKOp, b: Builder) -> Replacement:
-    """Those that can be among the k largest in order; of wide numbers all are sorted with the places."""
-    operand = Elements(b, op.operand)
-    if is_served(operand, op.k.value.data):
-        values, where = largest(operand, op.k.value.data)
-        return [values.value, where.convert(i32).value]
+    """All in order with their places, of which the first are taken."""
     kind = tensor_type(op.operand)
     shape = kind.get_shape()
     last = len(shape) - 1

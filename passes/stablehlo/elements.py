@@ -219,3 +219,8 @@ def choose(condition: Elements, on_true: Elements, on_false: Elements | Number) 
     """Element by element one of two."""
     other = on_false if isinstance(on_false, Elements) else on_true.like(on_false)
     return on_true.of(hlo.SelectOp(condition.value, on_true.value, other.value))
+
+
+def scalar(x: Elements, number: Number) -> Elements:
+    """A number of the type of `x`, without dimensions."""
+    return x.of(hlo.ConstantOp(dense_attribute(np.array(number, dtype_of(x.element_type)))))

@@ -32,19 +32,23 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     Signedness,
     TensorType,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import stablehlo as hlo
-from ...dialects.stablehlo.attributes import ComparisonType
+from ...dialects.stablehlo.attributes import ComparisonType, ints
+from ...dialects.stablehlo.canonical.rules import shape_of
 from .elements import Elements, before, choose
-from .expansion import expand
+from .lowest import lowest, taken
+from .top_k import counted
 
 BITS = "lamina.bits"  # of the first operand, those that say where it goes: from, and up to without
 LEAST = 32  # numbers; fewer are merged
 PLACE = 32  # bits of a place beside a number of as many
+COUNTED = 64  # numbers up to which each is compared with all others
 _MOST_OPS = 16  # of a comparator, on each side
 
 
@@ -55,7 +59,8 @@ class SortByDigits(ModulePass):
     name = "stablehlo-sort-by-digits"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        expand(op, {hlo.SortOp: by_digits})
+        for sort in [inner for inner in op.walk() if isinstance(inner, hlo.SortOp)]:
+            _rewrite(sort)
 
 
 @dataclass(frozen=True)
@@ -69,33 +74,52 @@ class Key:
     total: bool  # floats by their bits; else zeros are equal, and NaN above all
 
 
-def by_digits(op: hlo.SortOp) -> Sequence[SSAValue] | None:
-    """The results of a sort by one number, of sorted integers; None for other sorts."""
-    kinds = [value.type for value in op.inputs]
-    shape = kinds[0].get_shape()
+def _rewrite(op: hlo.SortOp) -> None:
+    shape = op.inputs[0].type.get_shape()
     axis = (len(shape) - 1 if op.dimension is None else op.dimension.value.data) % max(len(shape), 1)
     if BITS in op.attributes or not shape or not prod(shape) or not LEAST <= shape[axis] < 2 ** (PLACE - 1):
-        return None
+        return
     key = find_key(op)
     if key is None:
-        return None
+        return
     insert = before(op)
     numbers = _ordered(_applied(key, Elements(insert, op.inputs[key.argument.index // 2])), key)
     order = [*(d for d in range(len(shape)) if d != axis), axis]
+    back = sorted(range(len(order)), key=order.__getitem__)
     n, rows = shape[axis], prod(shape) // shape[axis]
-    keys = _transposed(numbers, order).reshape(rows, n)
-    places = _places(keys, _width(_element(key.value)))
-
-    def result(value: SSAValue) -> SSAValue:
+    wanted = _wanted(op, axis)
+    places = _places(_transposed(numbers, order).reshape(rows, n), _width(_element(key.value)), wanted)
+    for value, old in zip(op.inputs, op.results, strict=True):
         moved = _transposed(Elements(insert, value), order)
         if isinstance(value.owner, hlo.IotaOp) and value.owner.iota_dimension.value.data == axis:
             found = places.convert(moved.element_type)
         else:
-            found = _at(moved.reshape(rows, n), places)
-        back = sorted(range(len(order)), key=order.__getitem__)
-        return _transposed(found.reshape(*moved.shape), back).value
+            found = taken(moved.reshape(rows, n), places)
+        new = _transposed(found.reshape(*moved.shape[:-1], wanted), back)
+        new.value.name_hint = old.name_hint
+        for use in list(old.uses) if wanted < n else ():
+            assert isinstance(use.operation, hlo.SliceOp)
+            use.operation.result.replace_all_uses_with(new.part(axis, 0, shape_of(use.operation.result)[axis]).value)
+            use.operation.detach()
+            use.operation.erase()
+        old.replace_all_uses_with(new.value)
+    op.detach()
+    op.erase()
 
-    return [result(value) for value in op.inputs]
+
+def _wanted(op: hlo.SortOp, axis: int) -> int:
+    """How many of the first ones of each row are asked for, if it is at most a half of them; else all."""
+    n = op.inputs[0].type.get_shape()[axis]
+    most = 0
+    for use in (use for result in op.results for use in result.uses):
+        part = use.operation
+        if not isinstance(part, hlo.SliceOp) or any(ints(part.start_indices)) or {*ints(part.strides)} != {1}:
+            return n
+        shape, whole = shape_of(part.result), shape_of(part.operand)
+        if (*shape[:axis], *shape[axis + 1 :]) != (*whole[:axis], *whole[axis + 1 :]):
+            return n
+        most = max(most, shape[axis])
+    return most if 0 < 2 * most <= n else n
 
 
 def find_key(op: hlo.SortOp) -> Key | None:
@@ -209,19 +233,20 @@ def _applied(key: Key, x: Elements) -> Elements:
 
 
 def _ordered(x: Elements, key: Key) -> Elements:
-    """Signed integers in the order of a key."""
+    """Signed integers in the order of a key: of 32 bits, or of 64 where it has more."""
     element = x.element_type
     width = _width(element)
+    wide = i64 if width > PLACE else i32
     if isinstance(element, IntegerType):
-        numbers = x.convert(IntegerType(max(width, 64)))
-        if element.signedness.data == Signedness.UNSIGNED and width == 64:
-            numbers = numbers ^ -(2**63)
+        numbers = x.convert(wide)
+        if element.signedness.data == Signedness.UNSIGNED and width in (32, 64):
+            numbers = numbers ^ -(2 ** (width - 1))
     else:
         if not key.total:
             x = choose(x.equals(0.0), x.like(0.0), x)
             x = choose(x.equals(x), x, float("nan"))
         bits = x.of(hlo.BitcastConvertOp(x.value, IntegerType(width)))
-        numbers = choose(bits < 0, bits ^ (2 ** (width - 1) - 1), bits).convert(i64)
+        numbers = choose(bits < 0, bits ^ (2 ** (width - 1) - 1), bits).convert(wide)
     return ~numbers if key.descending else numbers
 
 
@@ -229,13 +254,21 @@ def _transposed(x: Elements, order: Sequence[int]) -> Elements:
     return x if list(order) == sorted(order) else x.of(hlo.TransposeOp(x.value, permutation=list(order)))
 
 
-def _places(keys: Elements, width: int) -> Elements:
-    """Where the elements of each row come from, of keys of so many bits."""
-    places = keys.of(hlo.IotaOp(TensorType(i64, keys.shape), 1))
+def _places(keys: Elements, width: int, wanted: int) -> Elements:
+    """Where the first elements of each row come from, of keys of so many bits."""
+    if wanted == keys.shape[1]:
+        return _in_order(keys, keys.of(hlo.IotaOp(TensorType(i64, keys.shape), 1)), width)
+    among = lowest(keys, wanted)
+    return _in_order(taken(keys, among), among, width)
+
+
+def _in_order(keys: Elements, places: Elements, width: int) -> Elements:
+    """The places, which grow, in the order of the keys."""
     if width > PLACE:
         return _by_bits([keys, places], 0, width)[1]
-    packed = (keys << PLACE) | places
-    return _by_bits([packed], PLACE, PLACE + width)[0] & (2**PLACE - 1)
+    packed = (keys.convert(i64) << PLACE) | places
+    found = counted(packed) if keys.shape[1] <= COUNTED else _by_bits([packed], PLACE, PLACE + width)[0]
+    return found & (2**PLACE - 1)
 
 
 def _by_bits(values: Sequence[Elements], low: int, high: int) -> list[Elements]:
@@ -243,32 +276,6 @@ def _by_bits(values: Sequence[Elements], low: int, high: int) -> list[Elements]:
     compare = hlo.CompareOp(block.args[0], block.args[1], comparison_direction="LT")
     block.add_ops([compare, hlo.ReturnOp([compare.result])])
     op = hlo.SortOp([value.value for value in values], region, dimension=1, is_stable=True)
-    op.attributes[BITS] = DenseArrayBase.from_list(i64, [low, high])
+    if values[0].shape[1] >= LEAST:
+        op.attributes[BITS] = DenseArrayBase.from_list(i64, [low, high])
     return [Elements(values[0].insert, result) for result in values[0].insert(op).results]
-
-
-def _at(x: Elements, places: Elements) -> Elements:
-    """From each row of a matrix what lies at its places."""
-    rows, n = x.shape
-    if rows == 1:
-        flat = hlo.GatherOp(
-            x.reshape(n).value,
-            places.reshape(n).value,
-            collapsed_slice_dims=[0],
-            start_index_map=[0],
-            index_vector_dim=1,
-            slice_sizes=[1],
-        )
-        return x.of(flat).reshape(1, n)
-    return x.of(
-        hlo.GatherOp(
-            x.value,
-            places.value,
-            collapsed_slice_dims=[1],
-            operand_batching_dims=[0],
-            start_indices_batching_dims=[0],
-            start_index_map=[1],
-            index_vector_dim=2,
-            slice_sizes=[1, 1],
-        )
-    )

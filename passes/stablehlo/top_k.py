@@ -81,12 +81,18 @@ def _places(x: Elements, sizes: Sequence[int]) -> Elements:
 
 def _in_order(x: Elements, k: int) -> Elements:
     """The `k` lowest of each row, in order, all of them different."""
-    rows, n = x.shape
-    if n > _COUNTED:
+    if x.shape[1] > _COUNTED:
         region, block = hlo.single_block([TensorType(i64, [])] * 2)
         compare = hlo.CompareOp(block.args[0], block.args[1], comparison_direction="LT")
         block.add_ops([compare, hlo.ReturnOp([compare.result])])
         return x.of(hlo.SortOp([x.value], region, dimension=1)).part(1, 0, k)
+    return counted(x, k)
+
+
+def counted(x: Elements, k: int | None = None) -> Elements:
+    """The `k` lowest of each row, or all, in order: for each of them is counted how many come before it."""
+    rows, n = x.shape
+    k = n if k is None else k
     square = (rows, n, n)
     before = (x.broadcast(square, (0, 1)) < x.broadcast(square, (0, 2))).convert(i64)
     zero = _scalar(x, 0)

@@ -19,7 +19,8 @@ from .limits import extreme
 from .regions import best_of_pairs, compare_region, is_first
 from .table import lowers
 
-_FEW = 8  # that are found one after the other
+_FEW = 8  # that are found one after the other, where numbers are wide, or others lie beside each
+_BESIDE = 8
 
 
 @lowers("TopK", since=11)
@@ -43,7 +44,8 @@ def top(b: GraphBuilder, x: Value, k: int, axis: int, largest: bool) -> list[Val
     if not 0 <= k <= shape[along]:
         raise b.fail(f"k is {k}, axis {along} has {shape[along]} elements")
     narrow = dtype_of(element_of(x)).itemsize <= 4
-    if k == 1 or (not narrow and 0 < k <= _FEW and _FEW * k <= shape[along]):
+    few = 0 < k <= _FEW and _FEW * k <= shape[along]
+    if k == 1 or (few and (not narrow or math.prod(shape[along + 1 :]) >= _BESIDE)):
         return _best(b, x, k, along, largest)
     if narrow and k and math.prod(shape):
         return _by_keys(b, x, k, along, largest)
