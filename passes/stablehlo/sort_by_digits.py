@@ -239,8 +239,8 @@ def _ordered(x: Elements, key: Key) -> Elements:
     wide = i64 if width > PLACE else i32
     if isinstance(element, IntegerType):
         numbers = x.convert(wide)
-        if element.signedness.data == Signedness.UNSIGNED and width in (32, 64):
-            numbers = numbers ^ -(2 ** (width - 1))
+        if element.signedness.data == Signedness.UNSIGNED:
+            numbers = numbers - 2 ** (width - 1)
     else:
         if not key.total:
             x = choose(x.equals(0.0), x.like(0.0), x)
