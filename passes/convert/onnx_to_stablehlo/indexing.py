@@ -39,14 +39,20 @@ def gather(b: GraphBuilder, x: Value, indices: Value, *, axis: int = 0) -> Value
 
 @lowers("GatherElements")
 def gather_elements(b: GraphBuilder, x: Value, indices: Value, *, axis: int = 0) -> Value:
-    rank = rank_of(x)
-    places = all_coordinates(b, x, indices, b.axis(axis, rank))
+    own, shape, rank = shape_of(x), shape_of(indices), rank_of(x)
+    along = b.axis(axis, rank)
+    others = [d for d in range(rank) if d != along]
+    if len(shape) != rank or any(shape[d] > own[d] for d in others):
+        raise b.fail(f"indices of shape {list(shape)} for data of shape {list(own)}")
+    limits = [own[d] if d == along else shape[d] for d in range(rank)]
     return b(
         hlo.GatherOp(
-            x,
-            places,
-            collapsed_slice_dims=list(range(rank)),
-            start_index_map=list(range(rank)),
+            b.slice(x, [0] * rank, limits),
+            from_front(b, indices, own[along]),
+            collapsed_slice_dims=[along],
+            operand_batching_dims=others,
+            start_indices_batching_dims=others,
+            start_index_map=[along],
             index_vector_dim=rank,
             slice_sizes=[1] * rank,
         )
