@@ -12,7 +12,8 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from ....compiler.diagnostics import LaminaError
-from ....dialects.linalg import GenericOp
+from ....dialects.linalg import GenericOp, IndexOp
+from ....dialects.memref import LoadOp
 
 UNROLL_LIMIT = 64  # iterations of a reduction that are written out
 ROWS_LIMIT = 16  # of one whose iterations read from as many rows: more streams than that get in each other's way
@@ -117,6 +118,7 @@ def _dims_of(map: AffineMap) -> set[int]:
 def _runs_along(op: GenericOp, extents: Sequence[int], inner: int, reductions: Sequence[int]) -> bool:
     """Whether the accesses run along memory with the parallel loop `inner` rather than with a reduction."""
     votes = 0
+    beside = _reads_along(op, inner)  # then what does not change along it is read before it
     for index, (operand, map) in enumerate(zip(op.operands, op.maps, strict=True)):
         if index < len(op.inputs) and not op.body.block.args[index].first_use:
             continue
@@ -125,6 +127,12 @@ def _runs_along(op: GenericOp, extents: Sequence[int], inner: int, reductions: S
             votes += 1
         elif 2 <= steps[inner] <= 4 and index < len(op.inputs):
             pass  # so many vectors, and shuffles
-        elif steps[inner] != 0 or any(steps[d] == 1 for d in reductions):
+        elif steps[inner] != 0 or (not beside and any(steps[d] == 1 for d in reductions)):
             votes -= 2
     return votes > 0
+
+
+def _reads_along(op: GenericOp, inner: int) -> bool:
+    """Whether what is loaded at computed places lies side by side along a loop."""
+    lasts = [load.indices[-1].owner for load in op.body.block.ops if isinstance(load, LoadOp) and load.indices]
+    return bool(lasts) and all(isinstance(last, IndexOp) and last.dim.value.data == inner for last in lasts)

@@ -30,30 +30,33 @@ class Taps:
 
 
 def points(b: GraphBuilder, x: Value, places: Sequence[Value]) -> Value:
-    """`x` [N, C, *S] at integer places inside, one value [N, *O] per axis of S: [N, C, *O]."""
-    rank = rank_of(places[0])
-    spatial = range(2, 2 + len(places))
+    """`x` [N, C, *S] at integer places inside, one value [N, *O] per axis of S: [N, *O, C].
+
+    Channels are last: all of them are at the same places, so that vectors of them are read as they lie.
+    """
+    rank, count = rank_of(places[0]), len(places)
+    spatial = range(1, 1 + count)
     return b(
         hlo.GatherOp(
-            x,
+            b.transpose(x, [0, *range(2, 2 + count), 1]),
             b.concatenate([b.expand_dims(place, [rank]) for place in places], rank),
-            offset_dims=[1],
+            offset_dims=[rank],
             collapsed_slice_dims=list(spatial),
             operand_batching_dims=[0],
             start_indices_batching_dims=[0],
             start_index_map=list(spatial),
             index_vector_dim=rank,
-            slice_sizes=[1, shape_of(x)[1], *[1 for _ in spatial]],
+            slice_sizes=[1, *[1 for _ in spatial], shape_of(x)[1]],
         )
     )
 
 
-def weighted(b: GraphBuilder, x: Value, taps: Sequence[Taps]) -> tuple[Value, Value, list[int]]:
-    """`x` at every combination of taps [N, C, *O, T1, ..., Tr], the weights [N, 1, *O, T1, ..., Tr], the axes of taps.
+def weighted(b: GraphBuilder, x: Value, taps: Sequence[Taps], more: Value | None = None) -> Value:
+    """The sum of `x` at every combination of taps by their weights, and by those of `more` [N, *O]: [N, C, *O].
 
-    Taps of different axes have the same dimensions before their last, or 1 there.
+    Taps of different axes have the same dimensions before their last, or 1 there. In f32 at least.
     """
-    rank, count = rank_of(taps[0].positions) - 1, len(taps)
+    rank, count, element = rank_of(taps[0].positions) - 1, len(taps), _wide(element_of(x))
 
     def spread(value: Value, axis: int) -> Value:
         return b.reshape(
@@ -64,7 +67,12 @@ def weighted(b: GraphBuilder, x: Value, taps: Sequence[Taps]) -> tuple[Value, Va
     weights = spread(taps[0].weights, 0)
     for i, tap in enumerate(taps[1:], 1):
         weights = b.multiply(weights, spread(tap.weights, i))
-    return points(b, x, positions), b.expand_dims(weights, [1]), [1 + rank + i for i in range(count)]
+    if more is not None:
+        weights = b.multiply(weights, b.expand_dims(more, range(rank, rank + count)))
+    values = b.convert(points(b, x, positions), element)
+    product = b.multiply(values, b.expand_dims(b.convert(weights, element), [rank + count]))
+    total = b.reduce("add", product, [rank + i for i in range(count)])
+    return b.transpose(total, [0, rank, *range(1, rank)])
 
 
 def linear_taps(b: GraphBuilder, place: Value, size: int) -> Taps:
@@ -122,10 +130,7 @@ def grid_sample(
         if method == "nearest":
             place = b(hlo.RoundNearestEvenOp(place))
         taps.append(_grid_taps(b, place, size, method, padding_mode, low, high))
-    values, weights, axes = weighted(b, x, taps)
-    element = _wide(element_of(x))
-    total = b.multiply(b.convert(values, element), b.convert(weights, element))
-    return b.convert(b.reduce("add", total, axes), element_of(x))
+    return b.convert(weighted(b, x, taps), element_of(x))
 
 
 def _grid_taps(b: GraphBuilder, place: Value, size: int, method: str, padding: str, low: float, high: float) -> Taps:
@@ -277,16 +282,16 @@ def _pooled_regions(b: GraphBuilder, x: Value, images: Value, axes: Sequence[_Sa
     weights = b.multiply(b.reshape(axes[0].taps.weights, vertical), b.reshape(axes[1].taps.weights, horizontal))
     weights = b.select(both(axes[0].inside, axes[1].inside), weights, 0.0)
     exists = both(axes[0].exists, axes[1].exists)
-    product = b.multiply(b.convert(values, element_of(weights)), b.expand_dims(weights, [0, 1]))
-    inner = [4, 5, 7, 8]  # of [1, C, R, rows, down, 2, columns, across, 2]
+    product = b.multiply(b.convert(values, element_of(weights)), b.expand_dims(weights, [0, 8]))
+    inner = [3, 4, 6, 7]  # of [1, R, rows, down, 2, columns, across, 2, C]
     if mode == "max":
-        pooled = b.reduce("maximum", b.select(b.expand_dims(exists, [0, 1]), product, -math.inf), inner)
+        pooled = b.reduce("maximum", b.select(b.expand_dims(exists, [0, 8]), product, -math.inf), inner)
         pooled = b.select(b.compare(pooled, -math.inf, "EQ"), 0.0, pooled)
     else:
-        total = b.reduce("add", b.select(b.expand_dims(exists, [0, 1]), product, 0.0), inner)
+        total = b.reduce("add", b.select(b.expand_dims(exists, [0, 8]), product, 0.0), inner)
         count = b.maximum(b.multiply(axes[0].count, axes[1].count), 1.0)
-        pooled = b.divide(total, b.reshape(count, [1, 1, regions, 1, 1]))
-    return b.convert(b.transpose(b.reshape(pooled, shape_of(pooled)[1:]), [1, 0, 2, 3]), element_of(x))
+        pooled = b.divide(total, b.reshape(count, [1, regions, 1, 1, 1]))
+    return b.convert(b.transpose(b.reshape(pooled, shape_of(pooled)[1:]), [0, 3, 1, 2]), element_of(x))
 
 
 @lowers("DeformConv", since=19)
@@ -330,11 +335,8 @@ def deform_conv(
         place = b.add(shift, b.convert(b.constant(fixed[None].astype(np.float32)), element))
         taps.append(linear_taps(b, place, sizes[axis]))
     groups = b.reshape(x, [n * offset_group, channels // offset_group, *sizes])
-    values, weights, axes = weighted(b, groups, taps)
-    if mask is not None:
-        shape = [n * offset_group, 1, taken, *out, *[1] * count]
-        weights = b.multiply(weights, b.reshape(b.convert(mask, element), shape))
-    sampled = b.reduce("add", b.multiply(b.convert(values, element), weights), axes)
+    more = None if mask is None else b.reshape(b.convert(mask, element), [n * offset_group, taken, *out])
+    sampled = weighted(b, groups, taps, more)
     columns = b.reshape(sampled, [n, group, channels // group * taken, math.prod(out)])
     filters = shape_of(w)[0]
     matrix = b.reshape(b.convert(w, element), [group, filters // group, channels // group * taken])
