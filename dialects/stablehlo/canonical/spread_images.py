@@ -24,7 +24,7 @@ from .. import ConcatenateOp, ConvolutionOp, SliceOp
 from .rules import Array, Builder, Replacement, shape_of, simplifies
 from .windows import convolution_like
 
-MOST_PARTS = 16  # convolutions in place of one
+MOST_PARTS = 64  # convolutions in place of one
 
 
 @simplifies(ConvolutionOp)

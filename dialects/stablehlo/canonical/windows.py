@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import ConvolutionOp, PadOp, ReduceOp, ReduceWindowOp
+from .. import ConvolutionOp, DotGeneralOp, PadOp, ReduceOp, ReduceWindowOp
 from ..attributes import ints
 from ..ops_reduction import combiner_of
 from .arithmetic import highest, lowest
@@ -138,6 +138,44 @@ def taps_on_padding(op: ConvolutionOp, b: Builder) -> Replacement:
     return b.value(
         convolution_like(op, op.lhs, b.constant(np.ascontiguousarray(filters[tuple(kept)])), padding=padding)
     )
+
+
+@simplifies(ConvolutionOp)
+def image_of_one_point(op: ConvolutionOp, b: Builder) -> Replacement:
+    """Every result sees one tap of the window, the one on the point: a product with the filters, as matrix.
+
+    So images begin in generators: 100 numbers become 4 x 4 points of 512 channels. Constant, finite filters only.
+    """
+    window, d = op.window(), op.dims
+    places = [shape_of(op.result)[i] for i in d.output_spatial_dimensions]
+    if any(shape_of(op.lhs)[i] != 1 for i in d.input_spatial_dimensions) or max(places, default=1) <= 1:
+        return None
+    groups = op.feature_group_count.value.data * op.batch_group_count.value.data
+    if groups != 1 or any(window.reversal) or d.output_batch_dimension != 0 or 0 in shape_of(op.lhs):
+        return None
+    filters = b.constant_of(op.rhs)
+    if filters is None or not np.isfinite(filters).all():
+        return None
+    for i, (low, _) in enumerate(window.padding):
+        taps, rest = np.divmod(low - np.arange(places[i]) * window.strides[i], window.dilation[i])
+        if rest.any() or taps.min() < 0 or taps.max() >= window.size[i]:
+            return None
+        filters = filters.take(taps, d.kernel_spatial_dimensions[i])
+    kernel = [0] * filters.ndim  # where each dimension of the result has its filters
+    kernel[0] = d.kernel_input_feature_dimension
+    kernel[d.output_feature_dimension] = d.kernel_output_feature_dimension
+    for mine, its in zip(d.output_spatial_dimensions, d.kernel_spatial_dimensions, strict=True):
+        kernel[mine] = its
+    batch, channels = (shape_of(op.lhs)[i] for i in (d.input_batch_dimension, d.input_feature_dimension))
+    order = (d.input_batch_dimension, d.input_feature_dimension, *d.input_spatial_dimensions)
+    matrix = np.ascontiguousarray(filters.transpose(kernel)).reshape(channels, -1)
+    rows = b.reshape(b.transpose(op.lhs, order), (batch, channels))
+    element = op.result.type.element_type
+    numbers = {"lhs_contracting_dimensions": [1], "rhs_contracting_dimensions": [0]}
+    product = DotGeneralOp(
+        rows, b.constant(matrix), **numbers, precision_config=op.precision_config, element_type=element
+    )
+    return b.reshape(b.value(product), shape_of(op.result))
 
 
 def _meets(first: int, stride: int, last: int, extent: int) -> bool:

@@ -82,3 +82,27 @@ func.func @classifier(%x: tensor<1x2x1x2xf32>) -> tensor<1x1xf32> {
   %2 = stablehlo.dot_general %1, %w, contracting_dims = [1] x [0] : (tensor<1x4xf32>, tensor<4x1xf32>) -> tensor<1x1xf32>
   return %2 : tensor<1x1xf32>
 }
+
+// Images grow by elements repeated, and by elements picked at known places: channels stay last.
+// CHECK-LABEL: @growing
+// CHECK:       stablehlo.convolution
+// CHECK-NOT:   stablehlo.transpose
+// CHECK:       stablehlo.broadcast_in_dim {{.*}}, dims = [1, 3, 5] : (tensor<6x6x4xf32>) -> tensor<1x6x2x6x2x4xf32>
+// CHECK:       stablehlo.reshape {{.*}} -> tensor<1x12x12x4xf32>
+// CHECK:       "stablehlo.gather"
+// CHECK-SAME:  offset_dims = [0, 1, 3], collapsed_slice_dims = [2], start_index_map = [2], index_vector_dim = 1
+// CHECK:       stablehlo.convolution
+// CHECK-SAME:  -> tensor<1x12x3x8xf32>
+// CHECK:       stablehlo.transpose {{.*}}, dims = [0, 3, 1, 2]
+func.func @growing(%x: tensor<1x2x6x6xf32>) -> tensor<1x8x12x3xf32> {
+  %w = stablehlo.constant dense<0.5> : tensor<4x2x1x1xf32>
+  %v = stablehlo.constant dense<0.5> : tensor<8x4x1x1xf32>
+  %i = stablehlo.constant dense<[0, 3, 11]> : tensor<3xi32>
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x2x6x6xf32>, tensor<4x2x1x1xf32>) -> tensor<1x4x6x6xf32>
+  %1 = stablehlo.reshape %0 : (tensor<1x4x6x6xf32>) -> tensor<1x4x6x1x6x1xf32>
+  %2 = stablehlo.broadcast_in_dim %1, dims = [0, 1, 2, 3, 4, 5] : (tensor<1x4x6x1x6x1xf32>) -> tensor<1x4x6x2x6x2xf32>
+  %3 = stablehlo.reshape %2 : (tensor<1x4x6x2x6x2xf32>) -> tensor<1x4x12x12xf32>
+  %4 = "stablehlo.gather"(%3, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [0, 1, 2], collapsed_slice_dims = [3], start_index_map = [3], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4, 12, 1>, indices_are_sorted = false}> : (tensor<1x4x12x12xf32>, tensor<3xi32>) -> tensor<1x4x12x3xf32>
+  %5 = stablehlo.convolution(%4, %v) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x12x3xf32>, tensor<8x4x1x1xf32>) -> tensor<1x8x12x3xf32>
+  return %5 : tensor<1x8x12x3xf32>
+}

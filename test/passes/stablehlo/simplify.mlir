@@ -195,3 +195,14 @@ func.func @known_branch(%x: tensor<2xf32>) -> tensor<2xf32> {
   }) : (tensor<i1>) -> tensor<2xf32>
   return %0 : tensor<2xf32>
 }
+
+// An image of one point meets one tap of the filters in each result.
+// CHECK-LABEL: @one_point
+// CHECK-NOT:   stablehlo.convolution
+// CHECK:       stablehlo.dot_general {{.*}} contracting_dims = [1] x [0]{{.*}} : (tensor<2x5xf32>, tensor<5x32xf32>) -> tensor<2x32xf32>
+// CHECK:       stablehlo.reshape {{.*}} -> tensor<2x2x4x4xf32>
+func.func @one_point(%x: tensor<2x5x1x1xf32>) -> tensor<2x2x4x4xf32> {
+  %w = stablehlo.constant dense<0.5> : tensor<2x5x4x4xf32>
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = [[3, 3], [3, 3]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x5x1x1xf32>, tensor<2x5x4x4xf32>) -> tensor<2x2x4x4xf32>
+  return %0 : tensor<2x2x4x4xf32>
+}

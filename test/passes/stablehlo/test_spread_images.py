@@ -35,7 +35,12 @@ def transposed(x: tuple[int, ...], w: tuple[int, ...], weights: Any = None, **at
         pytest.param((1, 3, 5, 7), (3, 4, 3, 4), {"strides": [1, 3]}, id="one dimension spread"),
         pytest.param((1, 3, 9), (3, 2, 7), {"strides": [4], "pads": [1, 2]}, id="1-D"),
         pytest.param((1, 2, 3, 4, 5), (2, 3, 4, 3, 2), {"strides": [2, 2, 2], "pads": [1] * 6}, id="3-D"),
-        pytest.param((1, 2, 3, 3), (2, 3, 9, 9), {"strides": [8, 8]}, id="too many parts"),
+        pytest.param((1, 2, 3, 3), (2, 3, 9, 9), {"strides": [8, 8]}, id="many parts"),
+        pytest.param((1, 2, 3, 3), (2, 3, 10, 10), {"strides": [9, 9]}, id="too many parts"),
+        pytest.param((2, 5, 1, 1), (5, 3, 4, 6), {}, id="one point"),
+        pytest.param((1, 5, 1, 1, 1), (5, 3, 4, 1, 3), {"dilations": [2, 1, 1]}, id="one point, holes"),
+        pytest.param((2, 4, 1, 1), (4, 3, 5, 4), {"strides": [2, 2], "pads": [1, 0, 1, 1]}, id="one point, cut off"),
+        pytest.param((2, 4, 1, 1), (4, 3, 5, 4), {"group": 2}, id="one point, groups"),
         pytest.param((1, 2, 3, 3), (2, 3, 2, 2), {"strides": [3, 3]}, id="results that nothing reaches"),
     ],
 )
