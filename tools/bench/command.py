@@ -13,6 +13,7 @@ GROUPS = {
     "memory": (".memory", "elementwise chains, softmax, norms, reductions, transposes, gather, concat"),
     "attention": (".attention", "attention alone and in a layer: plain, causal, padded, one token over a cache"),
     "recurrent": (".recurrent", "LSTM, GRU and plain recurrent networks: one sequence, several, one step"),
+    "operators": (".operators", "pools, resizing, sorting, gathers, transposed and unusual convolutions, casts"),
     "kernels": (".kernels", "where the time of one model goes, kernel by kernel"),
     "gemm": (".gemm", "matrix products: square, skinny, by a vector, batched; float32, bfloat16, int8"),
     "conv": (".conv", "the convolutions of ResNet-50, MobileNetV2 and VGG-19, by kind"),

@@ -182,7 +182,7 @@ def test_charts_are_well_formed_and_sorted():
     assert ElementTree.fromstring(chart("nothing", [])) is not None
 
 
-@pytest.mark.parametrize("group", ["gemm", "conv", "memory", "attention", "recurrent"])
+@pytest.mark.parametrize("group", ["gemm", "conv", "memory", "attention", "recurrent", "operators"])
 def test_every_case_builds_a_model_that_onnx_accepts(group):
     import importlib
 
