@@ -14,8 +14,8 @@ from .views import linear_form
 
 ITERATORS = [[*["parallel"] * 4, *["reduction"] * n] for n in (2, 3)]
 WORDS = [i16, i16, i32]
-MOST_TAPS = 49
-MOST_ALONG = 11  # of them in a row of a window with channels last, each of which is code
+MOST_TAPS = 49  # all of which are code; of larger windows those in one column are, or in a row with channels last
+MOST_ALONG = 64  # of those
 MOST_STRIDE = 2  # along a row
 FEWEST_COLUMNS = 4  # of the output
 FEWEST_CHANNELS = 8  # that are worth a vector where they come last
@@ -104,12 +104,12 @@ def _match(op: GenericOp, shapes: list[tuple[int, ...]], channels_last: bool) ->
 
 def _is_served(c: Depthwise) -> bool:
     if c.channels_last:
-        taps = c.window[0] * c.window[1]
-        few = taps <= MOST_TAPS and c.window[1] <= MOST_ALONG
+        few = c.window[1] <= MOST_ALONG and (c.width == 1 or c.window[0] * c.window[1] <= MOST_TAPS)
         return few and c.channels >= FEWEST_CHANNELS and 0 not in (c.batch, *c.output)
-    few = c.window[0] * c.window[1] <= MOST_TAPS and c.strides[1] <= MOST_STRIDE
+    few = c.window[0] * c.window[1] <= MOST_TAPS or (c.window[0] <= MOST_ALONG and c.strides[1] == 1)
     large = c.output[1] >= FEWEST_COLUMNS and min(c.image) >= 2 and 0 not in (c.batch, c.channels, *c.output)
-    return few and large and c.reach[0] * (c.image[1] + c.reach[1]) <= MOST_SCRATCH
+    fits = c.reach[0] * (c.image[1] + c.reach[1]) <= MOST_SCRATCH
+    return few and c.strides[1] <= MOST_STRIDE and large and fits
 
 
 def _dim(expr: AffineExpr) -> bool:

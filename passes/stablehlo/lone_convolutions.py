@@ -53,6 +53,7 @@ from ...dialects.stablehlo.canonical.windows import convolution_like
 from ...dialects.stablehlo.conv_dimensions import ConvDimensions
 
 FEWEST_POINTS = 16  # of an image without which its rows are no vectors
+HIGH = 11  # rows of a window, with more of which padding counts
 FEWEST_COLUMNS = 12  # of an image that are most of a vector or two
 LAST = ConvDimensions(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2))
 MANY_COLUMNS = 8  # of windows side by side, from which on a transpose is as fast as a copy of each
@@ -242,11 +243,16 @@ def is_channels_first(op: ConvolutionOp) -> bool:
 
 
 def is_depthwise(op: ConvolutionOp) -> bool:
-    """Whether every channel of a two-dimensional image has a window of its own, with one result."""
+    """Whether every channel of a two-dimensional image has a window of its own, with one result.
+
+    Not windows as high as half of the image: with channels last, their rows that meet padding are left out.
+    """
     features, channels = shape_of(op.rhs)[:2]
     window, (groups, _) = op.window(), _groups(op)
     plain = all(n == 1 for n in window.base_dilation) and window.strides[-1] <= MOST_STRIDE
-    return plain and len(shape_of(op.lhs)) == 4 and channels == 1 and groups == features == shape_of(op.lhs)[1] > 1
+    if not plain or len(shape_of(op.lhs)) != 4 or channels != 1 or not groups == features == shape_of(op.lhs)[1] > 1:
+        return False
+    return window.size[0] <= HIGH or 2 * window.size[0] < shape_of(op.lhs)[2]
 
 
 def is_of_rows(op: ConvolutionOp) -> bool:

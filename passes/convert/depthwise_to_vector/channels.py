@@ -45,6 +45,8 @@ from .rows import Index
 
 MOST_COLUMNS = 8  # of a tile
 MOST_PRODUCTS = 64  # of a tile and a row of the window, all of them written out
+MOST_TAPS = 11  # of a row that stay in registers; of longer rows they are read for each product, of which
+MOST_OF_LONG = 256  # so many are written out
 
 
 class Channels:
@@ -68,6 +70,8 @@ class Channels:
     def most(self) -> int:
         """Columns of a tile: its sums, a row of taps and a column of the image stay in registers."""
         taps = self.convolution.window[1]
+        if taps > MOST_TAPS:
+            return max(1, min(MOST_COLUMNS, MOST_OF_LONG // taps))
         room = self.machine.vector_registers - self.machine.scratch_registers - taps - 1
         if self.convolution.width > 1:  # and all columns of the image, which are read for each channel of a group
             room = (room - (taps - 1) * self.convolution.dilations[1]) // (1 + self.convolution.strides[1])

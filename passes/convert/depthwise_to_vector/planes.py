@@ -21,6 +21,8 @@ from .rows import Index, Layout, Rows, Slot, widest
 
 MOST_ROWS = 8  # of a tile: sums, the taps of a column of the window and a row under it stay in registers
 MOST_PRODUCTS = 200  # of a tile, all of them written out
+FEWEST_ROWS = 5  # where that leaves fewer, only the products with a column of the window are written out, of which
+MOST_OF_COLUMN = 256  # there may be so many
 MOST_PLANES = 8  # small ones, copied before their sums: what was stored has arrived when it is loaded
 
 
@@ -42,11 +44,18 @@ class Planes:
         self.epilogue = Epilogue(self.kernel, self.flats)
         self.unread = unread_arrays(self.kernel)
 
+    @property
+    def loops_over_columns(self) -> bool:
+        """Whether the columns of a window are a loop, each of which then reads a number further."""
+        c = self.convolution
+        return c.strides[1] == 1 and FEWEST_ROWS * c.window[0] * c.window[1] > MOST_PRODUCTS
+
     def tile_rows(self) -> int:
         """Rows of a tile: tiles of one size, which overlap where that does no harm, else divide the rows."""
         height = self.convolution.output[0]
-        taps = self.convolution.window[0] * self.convolution.window[1]
-        most = max(1, min(MOST_ROWS, MOST_PRODUCTS // taps, height))
+        taps, columns = self.convolution.window
+        wanted = MOST_OF_COLUMN // taps if self.loops_over_columns else MOST_PRODUCTS // (taps * columns)
+        most = max(1, min(MOST_ROWS, wanted, height))
         if self.overlap:
             return ceil_div(height, ceil_div(height, most))
         return max(rows for rows in range(1, most + 1) if height % rows == 0)
@@ -136,13 +145,27 @@ class Planes:
         start = ((D(0) - D(1)) * c.strides[0] + D(3)) * pitch + D(2) * columns.lanes + columns.first
         source = code.index(start, row, base, panel, slot.row)
         assert fill is not None
-        sums = [code(vector.BroadcastOp(fill.value, type_)).vector] * self.rows
-        for j in range(c.window[1]):
-            taps = [self.tap(slot.plane, i, j, type_) for i in range(c.window[0])]
+        sums: Sequence[SSAValue] = [code(vector.BroadcastOp(fill.value, type_)).vector] * self.rows
+
+        def column(j: int, at: SSAValue, number: Index, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            """The products with column `number` + `j` of the window, that is under the columns from `at` on."""
+            totals, taps = list(sums), [self.tap(slot.plane, i, j, type_, number) for i in range(c.window[0])]
             for line, users in self.users().items():
-                x = rows.load(type_, line, j * c.dilations[1], source)
+                x = rows.load(type_, line, j * c.dilations[1], at)
                 for r, i in users:
-                    sums[r] = code(vector.FMAOp(taps[i], x, sums[r])).res
+                    totals[r] = code(vector.FMAOp(taps[i], x, totals[r])).res
+            return totals
+
+        if self.loops_over_columns:
+            zero, end = AffineExpr.constant(0), AffineExpr.constant(c.window[1])
+
+            def shifted(j: SSAValue, sums: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                return column(0, code.index(D(0) + D(1) * c.dilations[1], source, j), j, sums)
+
+            sums = code.serial(zero, end, (), sums, shifted)
+        else:
+            for j in range(c.window[1]):
+                sums = column(j, source, None, sums)
         place = TilePlace(code, self.contraction, columns, (slot.plane, row, panel))
         for r, total in enumerate(sums):
             position = place.position(self.contraction.c.form, r, 0)
@@ -159,10 +182,12 @@ class Planes:
                 found.setdefault(r * c.strides[0] + i * c.dilations[0], []).append((r, i))
         return dict(sorted(found.items()))
 
-    def tap(self, plane: SSAValue, i: int, j: int, type_: VectorType) -> SSAValue:
+    def tap(self, plane: SSAValue, i: int, j: int, type_: VectorType, number: Index) -> SSAValue:
         """One number of the channel's window in all lanes."""
         height, width = self.convolution.window
         channel = D(0) % self.convolution.channels if self.convolution.batch > 1 else D(0)
         place = channel * (height * width) + (i * width + j)
-        value = self.code.load(self.flats[self.contraction.a.value], place, plane)
+        if number is not None:
+            place = place + D(1)
+        value = self.code.load(self.flats[self.contraction.a.value], place, plane, number)
         return self.code(vector.BroadcastOp(value, type_)).vector
