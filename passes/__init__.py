@@ -32,6 +32,7 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-replace-deprecated": ".stablehlo.replace_deprecated:ReplaceDeprecated",
         "stablehlo-decompose-chlo": ".stablehlo.decompose_chlo:DecomposeChlo",
         "stablehlo-flatten-windows": ".stablehlo.flatten_windows:FlattenWindows",
+        "stablehlo-rows-as-images": ".stablehlo.rows_as_images:RowsAsImages",
         "stablehlo-sort-by-digits": ".stablehlo.sort_by_digits:SortByDigits",
         "stablehlo-separate-windows": ".stablehlo.separate_windows:SeparateWindows",
         "stablehlo-inline-composites": ".stablehlo.inline_composites:InlineComposites",

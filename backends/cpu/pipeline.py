@@ -18,6 +18,7 @@ MODULE_PHASES = (
             "stablehlo-split-complex",
             "stablehlo-store-as-bytes",
             "stablehlo-flatten-windows",
+            "stablehlo-rows-as-images",
             "stablehlo-separate-windows",
             "stablehlo-sort-by-digits",
             "convert-stablehlo-to-linalg",

@@ -93,7 +93,7 @@ def _match(op: GenericOp, shapes: list[tuple[int, ...]], channels_last: bool) ->
     one = AffineDimExpr(channel) // width * width + AffineDimExpr(6) if grouped else AffineDimExpr(channel)
     if not _is(read[0], 0, image[0]) or read[channel] != one or not 1 <= width <= MOST_WIDTH:
         return None
-    steps = [_steps(read[space], space, 4 + i) for i, space in enumerate((rows, columns))]
+    steps = [_steps(read[space], space, 4 + i, image[space]) for i, space in enumerate((rows, columns))]
     if steps[0] is None or steps[1] is None:
         return None
     (s, d), (t, e) = steps[0], steps[1]
@@ -120,8 +120,10 @@ def _is(expr: AffineExpr, dim: int, size: int) -> bool:
     return expr == AffineDimExpr(dim) or (size == 1 and expr == AffineConstantExpr(0))
 
 
-def _steps(expr: AffineExpr, space: int, tap: int) -> tuple[int, int] | None:
-    """(stride, dilation) where the subscript is `space * stride + tap * dilation`."""
+def _steps(expr: AffineExpr, space: int, tap: int, size: int) -> tuple[int, int] | None:
+    """(stride, dilation) where the subscript is `space * stride + tap * dilation`, or that of the only element."""
+    if size == 1 and expr == AffineConstantExpr(0):
+        return 1, 1
     form = linear_form(expr)
     if form is None or form[1] or set(form[0]) != {space, tap} or min(form[0].values()) < 1:
         return None

@@ -26,7 +26,7 @@ pairs of a number of the image and its sign, times a tap and zero.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from xdsl.dialects.builtin import DenseArrayBase, MemRefType, VectorType, f32, i16, i32, i64
@@ -82,7 +82,12 @@ class Channels:
         c = self.convolution
         rows = c.batch * c.output[0]
         work = rows * c.output[1] * c.channels * c.window[0] * c.window[1] * c.width
-        cores = self.machine.cores if rows >= self.machine.cores and work >= self.machine.worth_forking else 1
+        cores = self.machine.cores if work >= self.machine.worth_forking else 1
+        if rows == 1 and cores > 1:  # then of its tiles
+            self.columns(None, cores)
+            return
+        if rows < cores:
+            cores = 1
 
         def share(thread: Index) -> None:
             low, high = (D(0) * rows) // cores, (D(0) * rows + rows) // cores
@@ -98,17 +103,34 @@ class Channels:
         self.columns(number)
         return ()
 
-    def columns(self, number: Index) -> None:
-        """The columns of a row whose windows lie in the image, then those at the borders."""
+    def columns(self, number: Index, threads: int = 1) -> None:
+        """The columns of a row whose windows lie in the image, shared out to threads, then those at the borders."""
         c, size, pad = self.convolution, self.problem.size[1], self.problem.pad[1]
         width, stride = c.output[1], c.strides[1]
         first = min(width, ceil_div(pad, stride))
         end = min(width, max(first, (size + pad - c.reach[1]) // stride + 1))
         for cover in covers(end - first, self.most, self.overlap):
-            self.code.count(cover.tiles, partial(self.inner, number, cover, first))
+            once = partial(self.inner, number, cover, first)
+            if 1 < threads <= cover.tiles // 2:
+                self.shared_out(cover.tiles, threads, once)
+            else:
+                self.code.count(cover.tiles, once)
         for low, high in ((0, first), (end, width)):
             for column in range(low, high, self.most):
                 self.tile(number, None, column, min(self.most, high - column))
+
+    def shared_out(self, tiles: int, threads: int, once: Callable[[SSAValue], None]) -> None:
+        """Tiles in equal shares."""
+
+        def tile(number: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            once(number)
+            return ()
+
+        def share(thread: SSAValue) -> None:
+            low, high = (D(0) * tiles) // threads, (D(0) * tiles + tiles) // threads
+            self.code.serial(low, high, (thread,), (), tile)
+
+        self.code.parallel(threads, share)
 
     def inner(self, row: Index, cover: Cover, first: int, number: Index) -> None:
         """A tile of columns all of whose windows lie in the image; they count from `first`."""

@@ -145,6 +145,11 @@ CASES = [
     Case((1, 4, 5, 16), window=(1, 1), strides=(3, 3), pads=(0, 0, 0, 0)),
     Case((1, 1, 1, 9), residual=True),
     Case((4, 1, 40, 16), window=(1, 3), pads=(0, 1, 0, 1)),  # images of one row
+    Case((1, 1, 200, 24), window=(1, 31), pads=(0, 15, 0, 15)),  # and a single one, shared out by columns
+    Case((1, 1, 401, 16), window=(1, 9), strides=(1, 2), pads=(0, 8, 0, 0), residual=True),
+    Case((1, 14, 15, 20), window=(13, 13), pads=(6, 6, 6, 6)),  # windows too large to be written out
+    Case((2, 9, 8, 16), window=(31, 29), pads=(15, 14, 15, 14), residual=True),
+    Case((1, 20, 40, 16), window=(12, 12), strides=(2, 3), dilations=(1, 2), pads=(3, 4, 5, 6)),
 ]
 
 

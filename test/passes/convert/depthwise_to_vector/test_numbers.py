@@ -107,6 +107,10 @@ CASES = [
     Case((1, 3, 150, 131)),  # more rows than fit beside the processor
     Case((1, 2, 149, 130), strides=(2, 2), residual=True),
     Case((1, 4, 10, 9), strides=(1, 3)),
+    Case((1, 3, 14, 17), window=(13, 13), pads=(6, 6, 6, 6)),  # windows too large to be written out
+    Case((2, 2, 20, 21), window=(31, 5), pads=(15, 2, 15, 2), residual=True),
+    Case((1, 2, 30, 40), window=(12, 9), strides=(2, 1), dilations=(1, 2), pads=(3, 4, 5, 6)),
+    Case((1, 2, 30, 40), window=(12, 9), strides=(1, 2), pads=(3, 4, 5, 6)),  # columns that a stride skips: any sum
 ]
 
 
