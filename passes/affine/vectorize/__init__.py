@@ -17,7 +17,7 @@ after, for registers of 8 floats:
     ... the 13 that are left, in a masked vector<16xf32>, and their reduction
 
 Copies that read across what they write are turned in registers (`transpose`), copies of short rows stay loops
-(`copies`).
+(`copies`), rows of two to four elements are put together from vectors (`interleave`).
 Loads are contiguous vectors, scalars for all lanes, or gathers where the arithmetic is worth them; stores are
 contiguous. What does not fill a vector is done in a last one that overlaps the one before, or under a mask where a
 round may not run twice. Loops whose trip count is not known or that carry other than reductions stay as they are.
@@ -38,6 +38,7 @@ from ..loops import functions
 from .analysis import NotVectorizable, analyse
 from .copies import keep_short_copies
 from .emit import vectorise
+from .interleave import interleave_nest
 from .transpose import transpose_nest
 
 
@@ -53,7 +54,7 @@ class Vectorize(ModulePass):
         for loop in loops:
             if any(inner.regions for inner in loop.body.block.ops):
                 continue
-            if transpose_nest(loop, machine):
+            if transpose_nest(loop, machine) or interleave_nest(loop, machine):
                 continue
             try:
                 plan = analyse(loop)

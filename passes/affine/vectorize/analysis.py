@@ -76,6 +76,7 @@ class Plan:
     idempotent: bool = True  # a round may run twice
     cost: int = 0  # ops per round
     varying: set[SSAValue] = field(default_factory=set[SSAValue])  # what differs from round to round
+    together: int = 1  # elements that every round stores side by side, one after another
 
     @property
     def body(self) -> Block:
@@ -141,8 +142,10 @@ def step_of(base: SSAValue, map: AffineMap, operands: tuple[SSAValue, ...], inde
     return step
 
 
-def analyse(loop: affine.ForOp, *, gathers: bool = False, least: int | None = None) -> Plan:
+def analyse(loop: affine.ForOp, *, gathers: bool = False, least: int | None = None, together: int = 1) -> Plan:
     """The plan for `loop`, with `gathers` however many there are; for `least` rounds, where it is not known how many.
+
+    Stores are one element after another, or so many `together`.
 
     Raises NotVectorizable.
     """
@@ -150,7 +153,7 @@ def analyse(loop: affine.ForOp, *, gathers: bool = False, least: int | None = No
     if trips is None or trips < 2:
         raise NotVectorizable("too few rounds, or not known how many")
     selection = find_selection(loop)
-    plan = Plan(loop, trips, 0, () if selection is not None else reductions(loop), selection)
+    plan = Plan(loop, trips, 0, () if selection is not None else reductions(loop), selection, together=together)
     plan.varying.update(plan.body.args)
     stored: list[affine.StoreOp] = []
     loaded: list[affine.LoadOp | memref.LoadOp] = []
@@ -164,7 +167,7 @@ def analyse(loop: affine.ForOp, *, gathers: bool = False, least: int | None = No
                 loaded.append(op)
             case affine.StoreOp():
                 plan.steps[op] = even_step(op, plan)
-                if plan.steps[op] != 1 or op.value is plan.index:
+                if plan.steps[op] != together or op.value is plan.index:
                     raise NotVectorizable("a store that is not contiguous, or of the loop variable itself")
                 stored.append(op)
             case affine.ApplyOp():
@@ -179,7 +182,8 @@ def analyse(loop: affine.ForOp, *, gathers: bool = False, least: int | None = No
                 plan.cost += cost_of(op)
         if plan.steps.get(op, 0) or (op not in plan.steps and any(o in plan.varying for o in op.operands)):
             plan.varying.update(op.results)
-    uneven = sum(step not in (0, 1) and not is_shuffled(op, plan) for op, step in plan.steps.items())
+    loads = [(op, step) for op, step in plan.steps.items() if not isinstance(op, affine.StoreOp)]
+    uneven = sum(step not in (0, 1) and not is_shuffled(op, plan) for op, step in loads)
     check_dependences(plan, loaded, stored)
     sizes = [bytes_of(t) for op in plan.body.ops for t in (*op.result_types, *(o.type for o in op.operands))]
     plan.element_bytes = max((size for size in sizes if size), default=0)

@@ -49,7 +49,7 @@ def width_of(plan: Plan, machine: Machine) -> int:
             free *= 2
         if len(plan.reductions) > 1:  # of a pipeline over rows, whose stages each bring some
             free -= len(uniforms(plan))
-    times = 4
+    times = 1 if plan.together > 1 else 4
     while times > 1 and (times * live_values(plan) > free or plan.trips < 2 * times * lanes):
         times //= 2
     width = lanes * times
@@ -199,6 +199,7 @@ class Round:
         self.widener = vector.Widener(builder, width)
         self.lanes_index: SSAValue | None = None
         self.given: Mapping[Operation, SSAValue] = {}  # loads that were done before
+        self.beside: list[tuple[affine.StoreOp, SSAValue]] = []  # of elements that are stored together
 
     def run(self, sums: Sequence[SSAValue]) -> list[SSAValue]:
         """Writes the body; returns the carried values."""
@@ -261,7 +262,7 @@ class Round:
         return self.builder.insert(vector.GatherOp(op.memref, where, apart, mask, otherwise)).result
 
     def shuffled(self, op: affine.LoadOp, operands: Sequence[SSAValue], step: int, type_: VectorType) -> SSAValue:
-        """Elements a short step apart, or backwards: contiguous vectors, of which the last ends where the last lane is."""
+        """Elements a short step apart, or backwards: contiguous vectors; the last one ends where the last lane is."""
         last = self.width - 1
 
         def load(offset: int) -> SSAValue:
@@ -287,8 +288,15 @@ class Round:
         return found
 
     def store(self, op: affine.StoreOp) -> None:
-        """Consecutive elements."""
+        """Consecutive elements; of those that are stored together all, when the last is there."""
         value = self.widener.vector(self.widener.value(op.value))
+        if self.plan.together > 1:
+            self.beside.append((op, value))
+            every = sum(isinstance(other, affine.StoreOp) for other in self.plan.body.ops) // self.plan.together
+            mine = self.beside[(len(self.beside) - 1) % every :: every]
+            if len(mine) < self.plan.together:
+                return
+            op, value = mine[0][0], interleave(self.builder, [part for _, part in mine])
         operands = self.operands(op.indices)
         if self.mask is None:
             self.builder.insert(affine.VectorStoreOp(value, op.memref, operands, op.map))  # pyright: ignore[reportArgumentType]
@@ -380,6 +388,21 @@ def shuffle(builder: Builder, a: SSAValue, b: SSAValue, mask: Sequence[int]) -> 
     numbers = DenseArrayBase.from_list(i64, list(mask))
     type_ = VectorType(a.type.element_type, [len(mask)])
     return builder.insert(vector.ShuffleOp(a, b, numbers, result_type=type_)).result
+
+
+def interleave(builder: Builder, values: Sequence[SSAValue]) -> SSAValue:
+    """The first elements of two, three or four vectors, then the second ones, and so on."""
+    width = lane_count(values[0])
+    if len(values) == 4:
+        a, b, c, d = values
+        values, width = [interleave(builder, [a, c]), interleave(builder, [b, d])], 2 * width
+    if len(values) == 2:
+        a, b = values
+        return shuffle(builder, a, b, [part * width + lane for lane in range(width) for part in range(2)])
+    a, b, c = values
+    pair = shuffle(builder, a, b, range(2 * width))
+    third = shuffle(builder, c, c, range(2 * width))
+    return shuffle(builder, pair, third, [part * width + lane for lane in range(width) for part in range(3)])
 
 
 def splat(builder: Builder, value: FloatAttr | IntegerAttr, type_: Attribute) -> SSAValue:

@@ -82,7 +82,8 @@ def non_zero(b: GraphBuilder, x: Value) -> Value:
     columns: list[Value] = []
     for axis, size in enumerate(shape):
         inner = math.prod(shape[axis + 1 :])
-        columns.append(b.expand_dims(b(hlo.RemainderOp(*b.broadcast(b.divide(places, inner), size))), [0]))
+        column = b.divide(places, inner) if inner > 1 else places
+        columns.append(b.expand_dims(b(hlo.RemainderOp(*b.broadcast(column, size))) if axis else column, [0]))
     if not columns:
         return b.constant(np.zeros((0, 1), np.int64))
     return b.bounded(b.concatenate(columns, 0), 1, count)
