@@ -58,6 +58,8 @@ FEWEST_COLUMNS = 12  # of an image that are most of a vector or two
 LAST = ConvDimensions(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2))
 MANY_COLUMNS = 8  # of windows side by side, from which on a transpose is as fast as a copy of each
 MOST_CHANNELS = 16  # of a group; filters of more do not stay near, and those of 3 x 3 are better off with Winograd
+FEW_FILTERS = 4  # too few to be a vector, of which so many numbers in all do stay near
+NEAR = 1 << 12
 
 
 class LoneConvolutions:
@@ -259,7 +261,10 @@ def is_of_rows(op: ConvolutionOp) -> bool:
     """Whether a two-dimensional image has few channels in a group, and rows that are vectors."""
     window, shape = op.window(), shape_of(op.result)
     plain = all(n == 1 for n in window.base_dilation) and not any(window.reversal) and _groups(op)[1] == 1
-    small = shape_of(op.rhs)[1] <= MOST_CHANNELS and prod(window.size) > 1 and shape_of(op.rhs)[0] > _groups(op)[0]
+    filters, channels = shape_of(op.rhs)[:2]
+    near = channels <= MOST_CHANNELS or (filters <= FEW_FILTERS and prod(shape_of(op.rhs)) <= NEAR)
+    alone = filters == 1 and channels <= MOST_CHANNELS
+    small = near and prod(window.size) > 1 and (filters > _groups(op)[0] or alone)
     padded = all(side >= 0 for pair in window.padding for side in pair)
     return plain and small and padded and len(shape) == 4 and shape[-1] >= FEWEST_COLUMNS and not is_depthwise(op)
 

@@ -45,6 +45,10 @@ def alone(x: tuple[int, ...], w: tuple[int, ...], **attributes: Any) -> tuple[Mo
         pytest.param((2, 4, 6, 160), (8, 2, 2, 10), {"strides": [2, 10], "group": 2}, id="patches of groups"),
         pytest.param((2, 3, 160), (5, 3, 8), {"strides": [8]}, id="patches of one dimension"),
         pytest.param((2, 3, 9, 13), (3, 1, 3, 3), {"group": 3, "pads": [1, 1, 1, 1]}, id="depthwise"),
+        pytest.param((2, 40, 9, 33), (3, 40, 3, 3), {"pads": [1, 1, 1, 1]}, id="few filters"),
+        pytest.param((1, 40, 19, 33), (2, 40, 3, 2), {"strides": [2, 1], "pads": [1, 0, 0, 1]}, id="few, strided"),
+        pytest.param((2, 3, 9, 33), (1, 3, 3, 3), {"pads": [1, 1, 1, 1]}, id="one filter"),
+        pytest.param((1, 4, 14, 14), (4, 1, 13, 13), {"group": 4, "pads": [6, 6, 6, 6]}, id="a high window"),
         pytest.param(
             (1, 5, 12, 17),
             (5, 1, 5, 3),
