@@ -102,8 +102,8 @@ def _number(mask: Elements) -> Elements:
 def _sums(x: Elements) -> Elements:
     """What the numbers of a row come to up to each."""
     n = x.shape[1]
-    window = {"window_dimensions": [1, n], "padding": [[0, 0], [n - 1, 0]]}
-    return x.of(hlo.ReduceWindowOp([x.value], [scalar(x, 0).value], body="add", **window))
+    start, padding = [scalar(x, 0).value], [[0, 0], [n - 1, 0]]
+    return x.of(hlo.ReduceWindowOp([x.value], start, body="add", window_dimensions=[1, n], padding=padding))
 
 
 def _first_ones(numbers: Elements, k: int) -> Elements:

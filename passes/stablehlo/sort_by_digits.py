@@ -223,7 +223,7 @@ def _applied(key: Key, x: Elements) -> Elements:
     for op in key.ops:
         if isinstance(op, hlo.ConstantOp):
             scalar = x.of(op.clone())
-            values[op.result] = scalar.broadcast(x.shape, ()).value
+            values[op.results[0]] = scalar.broadcast(x.shape, ()).value
             continue
         kind = TensorType(_element(op.results[0]), x.shape)
         operands = [values[operand] for operand in op.operands]
