@@ -50,7 +50,7 @@ def cases() -> list[Case]:
 
 def build(family: str, name: str) -> Workload:
     """The model of one operator, with its inputs."""
-    from onnx import helper, numpy_helper
+    from onnx import helper, numpy_helper, shape_inference
 
     node = families()[family][name]
     inputs, constants = node.inputs(), node.constants()
@@ -68,6 +68,7 @@ def build(family: str, name: str) -> Workload:
         [numpy_helper.from_array(array, name) for name, array in constants.items() if name != "_"],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    model = shape_inference.infer_shapes(model, data_prop=True)  # those of the results
     return Workload(model, inputs, results, {name: array for name, array in constants.items() if name != "_"})
 
 

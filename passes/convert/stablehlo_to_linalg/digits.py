@@ -29,7 +29,7 @@ def digit_width(n: int, bits: int) -> int:
     """How many bits to go by at a time: each pass takes some five cycles for a number, and one for a count.
 
     >>> [digit_width(n, 32) for n in (40, 300, 1000, 100000)]
-    [4, 6, 8, 11]
+    [6, 8, 8, 11]
     """
     return min(range(2, WIDEST + 1), key=lambda width: -(-bits // width) * (5 * n + (1 << width)))
 

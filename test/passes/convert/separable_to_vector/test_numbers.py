@@ -74,7 +74,8 @@ CASES = {
     "the last block begins within the one before": replace(WIDE, rows=5),
     "images": replace(WIDE, shape=(3, 24, 12, 10)),
     "threads": replace(WIDE, shape=(2, 64, 40, 40), widths=(96, 32), threads=2),
-    "one column": replace(WIDE, shape=(1, 24, 12, 1), kernels=0),  # which is no image
+    "one column": replace(WIDE, shape=(1, 24, 12, 1)),
+    "one row": replace(WIDE, shape=(1, 24, 1, 12)),
     "two columns": replace(WIDE, shape=(1, 24, 12, 2)),
     "two rows": replace(WIDE, shape=(1, 24, 2, 12)),
     "strides": replace(WIDE, shape=(2, 24, 13, 11), strides=(2, 2)),
