@@ -1,4 +1,4 @@
-"""Pools over windows of any form, by columns and rows, against the reference: NaN, infinities, paddings, steps, holes."""
+"""Pools over any windows, by columns and rows, against the reference: NaN, infinities, paddings, steps, holes."""
 
 from __future__ import annotations
 
