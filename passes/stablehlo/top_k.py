@@ -3,8 +3,8 @@
 Numbers of at most 32 bits become integers whose order is the one that is asked for, above their places, in 64 bits: so
 no two are equal. Of blocks of them, the `k` with the first ones hold all that is looked for: these blocks are found in
 the same way, by the first one of each, and only what is in them is put in order, by counting for each how many come
-before it. 10 of 1000 numbers, in 64 rows, take 0.1 ms so on Zen 4, and 5.5 if all are sorted; 50 of 50257 0.06 and 7.2.
-Nothing depends on data but subscripts and selections.
+before it. Nothing depends on data but subscripts and selections. So it is done on GPUs, and for a few of short rows;
+processors have `stablehlo-sort-by-digits`, which takes a half to a third of the time for the others.
 """
 
 from __future__ import annotations

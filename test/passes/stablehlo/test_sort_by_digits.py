@@ -52,7 +52,7 @@ def program(element: str, shape: list[int], axis: int, order: str, direction: st
       %i = stablehlo.iota dim = {axis} : {places}
       %s:2 = "stablehlo.sort"(%x, %i) <{{dimension = {axis} : i64, is_stable = true}}> ({{
       ^bb0(%a: tensor<{element}>, %b: tensor<{element}>, %c0: tensor<i32>, %c1: tensor<i32>):
-        {ORDERS[order].format(d=direction, t=pair, e=element, less=less, more=more)}
+        {(OTHERS | ORDERS)[order].format(d=direction, t=pair, e=element, less=less, more=more)}
         stablehlo.return %r : tensor<i1>
       }}) : ({kind}, {places}) -> ({kind}, {places})
       %v = stablehlo.slice %s#0 {part} : ({kind}) -> {kind_k}
@@ -79,6 +79,16 @@ def numbers(rng: np.random.Generator, dtype: type[np.generic], shape: list[int])
     return rng.integers(info.min, info.max, shape, dtype=dtype, endpoint=True)
 
 
+# of floats, that are sorted by merging
+OTHERS = {
+    "NaN anywhere": ORDERS["plain"],
+    "NaN twice": ORDERS["nan above"].replace("%a, %b : {t}", "%a, %b, TOTALORDER : {t}", 1),
+    "differently": """%p = stablehlo.abs %a : tensor<{e}>
+        %r = stablehlo.compare {d}, %p, %b, TOTALORDER : {t}""",
+    "backwards": "%r = stablehlo.compare {d}, %b, %a, TOTALORDER : {t}",
+    "not less": "%r = stablehlo.compare GE, %a, %b, TOTALORDER : {t}",
+    "by one side": "%r = stablehlo.compare {d}, %a, %a, TOTALORDER : {t}",
+}
 CASES = [
     (element, order, direction)
     for element, dtype in TYPES.items()
@@ -122,8 +132,8 @@ def test_comparators_are_known(element: str, order: str, direction: str, tmp_pat
     assert key is not None and key.descending == (direction == "GT")
 
 
-def test_others_are_not(tmp_path: Path):
-    """Floats by `<` alone: NaN is neither before nor behind, and everything in its order."""
-    module = program("f32", [40], 0, "plain", "LT", 40, tmp_path).module
+@pytest.mark.parametrize("text", OTHERS)
+def test_others_are_not(text: str, tmp_path: Path):
+    module = program("f32", [40], 0, text, "LT", 40, tmp_path).module
     (sort,) = [op for op in module.walk() if isinstance(op, SortOp)]
     assert find_key(sort) is None
