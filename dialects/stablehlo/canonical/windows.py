@@ -171,9 +171,13 @@ def image_of_one_point(op: ConvolutionOp, b: Builder) -> Replacement:
     matrix = np.ascontiguousarray(filters.transpose(kernel)).reshape(channels, -1)
     rows = b.reshape(b.transpose(op.lhs, order), (batch, channels))
     element = op.result.type.element_type
-    numbers = {"lhs_contracting_dimensions": [1], "rhs_contracting_dimensions": [0]}
     product = DotGeneralOp(
-        rows, b.constant(matrix), **numbers, precision_config=op.precision_config, element_type=element
+        rows,
+        b.constant(matrix),
+        lhs_contracting_dimensions=[1],
+        rhs_contracting_dimensions=[0],
+        precision_config=op.precision_config,
+        element_type=element,
     )
     return b.reshape(b.value(product), shape_of(op.result))
 

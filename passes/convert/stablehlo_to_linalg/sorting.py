@@ -14,10 +14,10 @@ Nothing depends on data but subscripts and selections. The order is stable: of e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseArrayBase, IndexType, TensorType, i1, i64
+from xdsl.dialects.builtin import IndexType, TensorType, i1, i64
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineMap
 
@@ -52,7 +52,7 @@ def sort(op: hlo.SortOp, operands: Sequence[SSAValue], b: RuleBuilder) -> Sequen
     if rank == 0 or shape[axis] < 2 or 0 in shape:
         return operands
     if BITS in op.attributes:
-        low, high = cast(DenseArrayBase, op.attributes[BITS]).get_values()
+        low, high = cast(Any, op.attributes[BITS]).get_values()
         return by_digits(operands, int(low), int(high), b)
     values = operands
     run = 1
