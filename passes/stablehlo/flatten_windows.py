@@ -26,12 +26,12 @@ from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.machine import Machine
-from ...compiler.rewriting import GreedyRewriter
 from ...dialects.stablehlo import ConcatenateOp, ConvolutionOp, PadOp, SliceOp
-from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of
+from ...dialects.stablehlo.canonical.rules import Builder, Replacement, element_type, shape_of
 from ...dialects.stablehlo.canonical.windows import convolution_like
 from ...dialects.stablehlo.conv_dimensions import ConvDimensions
 from ..linalg.winograd import Convolution, best_tile
+from .one_rule import apply_rule
 
 VOLUMES = ConvDimensions(0, 4, (1, 2, 3), 3, 4, (0, 1, 2), 0, 4, (1, 2, 3))
 IMAGES = ConvDimensions(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2))
@@ -44,10 +44,8 @@ class FlattenWindows(ModulePass):
     name = "stablehlo-flatten-windows"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        ours = lamina_context(ctx)
-        rules = RuleTable()
-        rules(ConvolutionOp)(partial(frames_as_channels, machine=ours.machine))
-        GreedyRewriter(ours, rules.patterns(ours.weights), fold=False).run(op)
+        machine = lamina_context(ctx).machine
+        apply_rule(ctx, op, ConvolutionOp, partial(frames_as_channels, machine=machine))
 
 
 def frames_as_channels(op: ConvolutionOp, b: Builder, machine: Machine) -> Replacement:

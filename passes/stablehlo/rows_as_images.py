@@ -18,12 +18,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.passes import ModulePass
 
-from ...compiler.context import lamina_context
-from ...compiler.rewriting import GreedyRewriter
 from ...dialects.stablehlo import ConvolutionOp
-from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of
+from ...dialects.stablehlo.canonical.rules import Builder, Replacement, element_type, shape_of
 from ...dialects.stablehlo.canonical.windows import convolution_like
 from ...dialects.stablehlo.conv_dimensions import ConvDimensions
+from .one_rule import apply_rule
 
 ROWS = ConvDimensions(0, 2, (1,), 1, 2, (0,), 0, 2, (1,))
 IMAGES = ConvDimensions(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2))
@@ -36,10 +35,7 @@ class RowsAsImages(ModulePass):
     name = "stablehlo-rows-as-images"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        ours = lamina_context(ctx)
-        rules = RuleTable()
-        rules(ConvolutionOp)(image_of_one_row)
-        GreedyRewriter(ours, rules.patterns(ours.weights), fold=False).run(op)
+        apply_rule(ctx, op, ConvolutionOp, image_of_one_row)
 
 
 def image_of_one_row(op: ConvolutionOp, b: Builder) -> Replacement:

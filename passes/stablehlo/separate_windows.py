@@ -20,11 +20,10 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from ...compiler.context import lamina_context
-from ...compiler.rewriting import GreedyRewriter
 from ...dialects.stablehlo import MaximumOp, MinimumOp, ReduceWindowOp
-from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type
+from ...dialects.stablehlo.canonical.rules import Builder, Replacement, element_type
 from ...dialects.stablehlo.canonical.windows import is_plain
+from .one_rule import apply_rule
 
 LANES = 16
 PAYS = 1.5  # times fewer loads, stores and combinations of vectors
@@ -38,10 +37,7 @@ class SeparateWindows(ModulePass):
     name = "stablehlo-separate-windows"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        ours = lamina_context(ctx)
-        rules = RuleTable()
-        rules(ReduceWindowOp)(outermost_first)
-        GreedyRewriter(ours, rules.patterns(ours.weights), fold=False).run(op)
+        apply_rule(ctx, op, ReduceWindowOp, outermost_first)
 
 
 def outermost_first(op: ReduceWindowOp, b: Builder) -> Replacement:
