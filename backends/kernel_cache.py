@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import os
+import random
 import tempfile
 import warnings
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,7 @@ from ..compiler.folders import cache_folder
 
 MAGIC = b"LAMK0001"
 LIMIT_BYTES = 1 << 30
+LOOK_AT = 32
 _ROOT = Path(__file__).resolve().parents[1]
 _SOURCES = (".py", ".ll", ".toml")
 
@@ -91,23 +94,29 @@ class KernelCache:
         self._written += len(payload)
 
     def trim(self) -> None:
-        """Drops the entries used longest ago until the folder is below its limit. Call after a build that wrote."""
-        if not self._written:
+        """Drops the entries used longest ago where the folder is above its limit. Call after a build that wrote.
+
+        A folder may hold many thousands of small entries, so it is looked through once for each `LOOK_AT`-th of the
+        limit that is written, on the average: by chance, since processes do not know of what others write.
+        """
+        written, self._written = self._written, 0
+        if random.random() * self.limit_bytes >= written * LOOK_AT:
             return
-        self._written = 0
-        entries: list[tuple[float, int, Path]] = []
-        for path in self.folder.glob("*/*"):
-            try:
-                status = path.stat()
-            except OSError:
-                continue
-            entries.append((status.st_mtime, status.st_size, path))
+        entries = list(self._entries())
         excess = sum(size for _, size, _ in entries) - self.limit_bytes
-        for _, size, path in sorted(entries):
+        for _, size, path in sorted(entries) if excess > 0 else ():
             if excess <= 0:
                 return
-            self._remove(path)
+            self._remove(Path(path))
             excess -= size
+
+    def _entries(self) -> Iterator[tuple[float, int, str]]:
+        """When each entry was used last, its bytes and its path."""
+        for folder in _listed(self.folder):
+            for entry in _listed(folder.path):
+                with suppress(OSError):  # another process may have removed it
+                    status = entry.stat()
+                    yield status.st_mtime, status.st_size, entry.path
 
     def _remove(self, path: Path) -> None:
         try:
@@ -124,3 +133,11 @@ class KernelCache:
                 stacklevel=3,
             )
         self.usable = False
+
+
+def _listed(folder: str | Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []

@@ -62,6 +62,19 @@ def test_the_oldest_entries_go_first(tmp_path: Path):
     assert [cache.get(key) is not None for key in keys] == [False, False, True, True]
 
 
+@pytest.mark.parametrize("drawn, left", [(0.0, 2), (0.99, 4)])
+def test_a_build_that_writes_little_seldom_looks_at_all_entries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: float, left: int
+):
+    for name in "abcd":
+        KernelCache(tmp_path).put(name * 64, bytes(1 << 20))
+    monkeypatch.setattr("random.random", lambda: drawn)
+    cache = KernelCache(tmp_path, limit_bytes=5 << 19)
+    cache.put("e" * 64, bytes(1 << 16))
+    cache.trim()
+    assert sum(cache.get(name * 64) is not None for name in "abcd") == left
+
+
 def test_a_model_whose_constants_do_not_fit_on_the_disk_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
