@@ -14,6 +14,7 @@ SMALL = 4096  # bytes: shorter data stays in the message
 
 _MODEL_GRAPH, _GRAPH_INITIALIZER, _TENSOR_RAW, _TENSOR_EXTERNAL, _TENSOR_LOCATION = 7, 5, 9, 13, 14
 _VARINT, _LENGTH = 0, 2
+_HERE, _EXTERNAL = 0, 1  # TensorProto.DataLocation
 
 
 class WireError(ValueError):
@@ -47,14 +48,19 @@ def _graph(data: memoryview, begin: int, end: int) -> bytes:
 
 
 def _tensor(data: memoryview, begin: int, end: int) -> bytes:
+    """The TensorProto whose raw data is external, unless it says that they are somewhere else already."""
+    fields = list(_fields(data, begin, end))
+    locations = [_read_varint(data, start + 1, stop)[0] for n, start, _, stop in fields if n == _TENSOR_LOCATION]
+    if locations and locations[-1] != _HERE:
+        return bytes(data[begin:end])
     out: list[bytes | memoryview] = []
-    for number, start, body, stop in _fields(data, begin, end):
+    for number, start, body, stop in fields:
         if number == _TENSOR_RAW and stop - body >= SMALL:
             for key, value in (("location", SELF), ("offset", str(body)), ("length", str(stop - body))):
                 entry = b"".join(_key(i) + _varint(len(t)) + t for i, t in ((1, key.encode()), (2, value.encode())))
                 out += [_key(_TENSOR_EXTERNAL), _varint(len(entry)), entry]
-            out.append(_varint(_TENSOR_LOCATION << 3 | _VARINT) + _varint(1))
-        else:
+            out.append(_varint(_TENSOR_LOCATION << 3 | _VARINT) + _varint(_EXTERNAL))
+        elif number != _TENSOR_LOCATION:  # the last one counts, and some write it behind the data
             out.append(data[start:stop])
     return b"".join(out)
 

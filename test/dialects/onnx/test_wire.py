@@ -42,6 +42,24 @@ def test_weights_are_mapped(tmp_path):
     assert isinstance(weight, np.memmap) and np.array_equal(weight, BIG)
 
 
+def test_a_location_behind_the_data_is_not_the_last_word(tmp_path):
+    """ONNX Runtime's quantisation says for each tensor that its data are where they are."""
+    said = model()
+    said.graph.initializer[0].data_location = TensorProto.DEFAULT
+    onnx.save(said, tmp_path / "m.onnx")
+    context = LaminaContext()
+    load_model(tmp_path / "m.onnx", context)
+    weight = context.weights.get("w")
+    assert isinstance(weight, np.memmap) and np.array_equal(weight, BIG)
+
+
+def test_data_that_are_said_to_be_elsewhere_stay():
+    said = model()
+    said.graph.initializer[0].data_location = TensorProto.EXTERNAL
+    whole = said.SerializeToString()
+    assert onnx.ModelProto.FromString(without_weights(memoryview(whole))) == said
+
+
 @pytest.mark.parametrize("length", range(1, 60, 7))
 def test_bytes_cut_off_are_no_message(length):
     with pytest.raises(WireError):
