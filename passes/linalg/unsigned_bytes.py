@@ -44,8 +44,10 @@ from ...dialects.arith.semantics import attribute_array
 from ...dialects.dot.pairs import pairs_fit
 from ...dialects.linalg import FillOp, GenericOp, YieldOp
 from ...dialects.linalg.contraction import PAIRS_FIT, Contraction, match_contraction
+from ...dialects.linalg.ops import Iterator
 from ...dialects.stablehlo.constants import constant_attr
 from ...dialects.tensor import EmptyOp
+from .hoist_constants import is_constant_argument
 
 SHIFT = 128
 i16 = IntegerType(16)
@@ -76,10 +78,11 @@ class UnsignedBytes(ModulePass):
 
 def _takes_signed_bytes(op: GenericOp, c: Contraction) -> bool:
     types = [cast("TensorType[Attribute]", op.operands[i].type).element_type for i in (c.lhs, c.rhs)]
+    right = op.operands[c.rhs]
     plain = all(isinstance(e, AffineDimExpr) or not e.used_dims() for e in op.maps[c.rhs].results)
     return (
         types == [i8, i8]
-        and isinstance(op.operands[c.rhs].owner, arith.ConstantOp)
+        and (isinstance(right.owner, arith.ConstantOp) or is_constant_argument(right))
         and plain
         and all(isinstance(_extension(op, i), arith.ExtSIOp) for i in (c.lhs, c.rhs))
     )
@@ -96,20 +99,23 @@ def _pairs_fit(op: GenericOp, c: Contraction, weights: WeightStore) -> bool:
 
 def _widen(op: GenericOp, c: Contraction, weights: WeightStore) -> None:
     """Both operands in 16 bits."""
-    owner = op.operands[c.rhs].owner
-    assert isinstance(owner, arith.ConstantOp)
-    attribute = constant_attr(attribute_array(owner.value, weights).astype(np.int16), weights, "wide")
-    assert isinstance(attribute, DenseIntOrFPElementsAttr | DenseResourceAttr)
-    right = arith.ConstantOp(attribute)
-    right.location = op.location
-    left = op.operands[c.lhs]
-    type_ = cast("TensorType[Attribute]", left.type)
-    wide = TensorType(i16, type_.get_shape())
-    made = _elementwise(op, [left], [AffineMap.identity(type_.get_num_dims())], wide, _extend)
-    Rewriter.insert_op([right, *made], InsertPoint.before(op))
-    op.operands[c.lhs], op.operands[c.rhs] = made[-1].results[0], right.result
-    for argument in (c.lhs, c.rhs):
+    for argument in (c.rhs, c.lhs):
+        made = _wide(op, op.operands[argument], weights)
+        Rewriter.insert_op(made, InsertPoint.before(op))
+        op.operands[argument] = made[-1].results[0]
         Rewriter.replace_value_with_new_type(op.body.block.args[argument], i16)
+
+
+def _wide(op: GenericOp, value: SSAValue, weights: WeightStore) -> list[Operation]:
+    if isinstance(value.owner, arith.ConstantOp):
+        attribute = constant_attr(attribute_array(value.owner.value, weights).astype(np.int16), weights, "wide")
+        assert isinstance(attribute, DenseIntOrFPElementsAttr | DenseResourceAttr)
+        constant = arith.ConstantOp(attribute)
+        constant.location = op.location
+        return [constant]
+    type_ = cast("TensorType[Attribute]", value.type)
+    same = AffineMap.identity(type_.get_num_dims())
+    return _elementwise(op, [value], [same], TensorType(i16, type_.get_shape()), _extend)
 
 
 def _extend(arguments: list[SSAValue]) -> list[Operation]:
@@ -138,27 +144,52 @@ def _convert(op: GenericOp, c: Contraction, weights: WeightStore) -> None:
     result = op.res[0]
     rank = len(op.maps[2].results)
     sums, places = _column_sums(op, c, weights)
-    constant = arith.ConstantOp(sums)
-    constant.location = op.location
     spread = AffineMap(rank, 0, tuple(AffineExpr.dimension(place) for place in places))
-    less = _elementwise(op, [result, constant.result], [AffineMap.identity(rank), spread], result.type, _less)
-    Rewriter.insert_op([constant, *less], InsertPoint.after(op))
+    less = _elementwise(op, [result, sums[-1].results[0]], [AffineMap.identity(rank), spread], result.type, _less)
+    Rewriter.insert_op([*sums, *less], InsertPoint.after(op))
     result.replace_uses_with_if(less[-1].results[0], lambda use: use.operation is not less[-1])
 
 
-def _column_sums(
-    op: GenericOp, c: Contraction, weights: WeightStore
-) -> tuple[DenseIntOrFPElementsAttr | DenseResourceAttr, list[int]]:
-    """128 times the sums over k of the right operand, and the dimensions of the result along which they lie."""
-    owner = op.operands[c.rhs].owner
-    assert isinstance(owner, arith.ConstantOp)
+def _column_sums(op: GenericOp, c: Contraction, weights: WeightStore) -> tuple[list[Operation], list[int]]:
+    """128 times the sums over k of the right operand, and the dimensions of the result along which they lie.
+
+    Of an argument that is a constant in every call they are ops, for `linalg-hoist-constants` to move there.
+    """
+    right = op.operands[c.rhs]
     loops = [e.position if isinstance(e, AffineDimExpr) else -1 for e in op.maps[c.rhs].results]
     kept = [loop for loop in loops if loop >= 0 and loop not in c.k]
-    axes = tuple(i for i, loop in enumerate(loops) if loop not in kept)
-    sums = SHIFT * attribute_array(owner.value, weights).sum(axis=axes, dtype=np.int64)
-    attribute = constant_attr(sums.astype(np.int32), weights, "column_sums")
-    assert isinstance(attribute, DenseIntOrFPElementsAttr | DenseResourceAttr)
-    return attribute, [op.maps[2].results.index(AffineExpr.dimension(loop)) for loop in kept]
+    places = [op.maps[2].results.index(AffineExpr.dimension(loop)) for loop in kept]
+    if isinstance(right.owner, arith.ConstantOp):
+        axes = tuple(i for i, loop in enumerate(loops) if loop not in kept)
+        sums = SHIFT * attribute_array(right.owner.value, weights).sum(axis=axes, dtype=np.int64)
+        attribute = constant_attr(sums.astype(np.int32), weights, "column_sums")
+        assert isinstance(attribute, DenseIntOrFPElementsAttr | DenseResourceAttr)
+        constant = arith.ConstantOp(attribute)
+        constant.location = op.location
+        return [constant], places
+    return _summed(op, right, [loop in kept for loop in loops]), places
+
+
+def _summed(op: GenericOp, right: SSAValue, kept: list[bool]) -> list[Operation]:
+    """128 times the sums of an operand over the dimensions that are not kept."""
+    source = cast("TensorType[Attribute]", right.type)
+    rank = source.get_num_dims()
+    block = Block(arg_types=[source.element_type, i32])
+    wide = arith.ExtSIOp(block.args[0], i32)
+    shift = arith.ConstantOp(IntegerAttr(SHIFT, i32))
+    raised = arith.MuliOp(wide.result, shift.result)
+    total = arith.AddiOp(block.args[1], raised.result)
+    block.add_ops([wide, shift, raised, total, YieldOp(total.result)])
+    type_ = TensorType(i32, [n for n, keep in zip(source.get_shape(), kept, strict=True) if keep])
+    zero, empty = arith.ConstantOp(IntegerAttr(0, i32)), EmptyOp([], type_)
+    filled = FillOp(zero.result, empty.tensor)
+    to = AffineMap(rank, 0, tuple(AffineExpr.dimension(i) for i, keep in enumerate(kept) if keep))
+    iterators: list[Iterator] = ["parallel" if keep else "reduction" for keep in kept]
+    summed = GenericOp.of([right], [filled.res[0]], [AffineMap.identity(rank), to], iterators, Region(block))
+    made = [zero, empty, filled, summed]
+    for new in made:
+        new.location = op.location
+    return made
 
 
 def _flip(arguments: list[SSAValue]) -> list[Operation]:

@@ -57,3 +57,29 @@ func.func @unsigned(%a: tensor<3x2xi8>, %c: tensor<3x2xi32>) -> tensor<3x2xi32> 
   } -> tensor<3x2xi32>
   func.return %y : tensor<3x2xi32>
 }
+
+// The sums of what is a constant in every call are computed, for the callers to do it.
+
+// CHECK-LABEL: func.func private @repeated
+// CHECK: %[[P:.*]] = linalg.generic {{.*}} ins(%{{.*}}, %w : tensor<3x2xi8>, tensor<2x2xi8>)
+// CHECK: arith.extui
+// CHECK: %[[S:.*]] = linalg.generic {{.*}}(d0, d1) -> (d1)>{{.*}}["reduction", "parallel"]} ins(%w : tensor<2x2xi8>)
+// CHECK: arith.extsi
+// CHECK-NEXT: arith.constant 128 : i32
+// CHECK-NEXT: arith.muli
+// CHECK-NEXT: arith.addi
+// CHECK: linalg.generic {{.*}} ins(%[[P]], %[[S]] : tensor<3x2xi32>, tensor<2xi32>)
+// CHECK: arith.subi
+func.func private @repeated(%a: tensor<3x2xi8>, %c: tensor<3x2xi32>, %w: tensor<2x2xi8>) -> tensor<3x2xi32> attributes {lamina.constant_args = 1 : i64} {
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%a, %w : tensor<3x2xi8>, tensor<2x2xi8>) outs(%c : tensor<3x2xi32>) {
+  ^bb0(%l: i8, %r: i8, %o: i32):
+    %u = arith.extsi %l : i8 to i32
+    %v = arith.extsi %r : i8 to i32
+    %p = arith.muli %u, %v : i32
+    %s = arith.addi %o, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<3x2xi32>
+  func.return %y : tensor<3x2xi32>
+}
