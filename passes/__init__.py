@@ -65,6 +65,7 @@ PASSES: dict[str, dict[str, str]] = {
         "linalg-block-separable": ".linalg.block_separable:BlockSeparable",
         "linalg-outline-kernels": ".linalg.outline_kernels:OutlineKernels",
         "linalg-narrow-values": ".linalg.narrow_values:NarrowValues",
+        "linalg-share-kernels": ".linalg.share_kernels:ShareKernels",
         "linalg-deduplicate-kernels": ".linalg.deduplicate_kernels:DeduplicateKernels",
     },
     "buffers: where each value lives": {

@@ -35,6 +35,7 @@ MODULE_PHASES = (
             "linalg-fold-constants",
             "linalg-block-separable",
             "linalg-outline-kernels",
+            "linalg-share-kernels",
             "linalg-deduplicate-kernels",
             "inline",
         ),

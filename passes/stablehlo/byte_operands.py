@@ -27,6 +27,7 @@ from ...dialects.stablehlo import (
     SubtractOp,
     XorOp,
 )
+from ...dialects.stablehlo.attributes import ints
 from ...dialects.stablehlo.canonical.contraction import dot_like
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, element_type, shape_of
 from ...dialects.stablehlo.canonical.windows import convolution_like
@@ -48,9 +49,10 @@ def eight_bits(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
     """The product on bytes, where both operands are such and the right one's sums are known."""
     if any(element_type(v) != i32 for v in (*op.operands, op.result)):
         return None
-    right = value_range(op.rhs, b)
     weights = known_elements(op.rhs, b)
-    if right is None or not right.within(BYTES):
+    right = value_range(op.rhs, b)
+    fits = right is not None and right.within(BYTES)
+    if not fits and (weights is None or not _range(weights).within(BYTES)):
         return None
     if isinstance(op, ConvolutionOp) and (
         op.feature_group_count.value.data != 1
@@ -61,7 +63,7 @@ def eight_bits(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
     left = _shifted(op.lhs, b) if weights is not None else _plain(op.lhs, b)
     if left is None:
         return None
-    rhs = narrowed(op.rhs, i8, b)
+    rhs = narrowed(op.rhs, i8, b) if fits or weights is None else b.constant(weights.astype(np.int8), "narrow")
     is_dot = isinstance(op, DotGeneralOp)
     product = b.value(dot_like(op, left.value, rhs)) if is_dot else _convolved(op, left, rhs, weights, b)
     if left.zero is None or weights is None:
@@ -74,9 +76,33 @@ def eight_bits(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
 
 
 def known_elements(value: SSAValue, b: Builder) -> Array | None:
-    """The elements of a constant; of one that is converted too: folding leaves conversions of large ones."""
-    owner = value.owner
-    return b.constant_of(owner.operand if isinstance(owner, ConvertOp) else value)
+    """The elements of an integer constant, or of what folding leaves where it is large: widened, less zero points."""
+    found = b.constant_of(value)
+    if found is not None:
+        return found
+    match value.owner:
+        case ConvertOp() as op:
+            source, target = element_type(op.operand), element_type(value)
+            widens = isinstance(source, IntegerType) and isinstance(target, IntegerType)
+            return known_elements(op.operand, b) if widens and source.width.data < target.width.data else None
+        case SubtractOp() as op if element_type(value) == i32:
+            left = known_elements(op.lhs, b)
+            right = known_elements(op.rhs, b) if left is not None else None
+            return None if left is None or right is None else left.astype(np.int32) - right
+        case BroadcastInDimOp() as op if (dims := ints(op.broadcast_dimensions)) == tuple(sorted(dims)):
+            small = known_elements(op.operand, b)
+            if small is None:
+                return None
+            placed = [1] * len(shape_of(value))
+            for size, dim in zip(small.shape, dims, strict=True):
+                placed[dim] = size
+            return np.broadcast_to(small.reshape(placed), shape_of(value))
+        case _:
+            return None
+
+
+def _range(array: Array) -> Range:
+    return Range(int(array.min()), int(array.max())) if array.size else Range(0, 0)
 
 
 def _plain(value: SSAValue, b: Builder) -> Shifted | None:
