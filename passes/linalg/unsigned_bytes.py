@@ -22,8 +22,10 @@ import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
+    IndexType,
     IntegerAttr,
     IntegerType,
     ModuleOp,
@@ -46,7 +48,8 @@ from ...dialects.linalg import FillOp, GenericOp, YieldOp
 from ...dialects.linalg.contraction import PAIRS_FIT, Contraction, match_contraction
 from ...dialects.linalg.ops import Iterator
 from ...dialects.stablehlo.constants import constant_attr
-from ...dialects.tensor import EmptyOp
+from ...dialects.tensor import EmptyOp, PadOp
+from ...dialects.tensor import YieldOp as FillerOp
 from .hoist_constants import is_constant_argument
 
 SHIFT = 128
@@ -129,13 +132,7 @@ def _extension(op: GenericOp, index: int) -> Operation | None:
 
 
 def _convert(op: GenericOp, c: Contraction, weights: WeightStore) -> None:
-    left = op.operands[c.lhs]
-    unsigned = _flipped_source(left)
-    if unsigned is None:
-        type_ = cast("TensorType[Attribute]", left.type)
-        flipped = _elementwise(op, [left], [AffineMap.identity(type_.get_num_dims())], type_, _flip)
-        Rewriter.insert_op(flipped, InsertPoint.before(op))
-        unsigned = flipped[-1].results[0]
+    unsigned = _unsigned(op, op.operands[c.lhs])
     op.operands[c.lhs] = unsigned
     signed = _extension(op, c.lhs)
     assert isinstance(signed, arith.ExtSIOp)
@@ -148,6 +145,40 @@ def _convert(op: GenericOp, c: Contraction, weights: WeightStore) -> None:
     less = _elementwise(op, [result, sums[-1].results[0]], [AffineMap.identity(rank), spread], result.type, _less)
     Rewriter.insert_op([*sums, *less], InsertPoint.after(op))
     result.replace_uses_with_if(less[-1].results[0], lambda use: use.operation is not less[-1])
+
+
+def _unsigned(op: GenericOp, left: SSAValue) -> SSAValue:
+    """An operand of `op` without its sign: of a padded one what is padded, which then is written in its place."""
+    source = _flipped_source(left)
+    if source is not None:
+        return source
+    pad = left.owner
+    filler = _filler(pad) if isinstance(pad, PadOp) and left.has_one_use() else None
+    if isinstance(pad, PadOp) and filler is not None:
+        inside = _unsigned(op, pad.source)
+        constant = arith.ConstantOp(IntegerAttr(filler ^ -SHIFT, i8))
+        type_ = cast("TensorType[Attribute]", left.type)
+        block = Block(arg_types=[IndexType()] * type_.get_num_dims())
+        block.add_op(FillerOp(constant.result))
+        low, high = pad.static_low.get_values(), pad.static_high.get_values()
+        made: list[Operation] = [constant, PadOp(inside, [], [], Region(block), low, high, type_)]
+        for new in made:
+            new.location = pad.location
+    else:
+        type_ = cast("TensorType[Attribute]", left.type)
+        made = _elementwise(op, [left], [AffineMap.identity(type_.get_num_dims())], type_, _flip)
+    Rewriter.insert_op(made, InsertPoint.before(op))
+    return made[-1].results[0]
+
+
+def _filler(pad: PadOp) -> int | None:
+    """The number around what is padded, if it is known and always the same."""
+    value = pad.region.block.last_op
+    constant = value.operands[0].owner if value is not None else None
+    edges = (*pad.static_low.get_values(), *pad.static_high.get_values())
+    if DYNAMIC_INDEX in edges or not isinstance(constant, arith.ConstantOp):
+        return None
+    return constant.value.value.data if isinstance(constant.value, IntegerAttr) else None
 
 
 def _column_sums(op: GenericOp, c: Contraction, weights: WeightStore) -> tuple[list[Operation], list[int]]:

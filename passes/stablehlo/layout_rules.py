@@ -15,6 +15,7 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.stablehlo import (
     CHLO,
     BatchNormInferenceOp,
+    BitcastConvertOp,
     BroadcastInDimOp,
     ConcatenateOp,
     ConstantOp,
@@ -147,6 +148,11 @@ def elementwise(op: Operation, b: Builder) -> Replacement:
     operands = _undone(op.operands, permutation, b)
     shape = before(shape_of(op.results[0]), permutation)
     return b.transpose(b.like(op, operands, shape), permutation)
+
+
+@moves_transposes(BitcastConvertOp)
+def bits(op: BitcastConvertOp, b: Builder) -> Replacement:
+    return elementwise(op, b) if shape_of(op.operand) == shape_of(op.result) else None
 
 
 @moves_transposes(ConcatenateOp)

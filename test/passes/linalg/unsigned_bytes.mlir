@@ -83,3 +83,33 @@ func.func private @repeated(%a: tensor<3x2xi8>, %c: tensor<3x2xi32>, %w: tensor<
   } -> tensor<3x2xi32>
   func.return %y : tensor<3x2xi32>
 }
+
+// What is padded loses its sign before, so that who makes it writes it into its place; the filler does, too.
+
+// CHECK-LABEL: func.func @padded
+// CHECK: %[[U:.*]] = linalg.generic {{.*}} ins(%a : tensor<3x2xi8>)
+// CHECK: arith.xori
+// CHECK: %[[F:.*]] = arith.constant -123 : i8
+// CHECK-NEXT: %[[B:.*]] = tensor.pad %[[U]] low[1, 0] high[0, 0]
+// CHECK: tensor.yield %[[F]]
+// CHECK: linalg.generic {{.*}} ins(%[[B]], %w : tensor<4x2xi8>, tensor<2x2xi8>)
+// CHECK: arith.extui
+func.func @padded(%a: tensor<3x2xi8>, %c: tensor<4x2xi32>) -> tensor<4x2xi32> {
+  %five = arith.constant 5 : i8
+  %b = tensor.pad %a low[1, 0] high[0, 0] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %five : i8
+  } : tensor<3x2xi8> to tensor<4x2xi8>
+  %w = arith.constant dense<[[-128, 127], [3, 4]]> : tensor<2x2xi8>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%b, %w : tensor<4x2xi8>, tensor<2x2xi8>) outs(%c : tensor<4x2xi32>) {
+  ^bb0(%l: i8, %r: i8, %o: i32):
+    %u = arith.extsi %l : i8 to i32
+    %v = arith.extsi %r : i8 to i32
+    %p = arith.muli %u, %v : i32
+    %s = arith.addi %o, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<4x2xi32>
+  func.return %y : tensor<4x2xi32>
+}

@@ -106,3 +106,20 @@ func.func @growing(%x: tensor<1x2x6x6xf32>) -> tensor<1x8x12x3xf32> {
   %5 = stablehlo.convolution(%4, %v) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x12x3xf32>, tensor<8x4x1x1xf32>) -> tensor<1x8x12x3xf32>
   return %5 : tensor<1x8x12x3xf32>
 }
+
+// Bytes that lose or take a sign between two convolutions stay where they are.
+// CHECK-LABEL: func.func @signs
+// CHECK:       stablehlo.convolution
+// CHECK-NOT:   stablehlo.transpose
+// CHECK:       stablehlo.bitcast_convert {{.*}} : (tensor<1x6x6x4xui8>) -> tensor<1x6x6x4xi8>
+// CHECK-NOT:   stablehlo.transpose
+// CHECK:       stablehlo.convolution
+func.func @signs(%x: tensor<1x2x6x6xi8>) -> tensor<1x8x6x6xi32> {
+  %w = stablehlo.constant dense<1> : tensor<4x2x1x1xi8>
+  %v = stablehlo.constant dense<1> : tensor<8x4x1x1xi8>
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x2x6x6xi8>, tensor<4x2x1x1xi8>) -> tensor<1x4x6x6xi32>
+  %1 = stablehlo.convert %0 : (tensor<1x4x6x6xi32>) -> tensor<1x4x6x6xui8>
+  %2 = stablehlo.bitcast_convert %1 : (tensor<1x4x6x6xui8>) -> tensor<1x4x6x6xi8>
+  %3 = stablehlo.convolution(%2, %v) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x6x6xi8>, tensor<8x4x1x1xi8>) -> tensor<1x8x6x6xi32>
+  return %3 : tensor<1x8x6x6xi32>
+}
