@@ -13,7 +13,7 @@ from .ops import GenericOp
 from .views import loop_ranges
 
 PAIRS_FIT = "lamina.pairs_fit"  # marks contractions whose `dot.product` may promise it
-_EXTENSIONS = ("arith.extsi", "arith.extui", "arith.extf")
+_EXTENSIONS = ("arith.extsi", "arith.extui", "arith.extf", "arith.sitofp")
 
 
 @dataclass(frozen=True)

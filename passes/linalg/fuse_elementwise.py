@@ -23,7 +23,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, Float32Type, ModuleOp, TensorType
+from xdsl.dialects.builtin import BFloat16Type, Float32Type, ModuleOp, TensorType, i8
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.ir.affine import AffineDimExpr, AffineMap
@@ -77,7 +77,8 @@ class FuseElementwise(ModulePass):
     name = "linalg-fuse-elementwise"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        fusion = Fusion(lamina_context(ctx).weights)
+        ours = lamina_context(ctx)
+        fusion = Fusion(ours.weights, bytes_widen=not ours.machine.gpu)
         for block in _blocks(op):
             fusion.sink_reshapes(block)
             _hoist_reshapes(block)
@@ -115,8 +116,9 @@ def _erase(op: Operation) -> None:
 class Fusion:
     """Takes producers into consumers; knows which elementwise ops can be epilogues of contractions."""
 
-    def __init__(self, weights: WeightStore):
+    def __init__(self, weights: WeightStore, bytes_widen: bool):
         self.weights = weights
+        self.bytes_widen = bytes_widen  # where products read them, too
         self.epilogues: set[SSAValue] = set()
 
     def note_epilogues(self, block: Block) -> None:
@@ -191,7 +193,7 @@ class Fusion:
             return look_through_unit_reshape(consumer, index, producer)
         if isinstance(producer, GenericOp) and is_fusable(producer):
             if is_contraction:
-                fusable = _contraction_may_read(consumer, producer, index)
+                fusable = self.contraction_may_read(consumer, producer, index)
             else:
                 fusable = self._may_take(consumer, producer, index)
             if fusable:
@@ -253,6 +255,33 @@ class Fusion:
             merge_equal_inputs(use.operation)
         _erase(producer)
 
+    def contraction_may_read(self, consumer: GenericOp, producer: GenericOp, index: int) -> bool:
+        """Only movements, by subscripts that are linear; the right operand, packed, by single loops, and widened.
+
+        What is moved for others than structured ops too (a result of the program) is there to be read anyway.
+        """
+        found = match_contraction(consumer)
+        if found is None:
+            return False
+        widens = index == found.rhs and is_widening(producer, self.bytes_widen)
+        if not is_pure_movement(producer) and not widens:
+            return False
+        if not all(isinstance(use.operation, GenericOp) for use in producer.res[0].uses):
+            return False
+        map_ = producer.maps[0].compose(consumer.maps[index])
+        if not covers(consumer, index, [map_]):
+            return False
+        if index == found.rhs:
+            dims = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
+            shape = tensor_shape(producer.inputs[0])
+            simple = all(isinstance(e, AffineDimExpr) or n == 1 for e, n in zip(map_.results, shape, strict=True))
+            if not simple or len(set(dims)) != len(dims):
+                return False
+        elif any(linear_form(e) is None for e in map_.results):
+            return False
+        ranges = loop_ranges(consumer)
+        return _dims(consumer.maps[index], ranges) == _dims(map_, ranges)
+
 
 def _reads_once(use: Use, producer: GenericOp) -> bool:
     """Whether an op that is no contraction can take in what it reads, and evaluate it no more often than it was."""
@@ -291,18 +320,28 @@ def is_pure_movement(op: GenericOp) -> bool:
     )
 
 
-def is_widening(op: GenericOp) -> bool:
-    """Yields its only input, a bfloat16, as f32: a product does that where it reads, from half the memory."""
-    first = op.body.block.first_op
+def is_widening(op: GenericOp, bytes_too: bool) -> bool:
+    """Yields its only input, a bfloat16 or a signed byte, as f32.
+
+    A product does that where it reads, from half or a quarter of the memory.
+    """
+    first, last = op.body.block.first_op, op.body.block.last_op
+    source = op.body.block.args[0]
+    match first:
+        case arith.ExtFOp():
+            narrow = isinstance(source.type, BFloat16Type)
+        case arith.SIToFPOp():
+            narrow = bytes_too and source.type == i8
+        case _:
+            return False
     return (
         len(op.inputs) == 1
-        and isinstance(first, arith.ExtFOp)
-        and isinstance(first.input.type, BFloat16Type)
+        and narrow
+        and first.input is source
         and isinstance(first.result.type, Float32Type)
-        and first.next_op is op.body.block.last_op
-        and op.body.block.last_op is not None
-        and op.body.block.last_op.operands[0] is first.result
-        and first.input is op.body.block.args[0]
+        and first.next_op is last
+        and last is not None
+        and last.operands[0] is first.result
     )
 
 
@@ -334,31 +373,6 @@ def _keeps_rows(map_: AffineMap) -> bool:
     return sorted(dims) == list(range(map_.num_dims)) == sorted(range(len(map_.results))) and (
         not dims or dims[-1] == map_.num_dims - 1
     )
-
-
-def _contraction_may_read(consumer: GenericOp, producer: GenericOp, index: int) -> bool:
-    """Only movements, by subscripts that are linear; the right operand, which is packed, by single loops, and widened.
-
-    What is moved for others than structured ops too (a result of the program) is there to be read anyway.
-    """
-    found = match_contraction(consumer)
-    if found is None or not (is_pure_movement(producer) or (index == found.rhs and is_widening(producer))):
-        return False
-    if not all(isinstance(use.operation, GenericOp) for use in producer.res[0].uses):
-        return False
-    map_ = producer.maps[0].compose(consumer.maps[index])
-    if not covers(consumer, index, [map_]):
-        return False
-    if index == found.rhs:
-        dims = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
-        shape = tensor_shape(producer.inputs[0])
-        simple = all(isinstance(e, AffineDimExpr) or n == 1 for e, n in zip(map_.results, shape, strict=True))
-        if not simple or len(set(dims)) != len(dims):
-            return False
-    elif any(linear_form(e) is None for e in map_.results):
-        return False
-    ranges = loop_ranges(consumer)
-    return _dims(consumer.maps[index], ranges) == _dims(map_, ranges)
 
 
 def _dims(map_: AffineMap, ranges: tuple[int, ...]) -> set[int]:

@@ -66,6 +66,9 @@ FEWEST_COLUMNS = 4
 FEWEST_ROWS = 4  # a computed right operand is packed only where at least so many rows read it
 
 
+VECTORS_OF_BYTES = 4
+
+
 @dataclass(frozen=True)
 class PackContractions(ModulePass):
     """Packs right operands; `lanes` overrides the width of a panel."""
@@ -89,7 +92,7 @@ class PackContractions(ModulePass):
         if not isinstance(type_, TensorType) or n not in c.n:
             return
         along, group = grouped(op, c, machine)
-        if not isinstance(type_.element_type, AnyFloat) and group == 1:
+        if group == 1 and not isinstance(_sums(op), AnyFloat):
             return
         map_ = op.maps[c.rhs]
         if not all(isinstance(e, AffineDimExpr | AffineConstantExpr) for e in map_.results):
@@ -104,6 +107,8 @@ class PackContractions(ModulePass):
             return
         lanes = self.lanes or _given_lanes(op, schedules, constant)
         sum_bytes = max(4, cast("FixedBitwidthType", type_.element_type).bitwidth // 8)
+        if lanes is None and isinstance(type_.element_type, IntegerType) and group == 1:
+            lanes = _lanes_of_bytes(machine, ranges[n])
         lanes = lanes or _lanes(machine, sum_bytes, ranges[n], group)
         summed = sorted((d for d in dims if d in c.k), key=lambda d: d == along)  # a group's elements: innermost of all
         order = [*(d for d in c.batch if d in dims), *(d for d in c.n if d != n), n, *summed]
@@ -150,6 +155,12 @@ def _lanes(machine: Machine, element_bytes: int, columns: int, group: int) -> in
     return vector if one else 2 * vector
 
 
+def _lanes_of_bytes(machine: Machine, columns: int) -> int:
+    """Vectors of floats that bytes become, so many that these are a line of the cache where a vector is one."""
+    vector = machine.lanes(4)
+    return min(VECTORS_OF_BYTES * vector, max(vector, 1 << (columns - 1).bit_length()))
+
+
 def _zero(element: Attribute) -> FloatAttr | IntegerAttr:
     return IntegerAttr(0, element) if isinstance(element, IntegerType) else FloatAttr(0.0, cast(AnyFloat, element))
 
@@ -176,7 +187,7 @@ def grouped(op: GenericOp, c: Contraction, machine: Machine) -> tuple[int, int]:
     """The loop over k whose neighbours add up in one step, and how many do: 1 where there is no such loop."""
     type_ = cast("TensorType[Attribute]", op.operands[c.rhs].type)
     left = cast("TensorType[Attribute]", op.operands[c.lhs].type)
-    sums = cast("TensorType[Attribute]", op.outputs[0].type).element_type
+    sums = _sums(op)
     pairs = isinstance(type_.element_type, IntegerType) or machine.multiplies_bf16
     group = group_of(type_.element_type) if pairs else 0
     inner = op.maps[c.lhs].results[-1:]
@@ -189,6 +200,10 @@ def grouped(op: GenericOp, c: Contraction, machine: Machine) -> tuple[int, int]:
     ):
         return -1, 1
     return inner[0].position, group
+
+
+def _sums(op: GenericOp) -> Attribute:
+    return cast("TensorType[Attribute]", op.outputs[0].type).element_type
 
 
 def _packed(op: GenericOp, b: SSAValue, dims: list[int], order: list[int], tiles: dict[int, int]) -> SSAValue:

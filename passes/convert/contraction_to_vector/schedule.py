@@ -20,6 +20,7 @@ LATENCY = 4  # cycles of a multiply-add
 FEW_ROWS = 4  # of A that are too few to pay for packing B
 STREAMS = (8, 7, 6, 9, 10, 5, 4)  # places that a core fetches from at once, the best first; measured on Zen 3
 ONCE = 2  # vectors at a time of panels that are read once and come from memory
+WIDE = 4  # vectors of a panel of bytes: a line, of which one row after another is read, by few rows; 3 times as fast
 AHEAD_IN_SET = 4  # lines of a set of L1 that panels read once leave to what is fetched ahead; measured on Zen 4
 SPARE = 3  # registers that rounds at a time want for what comes next
 UNROLLS = (4, 3, 2)  # rounds of an innermost loop at a time
@@ -134,6 +135,8 @@ def choose(problem: Problem, machine: Machine) -> Schedule:
     rows, panels = tile_of(problem, machine)
     if reads_once(problem, machine):
         panels = max(1, min(panels, panels_at_once(problem, machine) // wide(problem, machine)))
+    elif wide(problem, machine) >= WIDE:
+        panels = 1
     strips, groups = ceil_div(problem.rows, rows), ceil_div(problem.columns // problem.lanes, panels)
     depth = depth_of(problem, machine, strips, panels)
     copy = worth_copying(problem, machine)

@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerType, Signedness, f32, i32
 from xdsl.ir import Attribute
 
+from ....compiler.signature import Array
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
 from .contraction import matmul
@@ -21,6 +22,7 @@ from .quantization import dequantize_linear, qlinear_conv, quantize_linear, requ
 from .table import lowers
 
 BYTE = IntegerType(8, Signedness.UNSIGNED)
+FEW_ROWS = 8  # so many are multiplied while the weights come from memory
 
 
 @lowers("DequantizeLinear", domain=MICROSOFT)
@@ -81,11 +83,59 @@ def matmul_n_bits(
     blocks = math.ceil(K / block_size)
     numbers = _unpacked(b, b.reshape(packed, [N, blocks, block_size * bits // 8]), bits)
     scales = b.reshape(scales, [N, blocks])
+    small = _as_bytes(b, packed, zeros, (N, blocks, block_size), bits) if _is_few_rows(x) else None
+    if small is not None:
+        result = _by_blocks(b, x, small, scales)
+        return result if bias is None else b.add(result, bias)
     middle = b.expand_dims(_zero_points(b, zeros, N, blocks, bits, element_of(scales)), [2])
     real = b.multiply(b.subtract(b.convert(numbers, element_of(scales)), middle), b.expand_dims(scales, [2]))
     weights = b.slice_axis(b.reshape(real, [N, blocks * block_size]), 1, 0, K)
     result = b.dot(x, weights, ([rank_of(x) - 1], [1]))
     return result if bias is None else b.add(result, bias)
+
+
+def _is_few_rows(x: Value) -> bool:
+    return element_of(x) == f32 and math.prod(shape_of(x)[:-1]) <= FEW_ROWS
+
+
+def _as_bytes(
+    b: GraphBuilder, packed: Value, zeros: Value | None, shape: tuple[int, int, int], bits: int
+) -> Array | None:
+    """Weights less their zero points [blocks, block, rows], where both are known and the differences are bytes."""
+    rows, blocks, size = shape
+    known = b.constant_value(packed)
+    middle = np.full((rows, blocks), 1 << (bits - 1), np.int16)
+    if zeros is not None:
+        given = b.constant_value(zeros)
+        if given is None or given.dtype != np.uint8:
+            return None
+        middle = _numbers(given.reshape(rows, -1), bits)[:, :blocks].astype(np.int16)
+    if known is None or (numbers := _numbers(known.reshape(rows, blocks, -1), bits)).shape[2] != size:
+        return None
+    less = numbers.astype(np.int16) - middle[:, :, None]
+    if less.size and (less.min() < -128 or less.max() > 127):
+        return None
+    return np.ascontiguousarray(less.astype(np.int8).transpose(1, 2, 0))
+
+
+def _numbers(packed: Array, bits: int) -> Array:
+    """What `_unpacked` gives, now."""
+    shifts = np.arange(0, 8, bits, dtype=np.uint8)
+    return ((packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)).reshape(*packed.shape[:-1], -1)
+
+
+def _by_blocks(b: GraphBuilder, x: Value, weights: Array, scales: Value) -> Value:
+    """The product of each block, scaled and added up: so weights are read as bytes, not as floats that are known."""
+    blocks, size, columns = weights.shape
+    *outer, depth = shape_of(x)
+    rows = math.prod(outer)
+    flat = b.reshape(x, [rows, depth])
+    if blocks * size != depth:
+        flat = b.pad(flat, b.scalar(0.0, f32), [0, 0], [0, blocks * size - depth])
+    numbers = b.convert(b.constant(weights, name="bytes"), f32)
+    product = b.dot(b.reshape(flat, [rows, blocks, size]), numbers, ([2], [1]), ([1], [0]))
+    scaled = b.multiply(product, b.expand_dims(b.transpose(b.convert(scales, f32), [1, 0]), [1]))
+    return b.reshape(b.reduce("add", scaled, [0]), [*outer, columns])
 
 
 @lowers("GatherBlockQuantized", domain=MICROSOFT)
