@@ -317,3 +317,48 @@ func.func @row_of_view(%x: tensor<3x8xf32>, %w: tensor<8x5xf32>) -> tensor<1x5xf
   } -> tensor<1x5xf32>
   func.return %t : tensor<1x5xf32>
 }
+
+// A product reads bytes and makes floats of them itself; of other integers it does not.
+
+// CHECK-LABEL: func.func @bytes
+// CHECK-NOT:     arith.sitofp
+// CHECK:         linalg.generic {{.*}} ins(%x, %w : tensor<1x64xf32>, tensor<64x8xi8>)
+// CHECK-NEXT:    ^bb0(%{{.*}}: f32, %{{.*}}: i8, %{{.*}}: f32):
+// CHECK-NEXT:      arith.sitofp %{{.*}} : i8 to f32
+// CHECK-NEXT:      arith.mulf
+func.func @bytes(%x: tensor<1x64xf32>, %w: tensor<64x8xi8>, %c: tensor<1x8xf32>) -> tensor<1x8xf32> {
+  %e = tensor.empty() : tensor<64x8xf32>
+  %f = linalg.generic {indexing_maps = [affine_map<(k, n) -> (k, n)>, affine_map<(k, n) -> (k, n)>], iterator_types = ["parallel", "parallel"]} ins(%w : tensor<64x8xi8>) outs(%e : tensor<64x8xf32>) {
+  ^bb0(%b: i8, %o: f32):
+    %r = arith.sitofp %b : i8 to f32
+    linalg.yield %r : f32
+  } -> tensor<64x8xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %f : tensor<1x64xf32>, tensor<64x8xf32>) outs(%c : tensor<1x8xf32>) {
+  ^bb0(%l: f32, %r: f32, %o: f32):
+    %p = arith.mulf %l, %r : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<1x8xf32>
+  func.return %y : tensor<1x8xf32>
+}
+
+// CHECK-LABEL: func.func @shorts
+// CHECK:         arith.sitofp %{{.*}} : i16 to f32
+// CHECK:         linalg.generic {{.*}} ins(%x, %{{.*}} : tensor<1x64xf32>, tensor<64x8xf32>)
+func.func @shorts(%x: tensor<1x64xf32>, %w: tensor<64x8xi16>, %c: tensor<1x8xf32>) -> tensor<1x8xf32> {
+  %e = tensor.empty() : tensor<64x8xf32>
+  %f = linalg.generic {indexing_maps = [affine_map<(k, n) -> (k, n)>, affine_map<(k, n) -> (k, n)>], iterator_types = ["parallel", "parallel"]} ins(%w : tensor<64x8xi16>) outs(%e : tensor<64x8xf32>) {
+  ^bb0(%b: i16, %o: f32):
+    %r = arith.sitofp %b : i16 to f32
+    linalg.yield %r : f32
+  } -> tensor<64x8xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %f : tensor<1x64xf32>, tensor<64x8xf32>) outs(%c : tensor<1x8xf32>) {
+  ^bb0(%l: f32, %r: f32, %o: f32):
+    %p = arith.mulf %l, %r : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<1x8xf32>
+  func.return %y : tensor<1x8xf32>
+}

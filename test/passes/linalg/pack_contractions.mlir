@@ -149,3 +149,22 @@ func.func @not_in_groups(%a: tensor<33x13xi16>, %b: tensor<33x20xi16>, %d: tenso
   } -> tensor<13x20xi32>
   func.return %y : tensor<13x20xi32>
 }
+
+// Bytes that become floats: panels of four vectors, a line of the cache where a vector is one.
+
+// CHECK-LABEL: func.func @bytes_by_floats
+// LANES-LABEL: func.func @bytes_by_floats
+// LINES-LABEL: func.func @bytes_by_floats
+// LINES: linalg.pack %w {{.*}} inner_tiles = [64] {{.*}} : tensor<64x128xi8> -> tensor<2x64x64xi8>
+func.func @bytes_by_floats(%x: tensor<1x64xf32>, %c: tensor<1x128xf32>) -> tensor<1x128xf32> {
+  %w = arith.constant dense<1> : tensor<64x128xi8>
+  %y = linalg.generic {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>],
+      iterator_types = ["parallel", "parallel", "reduction"]} ins(%x, %w : tensor<1x64xf32>, tensor<64x128xi8>) outs(%c : tensor<1x128xf32>) {
+  ^bb0(%l: f32, %b: i8, %o: f32):
+    %r = arith.sitofp %b : i8 to f32
+    %p = arith.mulf %l, %r : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  } -> tensor<1x128xf32>
+  func.return %y : tensor<1x128xf32>
+}
