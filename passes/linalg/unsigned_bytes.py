@@ -34,7 +34,8 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.func import CallOp, FuncOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -67,11 +68,13 @@ class UnsignedBytes(ModulePass):
         pairs = ours.machine.multiplies_pairs_of_bytes
         if not ours.machine.wants_unsigned_bytes and not pairs:
             return
-        for generic in [inner for inner in all_ops(op) if isinstance(inner, GenericOp)]:
+        every = all_ops(op)
+        calls = [inner for inner in every if isinstance(inner, CallOp)]
+        for generic in [inner for inner in every if isinstance(inner, GenericOp)]:
             found = match_contraction(generic)
             if found is None or not _takes_signed_bytes(generic, found):
                 continue
-            if pairs and not _pairs_fit(generic, found, ours.weights):
+            if pairs and not _pairs_fit(generic, found, calls, ours.weights):
                 _widen(generic, found, ours.weights)
                 continue
             if pairs:
@@ -91,13 +94,26 @@ def _takes_signed_bytes(op: GenericOp, c: Contraction) -> bool:
     )
 
 
-def _pairs_fit(op: GenericOp, c: Contraction, weights: WeightStore) -> bool:
+def _pairs_fit(op: GenericOp, c: Contraction, calls: list[CallOp], weights: WeightStore) -> bool:
     """Whether pairs of neighbours along the innermost loop of the left operand, if it is over k, fit in 16 bits."""
     inner = op.maps[c.lhs].results[-1]
-    owner = op.operands[c.rhs].owner
-    if not isinstance(inner, AffineDimExpr) or inner.position not in c.k or not isinstance(owner, arith.ConstantOp):
+    if not isinstance(inner, AffineDimExpr) or inner.position not in c.k:
         return False
-    return pairs_fit(attribute_array(owner.value, weights), op.maps[c.rhs].results.index(inner))
+    axis = op.maps[c.rhs].results.index(inner)
+    given = _given(op.operands[c.rhs], calls)
+    return bool(given) and all(
+        isinstance(value.owner, arith.ConstantOp) and pairs_fit(attribute_array(value.owner.value, weights), axis)
+        for value in given
+    )
+
+
+def _given(value: SSAValue, calls: list[CallOp]) -> list[SSAValue]:
+    """The value, or what all calls give for an argument."""
+    if not isinstance(value, BlockArgument):
+        return [value]
+    function = value.block.parent_op()
+    name = function.sym_name.data if isinstance(function, FuncOp) else None
+    return [call.operands[value.index] for call in calls if call.callee.string_value() == name]
 
 
 def _widen(op: GenericOp, c: Contraction, weights: WeightStore) -> None:
