@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func
@@ -141,7 +141,7 @@ def _differing(kernels: Sequence[_Kernel]) -> list[list[int]]:
 
 def _scalar(number: arith.ConstantOp, type_: TensorType[Attribute]) -> DenseIntOrFPElementsAttr:
     value = cast("Number", number.value).value.data
-    return DenseIntOrFPElementsAttr.from_list(cast("TensorType", type_), [value])
+    return DenseIntOrFPElementsAttr.from_list(cast(Any, type_), [value])
 
 
 def _read(number: arith.ConstantOp, argument: SSAValue) -> None:

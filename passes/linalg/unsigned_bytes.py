@@ -233,7 +233,7 @@ def _summed(op: GenericOp, right: SSAValue, kept: list[bool]) -> list[Operation]
     to = AffineMap(rank, 0, tuple(AffineExpr.dimension(i) for i, keep in enumerate(kept) if keep))
     iterators: list[Iterator] = ["parallel" if keep else "reduction" for keep in kept]
     summed = GenericOp.of([right], [filled.res[0]], [AffineMap.identity(rank), to], iterators, Region(block))
-    made = [zero, empty, filled, summed]
+    made: list[Operation] = [zero, empty, filled, summed]
     for new in made:
         new.location = op.location
     return made

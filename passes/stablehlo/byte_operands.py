@@ -83,8 +83,9 @@ def known_elements(value: SSAValue, b: Builder) -> Array | None:
     match value.owner:
         case ConvertOp() as op:
             source, target = element_type(op.operand), element_type(value)
-            widens = isinstance(source, IntegerType) and isinstance(target, IntegerType)
-            return known_elements(op.operand, b) if widens and source.width.data < target.width.data else None
+            if not isinstance(source, IntegerType) or not isinstance(target, IntegerType):
+                return None
+            return known_elements(op.operand, b) if source.width.data < target.width.data else None
         case SubtractOp() as op if element_type(value) == i32:
             left = known_elements(op.lhs, b)
             right = known_elements(op.rhs, b) if left is not None else None
