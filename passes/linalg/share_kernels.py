@@ -26,6 +26,7 @@ from xdsl.dialects.builtin import (
     FunctionType,
     IndexType,
     IntegerAttr,
+    IntegerType,
     ModuleOp,
     TensorType,
     i1,
@@ -121,12 +122,10 @@ def _numbers(function: func.FuncOp) -> list[arith.ConstantOp]:
 
 
 def _nothing(number: arith.ConstantOp) -> Attribute:
-    type_ = number.result.type
-    return (
-        IntegerAttr(0, type_)
-        if isinstance(number.value, IntegerAttr)
-        else FloatAttr(0.0, cast("FloatAttr", number.value).type)
-    )
+    value = cast("Number", number.value)
+    if isinstance(value, IntegerAttr):
+        return IntegerAttr(0, cast(IntegerType, value.type))
+    return FloatAttr(0.0, value.type)
 
 
 def _differing(kernels: Sequence[_Kernel]) -> list[list[int]]:

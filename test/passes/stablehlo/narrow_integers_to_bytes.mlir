@@ -46,13 +46,13 @@ func.func @padded(%0: tensor<1x3x3x1xi8>) -> tensor<1x3x3x1xi32> {
 // Weights with zero points that are not folded, as folding leaves large ones: their elements fit, their types' would not.
 // CHECK-LABEL: func.func @zero_points
 func.func @zero_points(%0: tensor<4x2xui8>) -> tensor<4x2xi32> {
-  // CHECK: %[[W:.*]] = stablehlo.constant dense<{{.*}}[-3, 125], [0, 1]{{.*}}> : tensor<2x2xi8>
+  // CHECK: %[[W:.*]] = stablehlo.constant dense<{{.*}}[0, 75], [1, 20]{{.*}}> : tensor<2x2xi8>
   // CHECK: %[[P:.*]] = stablehlo.dot_general %{{.*}}, %[[W]], contracting_dims = [1] x [0] : (tensor<4x2xi8>, tensor<2x2xi8>) -> tensor<4x2xi32>
-  // CHECK: stablehlo.constant dense<[-3, 126]> : tensor<2xi32>
+  // CHECK: stablehlo.constant dense<[1, 95]> : tensor<2xi32>
   %x = stablehlo.convert %0 : (tensor<4x2xui8>) -> tensor<4x2xi32>
-  %c = stablehlo.constant dense<[[127, 255], [130, 131]]> : tensor<2x2xui8>
+  %c = stablehlo.constant dense<[[2, 255], [3, 200]]> : tensor<2x2xui8>
   %i = stablehlo.convert %c : (tensor<2x2xui8>) -> tensor<2x2xi32>
-  %z = stablehlo.constant dense<130> : tensor<1x2xi32>
+  %z = stablehlo.constant dense<[[2, 180]]> : tensor<1x2xi32>
   %b = stablehlo.broadcast_in_dim %z, dims = [0, 1] : (tensor<1x2xi32>) -> tensor<2x2xi32>
   %w = stablehlo.subtract %i, %b : tensor<2x2xi32>
   %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<4x2xi32>, tensor<2x2xi32>) -> tensor<4x2xi32>
