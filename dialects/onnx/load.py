@@ -43,7 +43,7 @@ from ...compiler.weights import Array, WeightStore
 from .attributes import constant_attribute, import_attribute, import_type
 from .inference import infer_value_types, inline_functions, upgraded
 from .ops import OPSET, OPSETS, REGION_NAMES, NoValueOp, OnnxOp, YieldOp, op_class, op_name
-from .order import check_names, check_order
+from .order import check_names, put_in_order
 from .schemas import DEFAULT_DOMAIN, OLDEST_OPSET, newest_version
 from .tensors import sparse_array, tensor_array
 from .types import UnknownType, type_of_dtype
@@ -127,8 +127,8 @@ class _Importer:
         graph = self.model.graph
         if self.model.functions:
             self.model = inline_functions(self.model, self.file)
+        put_in_order(self.model.graph, self._given(graph), self.file)
         nodes = self.model.graph.node
-        check_order(nodes, self._given(graph), self.file)
         self.types = {
             name: import_type(proto, f"{self.file}: value '{name}'")
             for name, proto in infer_value_types(self.model, self.file).items()
@@ -302,7 +302,7 @@ class _Importer:
         return attributes, regions, names
 
     def _subgraph(self, graph: GraphProto, outer: _Scope) -> Region:
-        check_order(graph.node, None, self.file)
+        put_in_order(graph, None, self.file)
         constants = {t.name for t in graph.initializer}
         inputs = [info for info in graph.input if info.name not in constants]
         block = Block(

@@ -1,8 +1,8 @@
-"""Is a graph well formed: names that are text, nodes in an order in which they can run?"""
+"""Is a graph well formed: names that are text, nodes that can run one after another? Those in disorder are sorted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...compiler.diagnostics import LaminaError
@@ -28,37 +28,55 @@ def check_names(graph: GraphProto, file: str) -> None:
             raise LaminaError(f"the name {name!r} is not UTF-8", where=file)
 
 
-def check_order(nodes: Sequence[NodeProto], given: set[str] | None, file: str) -> None:
-    """Each node must come after those it reads, as the standard asks, and no two may define one name.
+def put_in_order(graph: GraphProto, given: set[str] | None, file: str) -> None:
+    """Sorts nodes of which one reads what comes later: the standard forbids it, but ONNX Runtime and others take it.
 
     `given` are the names defined before the first node; None (a subgraph, which sees the names around it)
-    leaves names that no node defines unchecked. Raises LaminaError naming the cycle, or the node that comes
-    too early.
+    leaves names that no node defines unchecked. Raises LaminaError naming the cycle, two values of one name, or a name
+    that nothing defines.
     """
+    nodes = graph.node
     producer: dict[str, int] = {}
     for i, node in enumerate(nodes):
         for name in node.output:
             if name and (name in producer or (given is not None and name in given)):
                 raise LaminaError(f"two values are called '{name}'", where=f"{file}: {_describe(node)}")
             producer[name] = i
+    early: list[int] = []  # nodes before one that they read
     for i, node in enumerate(nodes):
+        if any(j >= i for j in _inputs(node, producer)):
+            early.append(i)
         for name in node.input:
-            if name and producer.get(name, -1) >= i:
-                if cycle := _cycle(nodes, producer, i):
-                    raise LaminaError(f"the graph has a cycle: {' -> '.join(cycle)}", where=file)
-                raise LaminaError(
-                    f"reads '{name}' before the node that makes it",
-                    where=f"{file}: {_describe(node)}",
-                    hint="nodes must be in topological order",
-                )
             if name and given is not None and name not in producer and name not in given:
                 raise LaminaError(
                     f"'{name}' is not defined by any node, input or initialiser",
                     where=f"{file}: {_describe(node)}",
                 )
+    for i in early:
+        if cycle := _cycle(nodes, producer, i):
+            raise LaminaError(f"the graph has a cycle: {' -> '.join(cycle)}", where=file)
+    if early:
+        _sort(graph, producer)
 
 
-def _cycle(nodes: Sequence[NodeProto], producer: dict[str, int], start: int) -> list[str]:
+def _sort(graph: GraphProto, producer: Mapping[str, int]) -> None:
+    """Each node moves before the first one that reads it; there is no cycle."""
+    order: dict[int, None] = {}
+    stack = [(i, False) for i in reversed(range(len(graph.node)))]
+    while stack:
+        i, ready = stack.pop()
+        if ready:
+            order.setdefault(i)
+        elif i not in order:
+            stack.append((i, True))
+            stack += [(j, False) for j in reversed(_inputs(graph.node[i], producer)) if j not in order]
+    copy = type(graph)()
+    copy.node.extend(graph.node[i] for i in order)
+    del graph.node[:]
+    graph.node.extend(copy.node)
+
+
+def _cycle(nodes: Sequence[NodeProto], producer: Mapping[str, int], start: int) -> list[str]:
     """The nodes on a cycle reachable backwards from `start`, empty when there is none."""
     state: dict[int, int] = {}  # 1: on the path, 2: done
     path: list[tuple[int, list[int]]] = [(start, _inputs(nodes[start], producer))]
@@ -80,8 +98,22 @@ def _cycle(nodes: Sequence[NodeProto], producer: dict[str, int], start: int) -> 
     return []
 
 
-def _inputs(node: NodeProto, producer: dict[str, int]) -> list[int]:
-    return [producer[name] for name in node.input if name in producer]
+def _inputs(node: NodeProto, producer: Mapping[str, int]) -> list[int]:
+    """The nodes that make what one reads, itself or in its subgraphs."""
+    return [producer[name] for name in _names(node) if name in producer]
+
+
+def _names(node: NodeProto) -> list[str]:
+    """What a node reads: its inputs and what its subgraphs take from around them."""
+    names = [name for name in node.input if name]
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            inner = attribute.g
+            own = {info.name for info in inner.input} | {tensor.name for tensor in inner.initializer}
+            own.update(name for each in inner.node for name in each.output)
+            read = [name for each in inner.node for name in _names(each)] + [info.name for info in inner.output]
+            names += [name for name in read if name not in own]
+    return names
 
 
 def _describe(node: NodeProto) -> str:
