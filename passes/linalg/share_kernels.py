@@ -7,7 +7,7 @@ after:  call @kernel_0(%x, dense<0.25> : tensor<f32>, %d)
         func.func private @kernel_0(%x, %n: tensor<f32>, %dst) { linalg.generic ins(%x, %n) ... { arith.mulf %0, %1 } }
         func.func private @kernel_1 likewise, for `linalg-deduplicate-kernels`
 
-So it is with quantised models, where each layer has scales and zero points of its own: BERT's 12 layers are 33 kernels
+So it is with quantised models, where each layer has scales and zero points of its own: BERT's 12 layers are 19 kernels
 then, not 128. Only numbers that are added, subtracted, multiplied by or divided by are taken: what else is known of a
 number may decide on how something is computed, such as an exponent.
 """
