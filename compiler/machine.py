@@ -158,6 +158,11 @@ class Machine:
         return any(feature in self.features for feature in ("avx512bf16", "amx-bf16", "mma"))
 
     @property
+    def multiplies_f16(self) -> bool:
+        """Whether it multiplies float16 and adds up in f32."""
+        return "mma" in self.features
+
+    @property
     def multiplies_bytes(self) -> bool:
         """Whether it multiplies fours of bytes and adds them up in 32 bits."""
         return any(name in self.features for name in ("avx512vnni", "avxvnni", "avxvnniint8", "amx-int8", "dotprod"))

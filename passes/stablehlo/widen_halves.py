@@ -6,7 +6,7 @@ after:  %a = stablehlo.convert %x : (tensor<64x64xbf16>) -> tensor<64x64xf32>
         %y = stablehlo.convert %s : (tensor<64x8xf32>) -> tensor<64x8xbf16>
 
 Widening is exact, and sums are f32 either way. Each element is widened once instead of every time it is multiplied;
-constants are widened here. Products of few rows stay: their time goes into reading weights, of half the size.
+constants are widened here. Convolutions likewise. Products of few rows stay: their time goes into reading weights, of half the size.
 """
 
 from __future__ import annotations
@@ -22,12 +22,16 @@ from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.rewriting import GreedyRewriter
-from ...dialects.stablehlo import ConvertOp, DotGeneralOp
+from ...dialects.stablehlo import ConvertOp, ConvolutionOp, DotGeneralOp
 from ...dialects.stablehlo.canonical.contraction import dot_like
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of
+from ...dialects.stablehlo.canonical.windows import convolution_like
 from .lower_precision import FEW_ROWS
 
-halves = RuleTable()
+Half = BFloat16Type | Float16Type
+
+bf16 = RuleTable()
+f16 = RuleTable()
 
 
 @dataclass(frozen=True)
@@ -38,23 +42,38 @@ class WidenHalves(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ours = lamina_context(ctx)
-        if not ours.machine.multiplies_bf16:
-            GreedyRewriter(ours, halves.patterns(ours.weights), fold=False).run(op)
+        for table, multiplied in ((bf16, ours.machine.multiplies_bf16), (f16, ours.machine.multiplies_f16)):
+            if not multiplied:
+                GreedyRewriter(ours, table.patterns(ours.weights), fold=False).run(op)
 
 
-@halves(DotGeneralOp)
-def widen(op: DotGeneralOp, b: Builder) -> Replacement:
+@bf16(DotGeneralOp, ConvolutionOp)
+def widen_bf16(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
+    return _widen(op, BFloat16Type, b)
+
+
+@f16(DotGeneralOp, ConvolutionOp)
+def widen_f16(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
+    return _widen(op, Float16Type, b)
+
+
+def _widen(op: DotGeneralOp | ConvolutionOp, kind: type[Half], b: Builder) -> Replacement:
     """The product of the widened operands, rounded where the result was narrow."""
-    if not all(isinstance(element_type(v), BFloat16Type | Float16Type) for v in op.operands):
-        return None
     result = element_type(op.result)
+    if not isinstance(result, Half) or not all(isinstance(element_type(v), kind) for v in op.operands):
+        return None
+    if isinstance(op, DotGeneralOp) and _rows(op) <= FEW_ROWS:
+        return None
+    lhs, rhs = (_widened(v, b) for v in op.operands)
+    is_dot = isinstance(op, DotGeneralOp)
+    product = dot_like(op, lhs, rhs, element_type=f32) if is_dot else convolution_like(op, lhs, rhs, element_type=f32)
+    return b.value(ConvertOp(b.value(product), result))
+
+
+def _rows(op: DotGeneralOp) -> int:
     numbers = op.dot_dimension_numbers.data
     summed = (*numbers.lhs_batching_dimensions, *numbers.lhs_contracting_dimensions)
-    rows = prod(n for i, n in enumerate(shape_of(op.lhs)) if i not in summed)
-    if rows <= FEW_ROWS or not isinstance(result, BFloat16Type | Float16Type):
-        return None
-    product = dot_like(op, *(_widened(v, b) for v in op.operands), element_type=f32)
-    return b.value(ConvertOp(b.value(product), result))
+    return prod(n for i, n in enumerate(shape_of(op.lhs)) if i not in summed)
 
 
 def _widened(value: SSAValue, b: Builder) -> SSAValue:
