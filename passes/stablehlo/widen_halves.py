@@ -5,8 +5,9 @@ after:  %a = stablehlo.convert %x : (tensor<64x64xbf16>) -> tensor<64x64xf32>
         %s = stablehlo.dot_general %a, %v ... : (tensor<64x64xf32>, tensor<64x8xf32>) -> tensor<64x8xf32>
         %y = stablehlo.convert %s : (tensor<64x8xf32>) -> tensor<64x8xbf16>
 
-Widening is exact, and sums are f32 either way. Each element is widened once instead of every time it is multiplied;
-constants are widened here. Convolutions likewise. Products of few rows stay: their time goes into reading weights, of half the size.
+Convolutions likewise. Widening is exact, and sums are f32 either way. Each element is widened once instead of every
+time it is multiplied; constants are widened here. Products of few rows stay: their time goes into reading weights, of
+half the size.
 """
 
 from __future__ import annotations
