@@ -42,60 +42,44 @@ def put_in_order(graph: GraphProto, given: set[str] | None, file: str) -> None:
             if name and (name in producer or (given is not None and name in given)):
                 raise LaminaError(f"two values are called '{name}'", where=f"{file}: {_describe(node)}")
             producer[name] = i
-    early: list[int] = []  # nodes before one that they read
-    for i, node in enumerate(nodes):
-        if any(j >= i for j in _inputs(node, producer)):
-            early.append(i)
+    for node in nodes:
         for name in node.input:
             if name and given is not None and name not in producer and name not in given:
                 raise LaminaError(
                     f"'{name}' is not defined by any node, input or initialiser",
                     where=f"{file}: {_describe(node)}",
                 )
-    for i in early:
-        if cycle := _cycle(nodes, producer, i):
-            raise LaminaError(f"the graph has a cycle: {' -> '.join(cycle)}", where=file)
-    if early:
-        _sort(graph, producer)
+    if any(j >= i for i, node in enumerate(nodes) for j in _inputs(node, producer)):
+        copy = type(graph)()
+        copy.node.extend(nodes[i] for i in _order(nodes, producer, file))
+        del nodes[:]
+        nodes.extend(copy.node)
 
 
-def _sort(graph: GraphProto, producer: Mapping[str, int]) -> None:
-    """Each node moves before the first one that reads it; there is no cycle."""
-    order: dict[int, None] = {}
-    stack = [(i, False) for i in reversed(range(len(graph.node)))]
-    while stack:
-        i, ready = stack.pop()
-        if ready:
-            order.setdefault(i)
-        elif i not in order:
-            stack.append((i, True))
-            stack += [(j, False) for j in reversed(_inputs(graph.node[i], producer)) if j not in order]
-    copy = type(graph)()
-    copy.node.extend(graph.node[i] for i in order)
-    del graph.node[:]
-    graph.node.extend(copy.node)
-
-
-def _cycle(nodes: Sequence[NodeProto], producer: Mapping[str, int], start: int) -> list[str]:
-    """The nodes on a cycle reachable backwards from `start`, empty when there is none."""
+def _order(nodes: Sequence[NodeProto], producer: Mapping[str, int], file: str) -> list[int]:
+    """The nodes, each behind all that it reads and otherwise as they were. Raises LaminaError naming a cycle."""
+    order: list[int] = []
     state: dict[int, int] = {}  # 1: on the path, 2: done
-    path: list[tuple[int, list[int]]] = [(start, _inputs(nodes[start], producer))]
-    state[start] = 1
-    while path:
-        node, pending = path[-1]
-        if not pending:
-            state[node] = 2
-            path.pop()
-            continue
-        following = pending.pop()
-        if state.get(following) == 1:
-            on_path = [entry[0] for entry in path]
-            cycle = on_path[on_path.index(following) :]
-            return [_describe(nodes[i]) for i in [*reversed(cycle), cycle[-1]]]
-        if following not in state:
-            state[following] = 1
-            path.append((following, _inputs(nodes[following], producer)))
-    return []
+    for start in range(len(nodes)):
+        path = [(start, _inputs(nodes[start], producer)[::-1])] if start not in state else []
+        state.setdefault(start, 1)
+        while path:
+            node, pending = path[-1]
+            if not pending:
+                state[node] = 2
+                order.append(node)
+                path.pop()
+                continue
+            following = pending.pop()
+            if state.get(following) == 1:
+                on_path = [entry[0] for entry in path]
+                cycle = on_path[on_path.index(following) :]
+                names = [_describe(nodes[i]) for i in [*reversed(cycle), cycle[-1]]]
+                raise LaminaError(f"the graph has a cycle: {' -> '.join(names)}", where=file)
+            if following not in state:
+                state[following] = 1
+                path.append((following, _inputs(nodes[following], producer)[::-1]))
+    return order
 
 
 def _inputs(node: NodeProto, producer: Mapping[str, int]) -> list[int]:

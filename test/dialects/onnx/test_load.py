@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.places import describe_location
 from lamina.dialects.onnx import OnnxOp
 from lamina.dialects.onnx.load import load_model
+from lamina.dialects.onnx.order import put_in_order
 
 WEIGHT = np.arange(2048, dtype=np.float32).reshape(4, 512)
 
@@ -162,6 +164,14 @@ def test_nodes_in_disorder_are_sorted() -> None:
     for value in (True, False):
         [y] = lamina.compile(proto, "interpret")(np.array(value), x)
         np.testing.assert_allclose(y, -np.exp(-x), rtol=1e-6)
+
+
+def test_a_long_chain_in_reverse_is_sorted() -> None:
+    names = ["x", *(f"v{i}" for i in range(20_000)), "y"]
+    chain = [helper.make_node("Neg", [a], [b]) for a, b in pairwise(names)]
+    graph = helper.make_graph(chain[::-1], "g", [], [])
+    put_in_order(graph, {"x"}, "g")
+    assert [node.input[0] for node in graph.node] == names[:-1]
 
 
 def test_bad_tensors() -> None:
