@@ -45,7 +45,7 @@ class FlattenWindows(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = lamina_context(ctx).machine
-        apply_rule(ctx, op, ConvolutionOp, partial(frames_as_channels, machine=machine))
+        apply_rule(ctx, op, partial(frames_as_channels, machine=machine), ConvolutionOp)
 
 
 def frames_as_channels(op: ConvolutionOp, b: Builder, machine: Machine) -> Replacement:

@@ -79,12 +79,17 @@ def round_weights(op: DotGeneralOp, b: Builder) -> Replacement:
     """The constant operand in bfloat16, widened again."""
     if element_type(op.result) != f32 or element_type(op.rhs) != f32 or b.constant_of(op.rhs) is None:
         return None
-    numbers = op.dot_dimension_numbers.data
-    summed = (*numbers.lhs_batching_dimensions, *numbers.lhs_contracting_dimensions)
-    if prod(n for i, n in enumerate(shape_of(op.lhs)) if i not in summed) > FEW_ROWS:
+    if not has_few_rows(op):
         return None
     rounded = _rounded(op.rhs, b)
     return None if rounded is None else _like(op, op.lhs, b.value(ConvertOp(rounded, f32)), b)
+
+
+def has_few_rows(op: DotGeneralOp) -> bool:
+    """Whether what takes time is to read the right operand."""
+    numbers = op.dot_dimension_numbers.data
+    summed = (*numbers.lhs_batching_dimensions, *numbers.lhs_contracting_dimensions)
+    return prod(n for i, n in enumerate(shape_of(op.lhs)) if i not in summed) <= FEW_ROWS
 
 
 def _is_depthwise(op: Product) -> bool:

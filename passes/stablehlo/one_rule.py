@@ -11,8 +11,8 @@ from ...compiler.rewriting import GreedyRewriter
 from ...dialects.stablehlo.canonical.rules import Rule, RuleTable
 
 
-def apply_rule(ctx: Context, module: ModuleOp, kind: type[Operation], rule: Rule) -> None:
-    """Rewrites the ops of one kind."""
+def apply_rule(ctx: Context, module: ModuleOp, rule: Rule, *kinds: type[Operation]) -> None:
+    """Rewrites the ops of these kinds."""
     ours, rules = lamina_context(ctx), RuleTable()
-    rules(kind)(rule)
+    rules(*kinds)(rule)
     GreedyRewriter(ours, rules.patterns(ours.weights), fold=False).run(module)

@@ -35,7 +35,7 @@ class RowsAsImages(ModulePass):
     name = "stablehlo-rows-as-images"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rule(ctx, op, ConvolutionOp, image_of_one_row)
+        apply_rule(ctx, op, image_of_one_row, ConvolutionOp)
 
 
 def image_of_one_row(op: ConvolutionOp, b: Builder) -> Replacement:

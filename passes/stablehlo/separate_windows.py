@@ -37,7 +37,7 @@ class SeparateWindows(ModulePass):
     name = "stablehlo-separate-windows"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        apply_rule(ctx, op, ReduceWindowOp, outermost_first)
+        apply_rule(ctx, op, outermost_first, ReduceWindowOp)
 
 
 def outermost_first(op: ReduceWindowOp, b: Builder) -> Replacement:

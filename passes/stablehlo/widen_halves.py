@@ -13,7 +13,7 @@ half the size.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
+from functools import partial
 
 import numpy as np
 from xdsl.context import Context
@@ -22,17 +22,14 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
-from ...compiler.rewriting import GreedyRewriter
 from ...dialects.stablehlo import ConvertOp, ConvolutionOp, DotGeneralOp
 from ...dialects.stablehlo.canonical.contraction import dot_like
-from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of
+from ...dialects.stablehlo.canonical.rules import Builder, Replacement, element_type
 from ...dialects.stablehlo.canonical.windows import convolution_like
-from .lower_precision import FEW_ROWS
+from .lower_precision import has_few_rows
+from .one_rule import apply_rule
 
 Half = BFloat16Type | Float16Type
-
-bf16 = RuleTable()
-f16 = RuleTable()
 
 
 @dataclass(frozen=True)
@@ -42,39 +39,23 @@ class WidenHalves(ModulePass):
     name = "stablehlo-widen-halves"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        ours = lamina_context(ctx)
-        for table, multiplied in ((bf16, ours.machine.multiplies_bf16), (f16, ours.machine.multiplies_f16)):
+        machine = lamina_context(ctx).machine
+        for kind, multiplied in ((BFloat16Type, machine.multiplies_bf16), (Float16Type, machine.multiplies_f16)):
             if not multiplied:
-                GreedyRewriter(ours, table.patterns(ours.weights), fold=False).run(op)
+                apply_rule(ctx, op, partial(widen, kind=kind), DotGeneralOp, ConvolutionOp)
 
 
-@bf16(DotGeneralOp, ConvolutionOp)
-def widen_bf16(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
-    return _widen(op, BFloat16Type, b)
-
-
-@f16(DotGeneralOp, ConvolutionOp)
-def widen_f16(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
-    return _widen(op, Float16Type, b)
-
-
-def _widen(op: DotGeneralOp | ConvolutionOp, kind: type[Half], b: Builder) -> Replacement:
+def widen(op: DotGeneralOp | ConvolutionOp, b: Builder, kind: type[Half]) -> Replacement:
     """The product of the widened operands, rounded where the result was narrow."""
     result = element_type(op.result)
     if not isinstance(result, Half) or not all(isinstance(element_type(v), kind) for v in op.operands):
         return None
-    if isinstance(op, DotGeneralOp) and _rows(op) <= FEW_ROWS:
+    if isinstance(op, DotGeneralOp) and has_few_rows(op):
         return None
     lhs, rhs = (_widened(v, b) for v in op.operands)
     is_dot = isinstance(op, DotGeneralOp)
     product = dot_like(op, lhs, rhs, element_type=f32) if is_dot else convolution_like(op, lhs, rhs, element_type=f32)
     return b.value(ConvertOp(b.value(product), result))
-
-
-def _rows(op: DotGeneralOp) -> int:
-    numbers = op.dot_dimension_numbers.data
-    summed = (*numbers.lhs_batching_dimensions, *numbers.lhs_contracting_dimensions)
-    return prod(n for i, n in enumerate(shape_of(op.lhs)) if i not in summed)
 
 
 def _widened(value: SSAValue, b: Builder) -> SSAValue:

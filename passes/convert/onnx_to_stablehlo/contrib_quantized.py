@@ -12,6 +12,7 @@ from xdsl.ir import Attribute
 
 from ....compiler.signature import Array
 from ....dialects import stablehlo as hlo
+from ...stablehlo.lower_precision import FEW_ROWS
 from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
 from .contraction import matmul
 from .contrib import MICROSOFT, to_channels_first, to_channels_last
@@ -22,7 +23,6 @@ from .quantization import dequantize_linear, qlinear_conv, quantize_linear, requ
 from .table import lowers
 
 BYTE = IntegerType(8, Signedness.UNSIGNED)
-FEW_ROWS = 8  # so many are multiplied while the weights come from memory
 
 
 @lowers("DequantizeLinear", domain=MICROSOFT)
