@@ -20,7 +20,7 @@ from ..compiler.folders import cache_folder
 
 MAGIC = b"LAMK0001"
 LIMIT_BYTES = 1 << 30
-LOOK_AT = 32
+LOOK_AT = 32  # times while as much is written as may be kept
 _ROOT = Path(__file__).resolve().parents[1]
 _SOURCES = (".py", ".ll", ".toml")
 

@@ -193,7 +193,7 @@ class Fusion:
             return look_through_unit_reshape(consumer, index, producer)
         if isinstance(producer, GenericOp) and is_fusable(producer):
             if is_contraction:
-                fusable = self.contraction_may_read(consumer, producer, index)
+                fusable = _contraction_may_read(consumer, producer, index, self.bytes_widen)
             else:
                 fusable = self._may_take(consumer, producer, index)
             if fusable:
@@ -254,33 +254,6 @@ class Fusion:
             inline_producer(use.operation, use.index, producer)
             merge_equal_inputs(use.operation)
         _erase(producer)
-
-    def contraction_may_read(self, consumer: GenericOp, producer: GenericOp, index: int) -> bool:
-        """Only movements, by subscripts that are linear; the right operand, packed, by single loops, and widened.
-
-        What is moved for others than structured ops too (a result of the program) is there to be read anyway.
-        """
-        found = match_contraction(consumer)
-        if found is None:
-            return False
-        widens = index == found.rhs and is_widening(producer, self.bytes_widen)
-        if not is_pure_movement(producer) and not widens:
-            return False
-        if not all(isinstance(use.operation, GenericOp) for use in producer.res[0].uses):
-            return False
-        map_ = producer.maps[0].compose(consumer.maps[index])
-        if not covers(consumer, index, [map_]):
-            return False
-        if index == found.rhs:
-            dims = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
-            shape = tensor_shape(producer.inputs[0])
-            simple = all(isinstance(e, AffineDimExpr) or n == 1 for e, n in zip(map_.results, shape, strict=True))
-            if not simple or len(set(dims)) != len(dims):
-                return False
-        elif any(linear_form(e) is None for e in map_.results):
-            return False
-        ranges = loop_ranges(consumer)
-        return _dims(consumer.maps[index], ranges) == _dims(map_, ranges)
 
 
 def _reads_once(use: Use, producer: GenericOp) -> bool:
@@ -373,6 +346,34 @@ def _keeps_rows(map_: AffineMap) -> bool:
     return sorted(dims) == list(range(map_.num_dims)) == sorted(range(len(map_.results))) and (
         not dims or dims[-1] == map_.num_dims - 1
     )
+
+
+def _contraction_may_read(consumer: GenericOp, producer: GenericOp, index: int, bytes_widen: bool) -> bool:
+    """Only movements, by subscripts that are linear; the right operand, packed, by single loops, and widened.
+
+    What is moved for others than structured ops too (a result of the program) is there to be read anyway.
+    """
+    found = match_contraction(consumer)
+    if found is None:
+        return False
+    widens = index == found.rhs and is_widening(producer, bytes_widen)
+    if not is_pure_movement(producer) and not widens:
+        return False
+    if not all(isinstance(use.operation, GenericOp) for use in producer.res[0].uses):
+        return False
+    map_ = producer.maps[0].compose(consumer.maps[index])
+    if not covers(consumer, index, [map_]):
+        return False
+    if index == found.rhs:
+        dims = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
+        shape = tensor_shape(producer.inputs[0])
+        simple = all(isinstance(e, AffineDimExpr) or n == 1 for e, n in zip(map_.results, shape, strict=True))
+        if not simple or len(set(dims)) != len(dims):
+            return False
+    elif any(linear_form(e) is None for e in map_.results):
+        return False
+    ranges = loop_ranges(consumer)
+    return _dims(consumer.maps[index], ranges) == _dims(map_, ranges)
 
 
 def _dims(map_: AffineMap, ranges: tuple[int, ...]) -> set[int]:

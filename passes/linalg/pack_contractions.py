@@ -64,9 +64,7 @@ LANES = "lanes"  # what a schedule calls the width of a panel
 MOST_LANES = 128
 FEWEST_COLUMNS = 4
 FEWEST_ROWS = 4  # a computed right operand is packed only where at least so many rows read it
-
-
-VECTORS_OF_BYTES = 4
+VECTORS_OF_BYTES = 4  # of floats in a panel of bytes
 
 
 @dataclass(frozen=True)

@@ -49,16 +49,16 @@ def eight_bits(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
     """The product on bytes, where both operands are such and the right one's sums are known."""
     if any(element_type(v) != i32 for v in (*op.operands, op.result)):
         return None
-    weights = known_elements(op.rhs, b)
-    right = value_range(op.rhs, b)
-    fits = right is not None and right.within(BYTES)
-    if not fits and (weights is None or not _range(weights).within(BYTES)):
-        return None
     if isinstance(op, ConvolutionOp) and (
         op.feature_group_count.value.data != 1
         or op.batch_group_count.value.data != 1
         or any(d != 1 for d in op.window().base_dilation)
     ):
+        return None
+    weights = known_elements(op.rhs, b)
+    right = value_range(op.rhs, b)
+    fits = right is not None and right.within(BYTES)
+    if not fits and (weights is None or not _range(weights).within(BYTES)):
         return None
     left = _shifted(op.lhs, b) if weights is not None else _plain(op.lhs, b)
     if left is None:
