@@ -105,6 +105,8 @@ def families() -> Mapping[str, Mapping[str, Node]]:
             ),
             "unique_10000": Node("Unique", lambda: {"x": _numbers(0, 1000, 10000)}, results=(np.int64,)),
             "nonzero_10000": Node("NonZero", lambda: {"x": normal(0, 10000) > 1}, results=(np.int64,)),
+            "boxes_1000": _boxes(1, 1000, 1000),
+            "boxes_80x8400": _boxes(80, 8400, 100, rare=0.9995),
         },
         "place": {
             "gather_128_of_30522x768": _gather((30522, 768), (128,), 0),
@@ -199,6 +201,22 @@ def _resize(shape: tuple[int, ...], factor: float, mode: str, coordinates: str, 
 
 def _top(shape: tuple[int, ...], k: int, axis: int = -1) -> Node:
     return Node("TopK", _x(*shape), lambda: {"k": np.array([k])}, (np.float32, np.int64), {"axis": axis})
+
+
+def _boxes(classes: int, n: int, most: int, rare: float = 0.0) -> Node:
+    """Boxes as detectors find them, of each class the best of those that overlap; `rare`: the share of low scores."""
+
+    def arrays() -> Mapping[str, Array]:
+        rng = np.random.default_rng(0)
+        middles, sizes = rng.uniform(0, 600, (1, n, 2)), rng.uniform(20, 90, (1, n, 2))
+        boxes = np.concatenate([middles - sizes / 2, middles + sizes / 2], 2)
+        scores = rng.uniform(0.3, 1, (1, classes, n)) * (rng.uniform(size=(1, classes, n)) >= rare)
+        return {"boxes": boxes.astype(np.float32), "scores": scores.astype(np.float32)}
+
+    def limits() -> Mapping[str, Array]:
+        return {"most": np.array([most]), "overlap": np.float32([0.5]), "least": np.float32([0.25])}
+
+    return Node("NonMaxSuppression", arrays, limits, (np.int64,))
 
 
 def _gather(table: tuple[int, ...], picked: tuple[int, ...], axis: int) -> Node:

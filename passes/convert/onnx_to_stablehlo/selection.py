@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i64
+from xdsl.dialects.builtin import i64
 
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, is_bool, is_float, rank_of, shape_of
 from .elementwise import cumulative
-from .loops import while_loop
 from .regions import compare_region, replace_region
 from .table import lowers
 
@@ -175,104 +173,3 @@ def _groups_of_rows(b: GraphBuilder, x: Value, axis: int) -> tuple[Value, Value]
     first = b(hlo.NotOp(b.reduce("or", b.logical_and(same, earlier), [0])))
     leads = b.convert(b.logical_and(before, b.expand_dims(first, [1])), i64)
     return b.reduce("add", leads, [0]), first
-
-
-@lowers("NonMaxSuppression", since=10)
-def non_max_suppression(
-    b: GraphBuilder,
-    boxes: Value,
-    scores: Value,
-    max_output_boxes_per_class: Value | None = None,
-    iou_threshold: Value | None = None,
-    score_threshold: Value | None = None,
-    *,
-    center_point_box: int = 0,
-) -> Value:
-    """Step by step the best box left of every class is taken, and those that overlap it too much are dropped."""
-    if rank_of(scores) != 3 or shape_of(boxes) != (shape_of(scores)[0], shape_of(scores)[2], 4):
-        raise b.fail(
-            f"NonMaxSuppression takes boxes [batches, n, 4] and scores [batches, classes, n], "
-            f"got {list(shape_of(boxes))} and {list(shape_of(scores))}"
-        )
-    batch, classes, n = shape_of(scores)
-    most = n
-    if max_output_boxes_per_class is None or batch * classes * n == 0:
-        return b.constant(np.zeros((0, 3), np.int64))
-    known = b.constant_value(max_output_boxes_per_class)
-    if known is not None:
-        most = min(max(int(known.reshape(-1)[0]), 0), n)
-    if most == 0:
-        return b.constant(np.zeros((0, 3), np.int64))
-    edges = _edges(b, boxes, bool(center_point_box))
-    wanted = b.minimum(b.reshape(max_output_boxes_per_class, []), most)
-    overlap = b.scalar(0.0, f32) if iou_threshold is None else b.reshape(iou_threshold, [])
-    alive = b.constant(np.ones((batch, classes, n), np.bool_), name="alive")
-    if score_threshold is not None:
-        alive = b.compare(scores, b.reshape(score_threshold, []), "GT")
-    picked = b.broadcast_to(b.scalar(-1, i64), [batch, classes, most])
-
-    def goes_on(c: GraphBuilder, state: Sequence[Value]) -> Value:
-        step, alive, _ = state
-        return c.logical_and(c.compare(step, wanted, "LT"), c.reduce("or", alive, [0, 1, 2]))
-
-    def step(c: GraphBuilder, state: Sequence[Value]) -> list[Value]:
-        count, alive, picked = state
-        places = c.iota([1, 1, n], 2, i64)
-        left = c.select(alive, scores, c.scalar(-math.inf, f32))
-        top = c.reduce("maximum", left, [2], keepdims=True)
-        best = c.logical_and(alive, c.compare(left, top, "GE"))
-        place = c.reduce("minimum", c.select(best, places, c.scalar(n, i64)), [2], keepdims=True)
-        found = c.compare(place, n, "LT")
-        it = c.compare(places, place, "EQ")
-        mine = [c.reduce("add", c.select(it, edge, c.scalar(0.0, f32)), [2], keepdims=True) for edge in edges]
-        dropped = c.binary(hlo.OrOp, it, c.compare(_overlap(c, mine, edges), overlap, "GT"))
-        slot = c.compare(c.iota([1, 1, most], 2, i64), count, "EQ")
-        taken = c.logical_and(slot, found)
-        return [
-            c.add(count, 1),
-            c.logical_and(alive, c(hlo.NotOp(dropped))),
-            c.select(taken, place, picked),
-        ]
-
-    _, _, picked = while_loop(b, [b.scalar(0, i64), alive, picked], goes_on, step)
-    total = batch * classes * most
-    flat = b.reshape(picked, [total])
-    places, count = _chosen(b, b.compare(flat, 0, "GE"))
-    batches = b.divide(places, classes * most)
-    numbers = b(hlo.RemainderOp(*b.broadcast(b.divide(places, most), classes)))
-    columns = [b.expand_dims(column, [1]) for column in (batches, numbers, _rows(b, flat, places))]
-    return b.bounded(b.concatenate(columns, 1), 0, count)
-
-
-def _edges(b: GraphBuilder, boxes: Value, centred: bool) -> list[Value]:
-    """top, left, bottom, right of each box, each [batch, 1, n]."""
-    batch, n, _ = shape_of(boxes)
-    parts = [b.reshape(b.slice_axis(boxes, 2, i, i + 1), [batch, 1, n]) for i in range(4)]
-    if centred:
-        x, y, width, height = parts
-        half_width, half_height = b.multiply(width, 0.5), b.multiply(height, 0.5)
-        return [
-            b.subtract(y, half_height),
-            b.subtract(x, half_width),
-            b.add(y, half_height),
-            b.add(x, half_width),
-        ]
-    y1, x1, y2, x2 = parts
-    return [b.minimum(y1, y2), b.minimum(x1, x2), b.maximum(y1, y2), b.maximum(x1, x2)]
-
-
-def _overlap(b: GraphBuilder, one: Sequence[Value], others: Sequence[Value]) -> Value:
-    """Intersection over union; below any threshold where boxes do not meet."""
-
-    def area(top: Value, left: Value, bottom: Value, right: Value) -> Value:
-        return b.multiply(b.subtract(bottom, top), b.subtract(right, left))
-
-    height = b.subtract(b.minimum(one[2], others[2]), b.maximum(one[0], others[0]))
-    width = b.subtract(b.minimum(one[3], others[3]), b.maximum(one[1], others[1]))
-    common = b.multiply(height, width)
-    first, second = area(*one), area(*others)
-    union = b.subtract(b.add(first, second), common)
-    meets = b.logical_and(b.compare(height, 0.0, "GT"), b.compare(width, 0.0, "GT"))
-    for size in (common, first, second, union):
-        meets = b.logical_and(meets, b.compare(size, 0.0, "GT"))
-    return b.select(meets, b.divide(common, union), -math.inf)

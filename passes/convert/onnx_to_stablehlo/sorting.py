@@ -81,12 +81,12 @@ def _by_keys(b: GraphBuilder, x: Value, k: int, along: int, largest: bool) -> li
     shape = shape_of(x)
     order = [*(i for i in range(len(shape)) if i != along), along]
     inverse = sorted(range(len(shape)), key=order.__getitem__)
-    _, places = b.all(TopKOp(b.transpose(_keys(b, x, largest), order), k))
+    _, places = b.all(TopKOp(b.transpose(keys_of(b, x, largest), order), k))
     where = b.convert(b.transpose(places, inverse), i64)
     return [gather_elements(b, x, where, axis=along), where]
 
 
-def _keys(b: GraphBuilder, x: Value, largest: bool) -> Value:
+def keys_of(b: GraphBuilder, x: Value, largest: bool) -> Value:
     """Integers of at most 32 bits, the first one the largest; NaN is above all numbers."""
     if is_float(x):
         wide = b.convert(x, f32)

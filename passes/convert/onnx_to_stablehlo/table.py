@@ -49,6 +49,7 @@ CHAPTERS = (
     "sampling",
     "signal",
     "selection",
+    "suppression",
     "text",
     "training",
     "ml",

@@ -189,6 +189,28 @@ def test_non_max_suppression(target: str) -> None:
     check("NonMaxSuppression", [boxes, scores, *limits], target=target)
 
 
+@pytest.mark.parametrize("target", ["interpret", "cpu"])
+@pytest.mark.parametrize(("most", "overlap", "least"), [(200, 0.2, None), (7, 0.5, 0.9), (3, 0.0, 0.2), (0, 0.5, None)])
+def test_boxes_of_several_blocks(target: str, most: int, overlap: float, least: float | None) -> None:
+    """Middles and sizes; more boxes than a block of scores has, equal scores, infinite ones, classes without any."""
+    middles, sizes = RNG.uniform(0, 1, (2, 150, 2)), RNG.uniform(0, 0.2, (2, 150, 2))
+    boxes = np.concatenate([middles, sizes], 2).astype(np.float32)
+    scores = RNG.choice(np.linspace(0, 1, 40), (2, 3, 150)).astype(np.float32)
+    scores[0, 1], scores[1, 0, 70:90] = 0, np.inf
+    limits = [np.array([limit], np.float32) for limit in (overlap, least) if limit is not None]
+    check("NonMaxSuppression", [boxes, scores, np.array([most]), *limits], target=target, center_point_box=1)
+
+
+def test_scores_that_are_no_numbers_pass_no_threshold() -> None:
+    boxes = np.array([[[0, 0, 1, 1], [0, 0, 1, 1], [5, 5, 6, 6], [8, 8, 9, 9]]], np.float32)
+    scores = np.array([[[np.nan, 0.5, np.nan, -np.inf]]], np.float32)
+    limits = [np.array([9]), np.array([0.5], np.float32), np.array([-np.inf], np.float32)]
+    model = one_node("NonMaxSuppression", [boxes, scores, *limits])
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.INT64
+    for target in ("interpret", "cpu"):
+        assert lamina.compile(model, target)(boxes, scores, *limits)[0].tolist() == [[0, 0, 1]]
+
+
 def test_sizes_follow_the_data() -> None:
     """One executable, results of several sizes; the signature says which sizes are open."""
     model = one_node("NonZero", [np.zeros((2, 3), np.float32)])

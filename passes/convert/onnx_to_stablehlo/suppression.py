@@ -1,0 +1,171 @@
+"""ONNX's NonMaxSuppression: one loop over the candidates of all classes, the best of a class first.
+
+Scores are integers in their order here, the largest of each block beside them, so that finding the best that is left
+reads the largest of a row's blocks and one block. A candidate is compared with those of its class that were kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.dialects.builtin import f32, i32, i64
+
+from ....dialects import stablehlo as hlo
+from .builder import GraphBuilder, Value, rank_of, shape_of
+from .loops import while_loop
+from .sorting import keys_of
+from .table import lowers
+
+_GONE = -(1 << 31)  # the key of what is no candidate, or none any more; below those of all numbers
+_LEAST_BLOCK = 64
+
+
+@lowers("NonMaxSuppression", since=10)
+def non_max_suppression(
+    b: GraphBuilder,
+    boxes: Value,
+    scores: Value,
+    max_output_boxes_per_class: Value | None = None,
+    iou_threshold: Value | None = None,
+    score_threshold: Value | None = None,
+    *,
+    center_point_box: int = 0,
+) -> Value:
+    if rank_of(scores) != 3 or shape_of(boxes) != (shape_of(scores)[0], shape_of(scores)[2], 4):
+        raise b.fail(
+            f"NonMaxSuppression takes boxes [batches, n, 4] and scores [batches, classes, n], "
+            f"got {list(shape_of(boxes))} and {list(shape_of(scores))}"
+        )
+    batch, classes, n = shape_of(scores)
+    most = n
+    if max_output_boxes_per_class is None or batch * classes * n == 0:
+        return b.constant(np.zeros((0, 3), np.int64))
+    known = b.constant_value(max_output_boxes_per_class)
+    if known is not None:
+        most = min(max(int(known.reshape(-1)[0]), 0), n)
+    if most == 0:
+        return b.constant(np.zeros((0, 3), np.int64))
+    wanted = b.minimum(b.reshape(max_output_boxes_per_class, []), most)
+    overlap = b.scalar(0.0, f32) if iou_threshold is None else b.reshape(iou_threshold, [])
+    edges = _edges(b, boxes, bool(center_point_box))
+    rows = batch * classes
+    keys = _blocks(b, b.reshape(_candidates(b, scores, score_threshold), [rows, n]))
+    _, count, size = shape_of(keys)
+    heads = b.reduce("maximum", keys, [2])
+
+    def goes_on(c: GraphBuilder, state: Sequence[Value]) -> Value:
+        return c.logical_and(c.compare(state[0], rows, "LT"), c.compare(wanted, 0, "GT"))
+
+    def step(c: GraphBuilder, state: Sequence[Value]) -> list[Value]:
+        row, kept, total, keys, heads, chosen, picked = state
+        zero = c.scalar(0, i64)
+        tops = _part(c, heads, [row, zero], [1, count])
+        top = c.reduce("maximum", tops, [0, 1])
+        block = _first(c, tops, top)
+        left = _part(c, keys, [row, block, zero], [1, 1, size])
+        place = _first(c, left, top)
+        index = c.add(c.multiply(block, size), place)
+        image = c.divide(row, classes)
+        box = _part(c, edges, [image, zero, index], [1, 4, 1])
+        valid = c.compare(c.iota([most], 0, i32), c.convert(kept, i32), "LT")
+        meets = c.compare(_overlap(c, _columns(c, box), _columns(c, chosen)), overlap, "GT")
+        hidden = c.reduce("or", c.logical_and(valid, meets), [0])
+        found = c.compare(top, _GONE, "GT")
+        keeps = c.logical_and(found, c(hlo.NotOp(hidden)))
+        # what is not kept is written as well, behind what counts
+        places = [image, c(hlo.RemainderOp(*c.broadcast(row, classes))), index]
+        told = c.concatenate([c.reshape(value, [1, 1]) for value in places], 1)
+        here = c.compare(c.iota([1, 1, size], 2, i32), c.convert(place, i32), "EQ")
+        left = c.select(here, c.scalar(_GONE, i32), left)
+        one = c.convert(keeps, i64)
+        kept_now = c.add(kept, one)
+        done = c.binary(hlo.OrOp, c(hlo.NotOp(found)), c.compare(kept_now, wanted, "GE"))
+        return [
+            c.add(row, c.convert(done, i64)),
+            c.select(done, zero, kept_now),
+            c.add(total, one),
+            c(hlo.DynamicUpdateSliceOp(keys, left, [row, block, zero])),
+            c(hlo.DynamicUpdateSliceOp(heads, c.reduce("maximum", left, [2]), [row, block])),
+            c(hlo.DynamicUpdateSliceOp(chosen, box, [zero, zero, kept])),
+            c(hlo.DynamicUpdateSliceOp(picked, told, [total, zero])),
+        ]
+
+    zero = b.scalar(0, i64)
+    chosen = b.broadcast_to(b.scalar(0.0, f32), [1, 4, most])
+    picked = b.broadcast_to(zero, [rows * most, 3])
+    _, _, total, _, _, _, picked = while_loop(b, [zero, zero, zero, keys, heads, chosen, picked], goes_on, step)
+    return b.bounded(picked, 0, total)
+
+
+def _candidates(b: GraphBuilder, scores: Value, threshold: Value | None) -> Value:
+    """The keys of the scores above the threshold, all of them where there is none."""
+    keys = keys_of(b, scores, largest=True)
+    if threshold is None:
+        return keys
+    return b.select(b.compare(scores, b.reshape(threshold, []), "GT"), keys, b.scalar(_GONE, i32))
+
+
+def _blocks(b: GraphBuilder, keys: Value) -> Value:
+    """Rows [rows, n] as blocks [rows, about the root of n, a power of two]."""
+    rows, n = shape_of(keys)
+    size = max(_LEAST_BLOCK, 1 << ((n - 1).bit_length() + 1) // 2)
+    count = -(-n // size)
+    if count * size > n:
+        keys = b.concatenate([keys, b.broadcast_to(b.scalar(_GONE, i32), [rows, count * size - n])], 1)
+    return b.reshape(keys, [rows, count, size])
+
+
+def _part(b: GraphBuilder, x: Value, at: Sequence[Value], sizes: Sequence[int]) -> Value:
+    return b(hlo.DynamicSliceOp(x, at, slice_sizes=sizes))
+
+
+def _first(b: GraphBuilder, x: Value, number: Value) -> Value:
+    """The first place along the last axis of `x` [1, ..., n] that holds `number`."""
+    shape = shape_of(x)
+    last = len(shape) - 1
+    places = b.select(b.compare(x, number, "EQ"), b.iota(shape, last, i32), b.scalar(shape[last] - 1, i32))
+    return b.convert(b.reduce("minimum", places, list(range(last + 1))), i64)
+
+
+def _columns(b: GraphBuilder, edges: Value) -> list[Value]:
+    """Edges [1, 4, n] as four of [n]."""
+    n = shape_of(edges)[2]
+    return [b.reshape(b.slice_axis(edges, 1, i, i + 1), [n]) for i in range(4)]
+
+
+def _edges(b: GraphBuilder, boxes: Value, centred: bool) -> Value:
+    """top, left, bottom and right of each box: [batch, 4, n]."""
+    batch, n, _ = shape_of(boxes)
+    parts = [b.reshape(b.slice_axis(boxes, 2, i, i + 1), [batch, 1, n]) for i in range(4)]
+    if centred:
+        x, y, width, height = parts
+        half_width, half_height = b.multiply(width, 0.5), b.multiply(height, 0.5)
+        edges = [
+            b.subtract(y, half_height),
+            b.subtract(x, half_width),
+            b.add(y, half_height),
+            b.add(x, half_width),
+        ]
+    else:
+        y1, x1, y2, x2 = parts
+        edges = [b.minimum(y1, y2), b.minimum(x1, x2), b.maximum(y1, y2), b.maximum(x1, x2)]
+    return b.concatenate(edges, 1)
+
+
+def _overlap(b: GraphBuilder, one: Sequence[Value], others: Sequence[Value]) -> Value:
+    """Intersection over union; below any threshold where boxes do not meet."""
+
+    def area(top: Value, left: Value, bottom: Value, right: Value) -> Value:
+        return b.multiply(b.subtract(bottom, top), b.subtract(right, left))
+
+    height = b.subtract(b.minimum(one[2], others[2]), b.maximum(one[0], others[0]))
+    width = b.subtract(b.minimum(one[3], others[3]), b.maximum(one[1], others[1]))
+    common = b.multiply(height, width)
+    first, second = area(*one), area(*others)
+    union = b.subtract(b.add(first, second), common)
+    meets = b.logical_and(b.compare(height, 0.0, "GT"), b.compare(width, 0.0, "GT"))
+    for size in (common, first, second, union):
+        meets = b.logical_and(meets, b.compare(size, 0.0, "GT"))
+    return b.select(meets, b.divide(common, union), -math.inf)
