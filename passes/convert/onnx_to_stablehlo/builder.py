@@ -47,6 +47,7 @@ class GraphBuilder:
         self._known: dict[SSAValue, Array] = {}
         self._scalars: dict[tuple[Attribute, str], SSAValue] = {}
         self.extents: dict[SSAValue, dict[int, SSAValue]] = {}  # sizes that data decide: dimension -> an i64 of rank 0
+        self.sizes: dict[SSAValue, Array] = {}  # the entries of tensors that are computed from them
         self.key: SSAValue | None = None  # the input that random numbers are made of, where there are any
         self._draws: int | None = 0  # how many operators made some; None in a loop, whose steps would draw the same
         self._lower = lower
@@ -74,7 +75,7 @@ class GraphBuilder:
         return list(op.results)
 
     def _fold(self, op: Operation) -> list[Array] | None:
-        if not op.operands or op.regions:
+        if not op.operands or (op.regions and not isinstance(op, hlo.ReduceOp)):
             return None
         known = [self._known.get(operand) for operand in op.operands]
         arrays = [array for array in known if array is not None]
@@ -152,7 +153,8 @@ class GraphBuilder:
         """
         inner = GraphBuilder(Block(arg_types=types), self.weights, self._lower)
         inner.node, inner._draws = self.node, None
-        inner.values, inner.extents, inner._known = self.values, self.extents, self._known
+        inner.values, inner._known = self.values, self._known
+        inner.extents, inner.sizes = self.extents, self.sizes
         try:
             yield inner
         except LaminaError:

@@ -12,8 +12,9 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType, i64
 
 from ....compiler.diagnostics import LaminaError
-from .builder import GraphBuilder, Value, rank_of, shape_of
+from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .loops import Row, conditional_loop, counted_loop, row_of
+from .sizes import Size, shape_entries, value_of
 from .table import lowers
 
 _MOST_ITERATIONS = 1024
@@ -29,10 +30,31 @@ def conditional(b: GraphBuilder, condition: Value, *, then_branch: int, else_bra
     yes, no = b.region(then_branch, []), b.region(else_branch, [])
     if len(yes) != len(no):
         raise b.fail(f"one branch gives {len(yes)} values, the other {len(no)}")
-    if any(x.type != y.type for x, y in zip(yes, no, strict=True)):
-        b.require_constant(condition, "the condition of branches that give results of different types")
     chosen = b.reshape(condition, [])
-    return [b.select(chosen, x, y) for x, y in zip(yes, no, strict=True)]
+    results: list[Value] = []
+    for x, y in zip(yes, no, strict=True):
+        if x in b.extents or y in b.extents:
+            results.append(_of_either_size(b, chosen, x, y))
+            continue
+        if x.type != y.type:
+            b.require_constant(condition, "the condition of branches that give results of different types")
+        results.append(b.select(chosen, x, y))
+    return results
+
+
+def _of_either_size(b: GraphBuilder, chosen: Value, x: Value, y: Value) -> Value:
+    """One of two tensors, of which at least one has a size that data decide."""
+    if rank_of(x) != rank_of(y) or element_of(x) != element_of(y):
+        raise b.fail(f"one branch gives {x.type}, the other {y.type}")
+    sizes = [shape_entries(b, x), shape_entries(b, y)]
+    most = [max(n, m) for n, m in zip(shape_of(x), shape_of(y), strict=True)]
+    zero = b.scalar(0, element_of(x))
+    x, y = (b.pad(v, zero, [0] * len(most), [m - n for n, m in zip(shape_of(v), most, strict=True)]) for v in (x, y))
+    result = b.select(chosen, x, y)
+    for axis, (one, other) in enumerate(zip(*sizes, strict=True)):
+        if one != other or isinstance(one, Size):
+            b.bounded(result, axis, b.select(chosen, value_of(b, one), value_of(b, other)))
+    return result
 
 
 @lowers("Loop")

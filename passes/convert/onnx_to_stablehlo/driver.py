@@ -41,6 +41,7 @@ from ....dialects.onnx import OnnxOp, is_absent
 from ....dialects.onnx.attributes import python_value
 from ....dialects.onnx.load import DIMS, NAME
 from ....dialects.onnx.ops import OPSETS
+from .bounded import lower_bounded
 from .builder import GraphBuilder
 from .extents import told_sizes
 from .functions import expand, has_body
@@ -214,16 +215,11 @@ def _extents(b: GraphBuilder, function: FuncOp, results: Sequence[SSAValue]) -> 
     return sizes
 
 
-_KEEPS_EXTENTS = frozenset({"Identity"})
-
-
 def lower(b: GraphBuilder, op: OnnxOp) -> None:
     """Lowers one operator with `b`; its results are in `b.values` afterwards."""
     entry = find(op.domain, op.operator, op.opset)
     operands = [None if is_absent(operand) else b.values[operand] for operand in op.operands]
     b.node = op
-    if op.operator not in _KEEPS_EXTENTS and any(x is not None and x in b.extents for x in operands):
-        raise b.fail("works on a tensor whose shape depends on data, which is not supported")
     try:
         results = _call(b, op, entry, operands) if entry else _expanded(b, op, operands)
     except VerifyException as error:
@@ -246,13 +242,19 @@ def _call(b: GraphBuilder, op: OnnxOp, entry: Entry, operands: list[SSAValue | N
     check_arguments(op, entry, operands, attributes)
     if not entry.variadic:
         operands = operands[: entry.inputs]
-    try:
+
+    def usual(operands: Sequence[SSAValue | None]) -> list[SSAValue]:
         results = entry.function(b, *operands, **attributes)
+        return [results] if isinstance(results, SSAValue) else list(results)
+
+    try:
+        if any(x in b.extents or x in b.sizes for x in operands if x is not None):
+            return lower_bounded(b, op.operator, operands, attributes, usual)
+        return usual(operands)
     except _UNFORESEEN as error:
         if reason := objection(b, op, operands):
             raise LaminaError(reason, where=op) from error
         raise
-    return [results] if isinstance(results, SSAValue) else list(results)
 
 
 # What an operator's rule raises on inputs and attributes that do not fit: ONNX must say why, or the rule is wrong

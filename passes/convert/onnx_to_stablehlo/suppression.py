@@ -38,20 +38,39 @@ def non_max_suppression(
             f"NonMaxSuppression takes boxes [batches, n, 4] and scores [batches, classes, n], "
             f"got {list(shape_of(boxes))} and {list(shape_of(scores))}"
         )
+    limits = (max_output_boxes_per_class, iou_threshold, score_threshold)
+    return suppressed(b, boxes, scores, *limits, centred=bool(center_point_box))
+
+
+def suppressed(
+    b: GraphBuilder,
+    boxes: Value,
+    scores: Value,
+    limit: Value | None,
+    iou_threshold: Value | None,
+    score_threshold: Value | None,
+    *,
+    centred: bool,
+    valid: Value | None = None,
+) -> Value:
+    """What is kept of `boxes` [batches, n, 4] by `scores` [batches, classes, n]: rows of batch, class and box.
+
+    `valid` are truth values that broadcast to the scores: which of them count. The number of rows is bounded.
+    """
     batch, classes, n = shape_of(scores)
     most = n
-    if max_output_boxes_per_class is None or batch * classes * n == 0:
+    if limit is None or batch * classes * n == 0:
         return b.constant(np.zeros((0, 3), np.int64))
-    known = b.constant_value(max_output_boxes_per_class)
+    known = b.constant_value(limit)
     if known is not None:
         most = min(max(int(known.reshape(-1)[0]), 0), n)
     if most == 0:
         return b.constant(np.zeros((0, 3), np.int64))
-    wanted = b.minimum(b.reshape(max_output_boxes_per_class, []), most)
+    wanted = b.minimum(b.reshape(limit, []), most)
     overlap = b.scalar(0.0, f32) if iou_threshold is None else b.reshape(iou_threshold, [])
-    edges = _edges(b, boxes, bool(center_point_box))
+    edges = _edges(b, boxes, centred)
     rows = batch * classes
-    keys = _blocks(b, b.reshape(_candidates(b, scores, score_threshold), [rows, n]))
+    keys = _blocks(b, b.reshape(_candidates(b, scores, score_threshold, valid), [rows, n]))
     _, count, size = shape_of(keys)
     heads = b.reduce("maximum", keys, [2])
 
@@ -99,12 +118,12 @@ def non_max_suppression(
     return b.bounded(picked, 0, total)
 
 
-def _candidates(b: GraphBuilder, scores: Value, threshold: Value | None) -> Value:
-    """The keys of the scores above the threshold, all of them where there is none."""
+def _candidates(b: GraphBuilder, scores: Value, threshold: Value | None, valid: Value | None) -> Value:
+    """The keys of the scores that count and are above the threshold, all of those where there is none."""
     keys = keys_of(b, scores, largest=True)
-    if threshold is None:
-        return keys
-    return b.select(b.compare(scores, b.reshape(threshold, []), "GT"), keys, b.scalar(_GONE, i32))
+    if threshold is not None:
+        keys = b.select(b.compare(scores, b.reshape(threshold, []), "GT"), keys, b.scalar(_GONE, i32))
+    return keys if valid is None else b.select(valid, keys, b.scalar(_GONE, i32))
 
 
 def _blocks(b: GraphBuilder, keys: Value) -> Value:

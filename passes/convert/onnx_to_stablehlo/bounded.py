@@ -1,0 +1,267 @@
+"""Operators on tensors whose size data decide, which are as large as they can be, with their true size beside them.
+
+A rule here is given the operator's own rule (`usual`), which works on the largest size, and says how large the results
+are. What would take part but does not count is cut off or replaced first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import i64
+
+from ....dialects import stablehlo as hlo
+from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
+from .sizes import Entry, Usual, compute, entries_of, product, shape_entries, value_of, vector
+
+Extents = Mapping[int, Value]
+
+
+@dataclass
+class Node:
+    """An operator at hand."""
+
+    b: GraphBuilder
+    operator: str
+    operands: list[Value | None]
+    attributes: Mapping[str, Any]
+    usual: Usual
+
+    def operand(self, index: int) -> Value:
+        """An operand that must be there."""
+        found = self.operands[index] if index < len(self.operands) else None
+        if found is None:
+            raise self.b.fail(f"input {index} is required")
+        return found
+
+    def given(self, index: int) -> Value | None:
+        """An operand that may be left out."""
+        return self.operands[index] if index < len(self.operands) else None
+
+    def extents(self, index: int = 0) -> Extents:
+        """The sizes of an operand that data decide."""
+        x = self.given(index)
+        return {} if x is None else self.b.extents.get(x, {})
+
+    def only(self, *indices: int) -> None:
+        """Raises LaminaError where an operand at another place has a size that data decide."""
+        if any(self.extents(i) for i in range(len(self.operands)) if i not in indices):
+            raise self.unsupported()
+
+    def unsupported(self) -> Exception:
+        """The error of what has no rule."""
+        return self.b.fail("works on a tensor whose shape depends on data, which is not supported")
+
+    def entries(self, index: int, what: str) -> list[Entry]:
+        """The entries of an operand that shapes are made of."""
+        x = self.operand(index)
+        held = entries_of(self.b, x)
+        return list(self.b.ints(x, what)) if held is None else held.reshape(-1).tolist()
+
+    def axis(self, default: int, rank: int) -> int:
+        """The attribute `axis`, counted from the front."""
+        return self.b.axis(int(self.attributes.get("axis", default)), rank)
+
+    def put(self, result: Value, extents: Extents) -> Value:
+        """A result with its sizes; a value of its own where it is an operand that has others."""
+        b = self.b
+        if result in self.operands and b.extents.get(result, {}) != extents:
+            result = b(hlo.ReshapeOp(result, list(shape_of(result))))
+        if extents:
+            b.extents[result] = dict(extents)
+        return result
+
+
+Rule = Callable[[Node], list[Value]]
+RULES: dict[str, Rule] = {}
+CHAPTERS = ("bounded_moves", "bounded_choices")  # beside this one; most models need none
+
+
+def bounded(*operators: str) -> Callable[[Rule], Rule]:
+    """Registers the decorated rule."""
+
+    def register(rule: Rule) -> Rule:
+        for name in operators:
+            assert name not in RULES, name
+            RULES[name] = rule
+        return rule
+
+    return register
+
+
+def lower_bounded(
+    b: GraphBuilder, operator: str, operands: list[Value | None], attributes: Mapping[str, Any], usual: Usual
+) -> list[Value]:
+    """The results of an operator of which some operands have sizes that data decide, or are computed from such.
+
+    Raises LaminaError for an operator without a rule.
+    """
+    for chapter in CHAPTERS:
+        import_module(f".{chapter}", __package__)
+    node = Node(b, operator, operands, attributes, usual)
+    open_ = any(x in b.extents for x in operands if x is not None)
+    rule = RULES.get(operator)
+    if open_ and rule is None:
+        raise node.unsupported()
+    entries = None if open_ else compute(b, operator, operands, attributes, usual)
+    results = usual(operands) if rule is None or entries is not None else rule(node)
+    if entries is not None and b.constant_value(results[0]) is None:
+        b.sizes[results[0]] = entries
+    return results
+
+
+def counts(b: GraphBuilder, x: Value, extents: Extents) -> Value:
+    """Which elements of `x` count: truth values that broadcast to it."""
+    rank, found = rank_of(x), None
+    for axis, size in extents.items():
+        shape = [shape_of(x)[axis] if i == axis else 1 for i in range(rank)]
+        inside = b.compare(b.iota(shape, axis, i64), size, "LT")
+        found = inside if found is None else b.logical_and(found, inside)
+    assert found is not None
+    return found
+
+
+def replaced(b: GraphBuilder, x: Value, extents: Extents, number: float | bool) -> Value:
+    """`x`, with a number in the place of what does not count."""
+    return b.select(counts(b, x, extents), x, b.scalar(number, element_of(x))) if extents else x
+
+
+def cut(b: GraphBuilder, x: Value, axis: int, size: int) -> Value:
+    """The first of `x` along an axis, if it has more; its sizes stay."""
+    if shape_of(x)[axis] <= size:
+        return x
+    extents = b.extents.get(x, {})
+    shorter = b.slice_axis(x, axis, 0, size)
+    if extents:
+        b.extents[shorter] = dict(extents)
+    return shorter
+
+
+def aligned(b: GraphBuilder, values: Sequence[Value], skipped: int | None = None) -> tuple[list[Value], Extents]:
+    """Values that broadcast, as large as the smallest of those that must be as large, and the sizes of the result.
+
+    `skipped` is a dimension, counted from the front, in which they need not agree. Raises LaminaError where a size
+    that is at most one would have to be told from one that broadcasts.
+    """
+    rank = max(map(rank_of, values))
+    found: dict[int, Value] = {}
+    for axis in range(rank):
+        if axis == skipped:
+            continue
+        there = [(i, axis - rank + rank_of(x)) for i, x in enumerate(values) if axis - rank + rank_of(x) >= 0]
+        sizes = [b.extents.get(values[i], {}).get(d) for i, d in there]
+        decided = [size for size in sizes if size is not None]
+        if not decided:
+            continue
+        wide = [shape_of(values[i])[d] for i, d in there if shape_of(values[i])[d] != 1]
+        if any(size is not None and shape_of(values[i])[d] == 1 for size, (i, d) in zip(sizes, there, strict=True)):
+            if wide:
+                raise b.fail("a size that data decide, 0 or 1, meets a larger one")
+        elif wide:
+            values = [
+                cut(b, x, axis - rank + rank_of(x), min(wide)) if any(i == j for j, _ in there) else x
+                for i, x in enumerate(values)
+            ]
+        found[axis] = decided[0]
+    return list(values), found
+
+
+# element by element
+
+_ELEMENTWISE = """
+    Abs Acos Add And Asin Atan BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu Clip Cos Div Elu
+    Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Less
+    LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Sigmoid Sign Sin
+    Softplus Softsign Sqrt Sub Sum Tan Tanh ThresholdedRelu Where Xor
+"""
+
+
+@bounded(*_ELEMENTWISE.split())
+def elementwise(node: Node) -> list[Value]:
+    given = [x for x in node.operands if x is not None]
+    values, extents = aligned(node.b, given)
+    left = iter(values)
+    results = node.usual([None if x is None else next(left) for x in node.operands])
+    return [node.put(result, extents) for result in results]
+
+
+# a result for each of a batch, whose size data decide
+
+
+@bounded(
+    "AveragePool",
+    "BatchNormalization",
+    "Conv",
+    "ConvTranspose",
+    "DepthToSpace",
+    "GlobalAveragePool",
+    "GlobalMaxPool",
+    "InstanceNormalization",
+    "LRN",
+    "MaxPool",
+    "SpaceToDepth",
+)
+def batched(node: Node) -> list[Value]:
+    node.only(0)
+    if set(node.extents()) != {0}:
+        raise node.unsupported()
+    return [node.put(result, node.extents()) for result in node.usual(node.operands)]
+
+
+@bounded("Gemm")
+def gemm(node: Node) -> list[Value]:
+    node.only(0)
+    rows = 1 if node.attributes.get("transA") else 0
+    if set(node.extents()) != {rows}:
+        raise node.unsupported()
+    return [node.put(result, {0: node.extents()[rows]}) for result in node.usual(node.operands)]
+
+
+@bounded("MatMul")
+def matmul(node: Node) -> list[Value]:
+    node.only(0)
+    x, y = node.operand(0), node.operand(1)
+    if rank_of(x) - 1 in node.extents() or (rank_of(y) > 2 and rank_of(y) != rank_of(x)):
+        raise node.unsupported()
+    return [node.put(result, node.extents()) for result in node.usual(node.operands)]
+
+
+@bounded("RoiAlign", "MaxRoiPool")
+def regions_of_images(node: Node) -> list[Value]:
+    node.only(1, 2)
+    extents = node.extents(1)
+    if set(extents) != {0}:
+        raise node.unsupported()
+    size = shape_of(node.operand(1))[0]
+    operands = [cut(node.b, x, 0, size) if i == 2 and x is not None else x for i, x in enumerate(node.operands)]
+    return [node.put(result, extents) for result in node.usual(operands)]
+
+
+@bounded("LayerNormalization", "RMSNormalization")
+def along_rows(node: Node) -> list[Value]:
+    node.only(0)
+    if max(node.extents()) >= node.axis(-1, rank_of(node.operand(0))):
+        raise node.unsupported()
+    return [node.put(node.usual(node.operands)[0], node.extents())]
+
+
+# sizes themselves
+
+
+@bounded("Shape")
+def shape(node: Node) -> list[Value]:
+    from_, to = node.attributes.get("start", 0), node.attributes.get("end")
+    return [vector(node.b, shape_entries(node.b, node.operand(0))[from_:to])]
+
+
+@bounded("Size")
+def size(node: Node) -> list[Value]:
+    found = np.empty((), object)
+    found[()] = product(node.b, shape_entries(node.b, node.operand(0)))
+    result = node.b.reshape(value_of(node.b, found[()]), [])
+    node.b.sizes[result] = found
+    return [result]
