@@ -161,6 +161,8 @@ def match_convolution(op: GenericOp) -> Convolution | None:
     kernel, result = (cast("TensorType", t).get_shape() for t in types[1:])
     if kernel[:2] != (3, 3) or 0 in (*kernel, *result) or not is_constant(filter_):
         return None
+    if kernel[3] == 1:  # a sum over channels: nothing would be shared by what the input's transform makes
+        return None
     image, pad = _without_padding(image)
     return Convolution(image, pad, *result[:3], *kernel[2:])
 

@@ -138,3 +138,21 @@ func.func @large_of_few_tiles(%x: tensor<1x9x9x512xf32>, %zero: tensor<1x7x7x512
   } -> tensor<1x7x7x512xf32>
   func.return %r : tensor<1x7x7x512xf32>
 }
+
+// One filter's sums over channels share nothing of what the input's transform makes.
+// FORCED-LABEL: func.func @one_filter
+// FORCED-NOT: winograd
+// FORCED: return
+// CHECK-LABEL: func.func @one_filter
+// CHECK-NOT: winograd
+// CHECK: return
+func.func @one_filter(%x: tensor<1x42x42x256xf32>, %zero: tensor<1x40x40x1xf32>) -> tensor<1x40x40x1xf32> {
+  %g = arith.constant dense<1.0> : tensor<3x3x256x1xf32>
+  %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x42x42x256xf32>, tensor<3x3x256x1xf32>) outs(%zero : tensor<1x40x40x1xf32>) {
+  ^bb0(%l: f32, %k: f32, %o: f32):
+    %m = arith.mulf %l, %k : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<1x40x40x1xf32>
+  func.return %r : tensor<1x40x40x1xf32>
+}
