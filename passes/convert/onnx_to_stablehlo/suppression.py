@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i32, i64
+from xdsl.dialects.builtin import f32, i1, i32, i64
 
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, rank_of, shape_of
@@ -20,6 +20,7 @@ from .table import lowers
 
 _GONE = -(1 << 31)  # the key of what is no candidate, or none any more; below those of all numbers
 _LEAST_BLOCK = 64
+_AT_ONCE = 256  # boxes that a candidate is compared with, before it is seen whether there are more
 
 
 @lowers("NonMaxSuppression", since=10)
@@ -88,9 +89,7 @@ def suppressed(
         index = c.add(c.multiply(block, size), place)
         image = c.divide(row, classes)
         box = _part(c, edges, [image, zero, index], [1, 4, 1])
-        valid = c.compare(c.iota([most], 0, i32), c.convert(kept, i32), "LT")
-        meets = c.compare(_overlap(c, _columns(c, box), _columns(c, chosen)), overlap, "GT")
-        hidden = c.reduce("or", c.logical_and(valid, meets), [0])
+        hidden = _hidden(c, box, chosen, kept, overlap)
         found = c.compare(top, _GONE, "GT")
         keeps = c.logical_and(found, c(hlo.NotOp(hidden)))
         # what is not kept is written as well, behind what counts
@@ -112,10 +111,33 @@ def suppressed(
         ]
 
     zero = b.scalar(0, i64)
-    chosen = b.broadcast_to(b.scalar(0.0, f32), [1, 4, most])
+    chosen = b.broadcast_to(b.scalar(0.0, f32), [1, 4, most if most <= _AT_ONCE else -(-most // _AT_ONCE) * _AT_ONCE])
     picked = b.broadcast_to(zero, [rows * most, 3])
     _, _, total, _, _, _, picked = while_loop(b, [zero, zero, zero, keys, heads, chosen, picked], goes_on, step)
     return b.bounded(picked, 0, total)
+
+
+def _hidden(b: GraphBuilder, box: Value, chosen: Value, kept: Value, overlap: Value) -> Value:
+    """Whether a box [1, 4, 1] overlaps one of the first `kept` of `chosen` [1, 4, most] too much."""
+    most = shape_of(chosen)[2]
+
+    def meets(c: GraphBuilder, first: Value | None) -> Value:
+        others = chosen if first is None else _part(c, chosen, [c.scalar(0, i64)] * 2 + [first], [1, 4, _AT_ONCE])
+        left = kept if first is None else c.subtract(kept, first)
+        counts = c.compare(c.iota([min(most, _AT_ONCE)], 0, i32), c.convert(left, i32), "LT")
+        too_much = c.compare(_overlap(c, _columns(c, box), _columns(c, others)), overlap, "GT")
+        return c.reduce("or", c.logical_and(counts, too_much), [0])
+
+    if most <= _AT_ONCE:
+        return meets(b, None)
+
+    def goes_on(c: GraphBuilder, state: Sequence[Value]) -> Value:
+        return c.logical_and(c.compare(state[0], kept, "LT"), c(hlo.NotOp(state[1])))
+
+    def step(c: GraphBuilder, state: Sequence[Value]) -> list[Value]:
+        return [c.add(state[0], _AT_ONCE), meets(c, state[0])]
+
+    return while_loop(b, [b.scalar(0, i64), b.scalar(False, i1)], goes_on, step)[1]
 
 
 def _candidates(b: GraphBuilder, scores: Value, threshold: Value | None, valid: Value | None) -> Value:
