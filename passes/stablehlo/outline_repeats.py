@@ -7,13 +7,14 @@ after:  %2 = func.call @repeat_0(%0, %w0)    %4 = func.call @repeat_0(%2, %w1)  
 What the passes that follow do for one layer then holds for all of them; `inline` puts the layers back. Constants that
 differ from one repetition to the next are the function's last arguments, `lamina.constant_args` says how many; equal
 ones move into it, and so does what is merely spread out from them, such as a broadcast. The stretch is cut where the
-fewest values cross, so that little is lost at the seams.
+fewest values cross, so that little is lost at the seams. Where copies differ by which slice of a value each works on,
+as what a detector does for each class, the slices stay outside.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -27,7 +28,7 @@ from xdsl.traits import ConstantLike, IsTerminator
 from ...compiler.cse import structure_key
 from ...compiler.locations import fuse
 from ...compiler.traits import has
-from ...dialects.stablehlo import BroadcastInDimOp, IotaOp, ReshapeOp
+from ...dialects.stablehlo import BroadcastInDimOp, IotaOp, ReshapeOp, SliceOp
 
 CONSTANT_ARGS = "lamina.constant_args"
 _SPREAD = (BroadcastInDimOp, IotaOp, ReshapeOp)  # cheaper to do again than to hand over
@@ -48,25 +49,40 @@ class OutlineRepeats(ModulePass):
         taken = {f.sym_name.data for f in op.ops if isinstance(f, func.FuncOp)}
         count = 0
         for function in [f for f in op.ops if isinstance(f, func.FuncOp) and len(f.body.blocks) == 1]:
-            while (copies := _longest_run(function.body.block, self.copies, self.ops)) and (wiring := _wiring(copies)):
+            while copies := self._copies(function.body.block):
+                wiring = _wiring(copies)
+                if wiring is None:
+                    break
                 while (name := f"repeat_{count}") in taken:
                     count += 1
                 op.body.block.add_op(_outline(copies, wiring, name))
                 count += 1
+
+    def _copies(self, block: Block) -> list[list[Operation]] | None:
+        """The repetition that saves most; where there is none, one of which each copy works on a slice of its own."""
+        if copies := _longest_run(block, self.copies, self.ops, _stand_alone_key):
+            return copies
+        copies = _longest_run(block, self.copies, self.ops, _key_of_any_slice)
+        copies = None if copies is None else _without_own_slices(copies)
+        if copies is None or len(copies[0]) == 1 or (len(copies) - 1) * len(copies[0]) < self.ops:
+            return None
+        return copies
 
 
 def _is_constant(value: SSAValue) -> bool:
     return isinstance(value.owner, Operation) and has(value.owner, ConstantLike)
 
 
-def _longest_run(block: Block, fewest: int, worth: int) -> list[list[Operation]] | None:
+def _longest_run(
+    block: Block, fewest: int, worth: int, key_of: Callable[[Operation], Hashable | None]
+) -> list[list[Operation]] | None:
     """The repetition that saves most, cut where the fewest values cross from one copy to the next."""
     ops = [op for op in block.ops if not has(op, ConstantLike) and not has(op, IsTerminator)]
     if len(ops) < worth:
         return None
     numbers: dict[object, int] = {}
     keys = [
-        -1 - i if (k := _stand_alone_key(op)) is None else numbers.setdefault(k, len(numbers))
+        -1 - i if (k := key_of(op)) is None else numbers.setdefault(k, len(numbers))
         for i, op in enumerate(ops)
     ]
     best: tuple[int, int, int, int] | None = None  # ops saved, period, first op, how many ops are equal to a later one
@@ -102,6 +118,22 @@ def _stand_alone_key(op: Operation) -> Hashable | None:
         if any(value not in own for inner in op.walk() if inner is not op for value in inner.operands):
             return None
     return structure_key(op), tuple(value.type for value in op.operands)
+
+
+def _key_of_any_slice(op: Operation) -> Hashable | None:
+    """The same, but for where a slice begins."""
+    if not isinstance(op, SliceOp):
+        return _stand_alone_key(op)
+    return op.name, op.operand.type, op.results[0].type, op.strides
+
+
+def _without_own_slices(copies: list[list[Operation]]) -> list[list[Operation]] | None:
+    """Without the slices that differ, which each copy is given; None where they are slices of what a copy makes."""
+    differ = {i for i, ops in enumerate(zip(*copies, strict=True)) if len({structure_key(op) for op in ops}) > 1}
+    members = {op for copy in copies for op in copy}
+    if any(operand.owner in members for copy in copies for i in differ for operand in copy[i].operands):
+        return None
+    return [[op for i, op in enumerate(copy) if i not in differ] for copy in copies]
 
 
 def _periods(keys: Sequence[int]) -> list[int]:
