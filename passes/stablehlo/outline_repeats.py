@@ -81,10 +81,7 @@ def _longest_run(
     if len(ops) < worth:
         return None
     numbers: dict[object, int] = {}
-    keys = [
-        -1 - i if (k := key_of(op)) is None else numbers.setdefault(k, len(numbers))
-        for i, op in enumerate(ops)
-    ]
+    keys = [-1 - i if (k := key_of(op)) is None else numbers.setdefault(k, len(numbers)) for i, op in enumerate(ops)]
     best: tuple[int, int, int, int] | None = None  # ops saved, period, first op, how many ops are equal to a later one
     for period in _periods(keys):
         if period == 1:  # a call in place of one op saves nothing, and could itself be outlined for ever

@@ -203,7 +203,9 @@ def elementwise(node: Node) -> list[Value]:
     "InstanceNormalization",
     "LRN",
     "MaxPool",
+    "Resize",
     "SpaceToDepth",
+    "Upsample",
 )
 def batched(node: Node) -> list[Value]:
     node.only(0)

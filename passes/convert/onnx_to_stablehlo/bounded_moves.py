@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import i64
 from ....dialects import stablehlo as hlo
 from .bounded import Extents, Node, aligned, bounded, counts
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
-from .sizes import Entry, Size, combined, most_of, product, shape_entries, value_of
+from .sizes import Entry, Size, combined, most_of, product, shape_entries, value_of, vector
 from .taking import gather_along, take
 
 _END = 1 << 62  # from here on an end is that of the tensor
@@ -133,34 +133,43 @@ def gather(node: Node) -> list[Value]:
     along = node.axis(0, rank_of(x))
     own = node.extents()
     if along in own:
-        known = b.constant_value(indices)
-        if known is None or known.min(initial=0) < 0:
-            size = b.convert(own[along], element_of(indices))
-            indices = b.select(b.compare(indices, 0, "LT"), b.add(indices, size), indices)
+        indices = _from_front(b, indices, own[along])
     rank = rank_of(indices)
     extents = {axis + (rank - 1 if axis > along else 0): size for axis, size in own.items() if axis != along}
     extents |= {along + axis: size for axis, size in node.extents(1).items()}
     return [node.put(result, extents) for result in node.usual([x, indices])]
 
 
+def _from_front(b: GraphBuilder, indices: Value, sizes: Value) -> Value:
+    """Indices counted from the front, of dimensions whose `sizes` data decide."""
+    known = b.constant_value(indices)
+    if known is not None and known.min(initial=0) >= 0:
+        return indices
+    return b.select(b.compare(indices, 0, "LT"), b.add(indices, b.convert(sizes, element_of(indices))), indices)
+
+
 @bounded("GatherElements")
 def gather_elements(node: Node) -> list[Value]:
-    if node.axis(0, rank_of(node.operand(0))) in node.extents():
-        raise node.unsupported()  # places may count from an end that data decide
-    return [node.put(result, node.extents(1)) for result in node.usual(node.operands)]
+    x, indices = node.operand(0), node.operand(1)
+    size = node.extents().get(node.axis(0, rank_of(x)))
+    if size is not None:
+        indices = _from_front(node.b, indices, size)
+    return [node.put(result, node.extents(1)) for result in node.usual([x, indices])]
 
 
 @bounded("GatherND")
 def gather_nd(node: Node) -> list[Value]:
     if node.attributes.get("batch_dims"):
         raise node.unsupported()
-    indices = node.operand(1)
+    x, indices = node.operand(0), node.operand(1)
     depth, rank = shape_of(indices)[-1], rank_of(indices) - 1
     own = node.extents()
-    if rank in node.extents(1) or any(axis < depth for axis in own):
+    if rank in node.extents(1):
         raise node.unsupported()
-    extents = {**node.extents(1), **{axis - depth + rank: size for axis, size in own.items()}}
-    return [node.put(result, extents) for result in node.usual(node.operands)]
+    if any(axis < depth for axis in own):
+        indices = _from_front(node.b, indices, vector(node.b, shape_entries(node.b, x)[:depth]))
+    extents = {**node.extents(1), **{axis - depth + rank: size for axis, size in own.items() if axis >= depth}}
+    return [node.put(result, extents) for result in node.usual([x, indices])]
 
 
 @bounded("ScatterElements", "ScatterND")
@@ -225,6 +234,19 @@ def _within(b: GraphBuilder, entry: Entry, size: Entry) -> Entry:
         if entry < 0:
             return combined(b, "maximum", combined(b, "add", size, entry), 0)
     return combined(b, "minimum", entry, size)
+
+
+@bounded("Pad")
+def pad(node: Node) -> list[Value]:
+    """Not along a dimension whose size data decide."""
+    node.only(0)
+    rank = rank_of(node.operand(0))
+    amounts = node.b.ints(node.operand(1), "pads of Pad") if node.given(1) is not None else node.attributes["pads"]
+    axes = list(range(rank)) if node.given(3) is None else node.b.ints(node.operand(3), "axes of Pad")
+    padded = {node.b.axis(axes[i % len(axes)], rank) for i, n in enumerate(amounts) if n}
+    if padded & set(node.extents()):
+        raise node.unsupported()
+    return [node.put(result, node.extents()) for result in node.usual(node.operands)]
 
 
 @bounded("Split")
