@@ -364,12 +364,3 @@ def test_what_is_refused_is_named() -> None:
     text = refusal("GridSample", [ints(0, 9, 1, 1, 2, 2), floats(1, 2, 2, 2)])
     assert "y0" in text and "GridSample of integers is not supported" in text
     assert "the last dimension is real and imaginary" in refusal("DFT", [floats(2, 3, 4)])
-
-
-def test_operators_on_open_sizes_are_refused() -> None:
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])
-    y = helper.make_tensor_value_info("y", TensorProto.INT64, None)
-    nodes = [helper.make_node("NonZero", ["x"], ["n"]), helper.make_node("Transpose", ["n"], ["y"])]
-    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=[helper.make_opsetid("", 20)])
-    with pytest.raises(LaminaError, match="shape depends on data"):
-        lamina.compile(model, "interpret")
