@@ -238,15 +238,29 @@ def _within(b: GraphBuilder, entry: Entry, size: Entry) -> Entry:
 
 @bounded("Pad")
 def pad(node: Node) -> list[Value]:
-    """Not along a dimension whose size data decide."""
+    """At the end of a dimension whose size data decide, or by as much as they decide, only with one number."""
+    b, x = node.b, node.operand(0)
     node.only(0)
-    rank = rank_of(node.operand(0))
-    amounts = node.b.ints(node.operand(1), "pads of Pad") if node.given(1) is not None else node.attributes["pads"]
-    axes = list(range(rank)) if node.given(3) is None else node.b.ints(node.operand(3), "axes of Pad")
-    padded = {node.b.axis(axes[i % len(axes)], rank) for i, n in enumerate(amounts) if n}
-    if padded & set(node.extents()):
-        raise node.unsupported()
-    return [node.put(result, node.extents()) for result in node.usual(node.operands)]
+    rank = rank_of(x)
+    by_input = node.given(1) is not None
+    amounts: list[Entry] = node.entries(1, "pads of Pad") if by_input else list(node.attributes["pads"])
+    axes = list(range(rank)) if node.given(3) is None else b.ints(node.operand(3), "axes of Pad")
+    sizes, low, high = shape_entries(b, x), [0] * rank, [0] * rank
+    fill = b.scalar(0, element_of(x)) if node.given(2) is None else b.reshape(node.operand(2), [])
+    for axis, before, after in zip(axes, amounts[: len(axes)], amounts[len(axes) :], strict=True):
+        i = b.axis(axis, rank)
+        if isinstance(before, Size) or ((isinstance(sizes[i], Size) or isinstance(after, Size)) and before < 0):
+            raise node.unsupported()
+        open_ = (isinstance(sizes[i], Size) and (before or after != 0)) or isinstance(after, Size)
+        if open_ and node.attributes.get("mode", "constant") != "constant":
+            raise node.unsupported()
+        if open_ and i in node.extents():
+            x = b.select(counts(b, x, {i: node.extents()[i]}), x, fill)
+        sizes[i] = combined(b, "add", combined(b, "add", sizes[i], before), after)
+        low[i], high[i] = before, most_of(sizes[i]) - before - shape_of(x)[i]
+    if any(isinstance(size, Size) for size in sizes) or any(isinstance(amount, Size) for amount in amounts):
+        return [node.put(b.pad(x, fill, low, high), _decided(sizes))]
+    return node.usual([x, *node.operands[1:]])
 
 
 @bounded("Split")

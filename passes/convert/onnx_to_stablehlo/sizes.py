@@ -58,7 +58,6 @@ _JOINS = {
     "Max": "maximum",
 }
 _FOLDS = {"ReduceMin": "minimum", "ReduceMax": "maximum", "ReduceProd": "multiply", "ReduceSum": "add"}
-_LEAVES = {("add", 0), ("multiply", 1)}  # the other as it is
 _OF_NUMBERS: Mapping[str, Callable[[int, int], int]] = {
     "add": operator.add,
     "subtract": operator.sub,
@@ -89,15 +88,46 @@ def combined(b: GraphBuilder, kind: str, x: Entry, y: Entry) -> Entry:
         if kind == "divide" and y == 0:
             raise Undecided
         return _OF_NUMBERS[kind](x, y)
-    if (kind, x) in _LEAVES:
-        return y
-    if (kind in ("multiply", "divide") and min(_least(x), _least(y)) < 0) or (kind == "divide" and _least(y) < 1):
+    if kind == "divide" and y == 1:
+        return x
+    if kind in ("add", "subtract") or (kind == "multiply" and not (isinstance(x, Size) and isinstance(y, Size))):
+        return _sum(b, kind, x, y)
+    if kind in ("multiply", "divide") and (min(_least(x), _least(y)) < 0 or (kind == "divide" and _least(y) < 1)):
         raise Undecided
-    first, second = most_of(x), most_of(y)
-    if kind in ("subtract", "divide") and isinstance(y, Size):
-        second = _least(y) or (1 if kind == "divide" else 0)
     value = getattr(b, kind)(value_of(b, x), value_of(b, y))
-    return Size(value, _OF_NUMBERS[kind](first, second))
+    return Size(value, _OF_NUMBERS[kind](most_of(x), _least(y) if kind == "divide" else most_of(y)))
+
+
+_Terms = Mapping[Size, int]  # how often each is taken
+
+
+def _sum(b: GraphBuilder, kind: str, x: Entry, y: Entry) -> Entry:
+    """A sum of sizes that are none themselves, each so many times: what cancels is gone, what was made is found."""
+    (first, terms), (second, others) = _terms(b, x), _terms(b, y)
+    if kind == "multiply":
+        number, by = (second * first, y if isinstance(x, Size) else x)
+        counts = {size: n * most_of(by) for size, n in (terms or others).items()}
+    else:
+        sign = 1 if kind == "add" else -1
+        number = first + sign * second
+        counts = {size: terms.get(size, 0) + sign * others.get(size, 0) for size in (*terms, *others)}
+    counts = {size: n for size, n in counts.items() if n}
+    if not counts:
+        return number
+    if number == 0 and list(counts.values()) == [1]:
+        return next(iter(counts))
+    key = number, frozenset(counts.items())
+    if key not in b.sums:
+        value = getattr(b, kind)(value_of(b, x), value_of(b, y))
+        b.sums[key] = Size(value, number + sum(n * size.most for size, n in counts.items() if n > 0))
+        b.sums[value] = number, counts
+    return b.sums[key]
+
+
+def _terms(b: GraphBuilder, entry: Entry) -> tuple[int, _Terms]:
+    if not isinstance(entry, Size):
+        return entry, {}
+    return b.sums.get(entry.value, (0, {entry: 1}))
 
 
 def _least(entry: Entry) -> int:

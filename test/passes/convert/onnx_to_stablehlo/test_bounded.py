@@ -127,6 +127,14 @@ CASES = {
         r = NonMaxSuppression (d, e, k, o)""",
         "int64[p, 3] r",
     ),
+    "padded to all rows": (
+        f"""w = Constant <value = int64[1] {{{ROWS}}}> () a = Sub (w, n) f = Constant <value = float {{7.0}}> ()
+        o = Constant <value = int64[3] {{0, 0, 0}}> () c = Slice (o, zero, one, zero) b = Concat <axis = 0> (c, c, a, c)
+        r = Pad (y, b, f) g = Mul (a, five) d = Reshape (y, none) h = Concat <axis = 0> (c, g) e = Pad (d, h)
+        s = Constant <value = int64[2] {{{ROWS}, 5}}> () q = Reshape (e, s)""",
+        f"float[{ROWS}, 5] r, float[{ROWS}, 5] q",
+    ),
+    "padded": ("w = Constant <value = int64[4] {1, 1, 2, 0}> () r = Pad (y, w)", "float[p, 6] r"),
     "split and padded": (
         """s = Constant <value = int64[2] {2, 3}> () a, b = Split <axis = 1> (y, s)
         w = Constant <value = int64[4] {0, 1, 0, 0}> () r = Pad (a, w)
@@ -160,7 +168,7 @@ def test_what_is_of_nothing_undefined(body: str, results: str) -> None:
     ("body", "results"),
     [
         ("t = Transpose (y) r = Reshape (t, none)", "float[p] r"),
-        ("w = Constant <value = int64[4] {1, 0, 0, 0}> () r = Pad (y, w)", "float[p, 5] r"),
+        ('w = Constant <value = int64[4] {1, 0, 0, 0}> () r = Pad <mode = "edge"> (y, w)', "float[p, 5] r"),
         ("t = Transpose (y) r = MatMul (t, y)", "float[5, 5] r"),
         ("r = Tile (y, shape)", "float[p, q] r"),
         ("r = ReverseSequence <batch_axis = 1, time_axis = 0> (y, five)", "float[p, q] r"),
