@@ -10,6 +10,7 @@ GROUPS = {
     "models": (".models", "whole models against the peers, each system in its own process"),
     "architectures": (".architectures", "architectures of transformers, exported by PyTorch (needs the extra `torch`)"),
     "networks": (".networks", "networks of torchvision and timm, exported by PyTorch (extras `torch`, `vision`)"),
+    "detectors": (".detectors", "detectors of torchvision, exported by PyTorch (extras `torch`, `vision`)"),
     "memory": (".memory", "elementwise chains, softmax, norms, reductions, transposes, gather, concat"),
     "attention": (".attention", "attention alone and in a layer: plain, causal, padded, one token over a cache"),
     "recurrent": (".recurrent", "LSTM, GRU and plain recurrent networks: one sequence, several, one step"),
