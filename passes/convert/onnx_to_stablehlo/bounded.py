@@ -16,7 +16,8 @@ from xdsl.dialects.builtin import i64
 
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
-from .sizes import Entry, Usual, compute, entries_of, product, shape_entries, value_of, vector
+from .loops import while_loop
+from .sizes import Entry, compute, entries_of, product, shape_entries, value_of, vector
 
 Extents = Mapping[int, Value]
 
@@ -29,7 +30,11 @@ class Node:
     operator: str
     operands: list[Value | None]
     attributes: Mapping[str, Any]
-    usual: Usual
+    usual_in: Callable[[GraphBuilder, Sequence[Value | None]], list[Value]]
+
+    def usual(self, operands: Sequence[Value | None]) -> list[Value]:
+        """The results of the operator's own rule."""
+        return self.usual_in(self.b, operands)
 
     def operand(self, index: int) -> Value:
         """An operand that must be there."""
@@ -76,6 +81,7 @@ class Node:
         return result
 
 
+_AT_ONCE = 64  # regions of images that are looked at before it is seen whether there are more
 Rule = Callable[[Node], list[Value]]
 RULES: dict[str, Rule] = {}
 CHAPTERS = ("bounded_moves", "bounded_choices")  # beside this one; most models need none
@@ -94,7 +100,11 @@ def bounded(*operators: str) -> Callable[[Rule], Rule]:
 
 
 def lower_bounded(
-    b: GraphBuilder, operator: str, operands: list[Value | None], attributes: Mapping[str, Any], usual: Usual
+    b: GraphBuilder,
+    operator: str,
+    operands: list[Value | None],
+    attributes: Mapping[str, Any],
+    usual: Callable[[GraphBuilder, Sequence[Value | None]], list[Value]],
 ) -> list[Value]:
     """The results of an operator of which some operands have sizes that data decide, or are computed from such.
 
@@ -107,8 +117,8 @@ def lower_bounded(
     rule = RULES.get(operator)
     if open_ and rule is None:
         raise node.unsupported()
-    entries = None if open_ else compute(b, operator, operands, attributes, usual)
-    results = usual(operands) if rule is None or entries is not None else rule(node)
+    entries = None if open_ else compute(b, operator, operands, attributes, node.usual)
+    results = node.usual(operands) if rule is None or entries is not None else rule(node)
     if entries is not None and b.constant_value(results[0]) is None:
         b.sizes[results[0]] = entries
     return results
@@ -238,9 +248,32 @@ def regions_of_images(node: Node) -> list[Value]:
     extents = node.extents(1)
     if set(extents) != {0}:
         raise node.unsupported()
-    size = shape_of(node.operand(1))[0]
-    operands = [cut(node.b, x, 0, size) if i == 2 and x is not None else x for i, x in enumerate(node.operands)]
-    return [node.put(result, extents) for result in node.usual(operands)]
+    b, size = node.b, shape_of(node.operand(1))[0]
+    operands = [cut(b, x, 0, size) if i == 2 and x is not None else x for i, x in enumerate(node.operands)]
+    if size <= _AT_ONCE:
+        return [node.put(result, extents) for result in node.usual(operands)]
+
+    def goes_on(c: GraphBuilder, state: Sequence[Value]) -> Value:
+        return c.compare(state[0], extents[0], "LT")
+
+    def step(c: GraphBuilder, state: Sequence[Value]) -> list[Value]:
+        first, found = state
+        some = [x if i == 0 or x is None else _from(c, x, first, _AT_ONCE) for i, x in enumerate(operands)]
+        [result] = node.usual_in(c, some)
+        zero = c.scalar(0, i64)
+        places = [first] + [zero] * (rank_of(result) - 1)
+        return [c.add(first, _AT_ONCE), c(hlo.DynamicUpdateSliceOp(found, result, places))]
+
+    [one] = node.usual([x if i == 0 or x is None else b.slice_axis(x, 0, 0, 1) for i, x in enumerate(operands)])
+    room = b.broadcast_to(b.scalar(0, element_of(one)), [size, *shape_of(one)[1:]])
+    return [node.put(while_loop(b, [b.scalar(0, i64), room], goes_on, step)[1], extents)]
+
+
+def _from(b: GraphBuilder, x: Value, first: Value, count: int) -> Value:
+    """So many rows of `x`; the last ones where there are fewer left."""
+    zero = b.scalar(0, i64)
+    places = [first] + [zero] * (rank_of(x) - 1)
+    return b(hlo.DynamicSliceOp(x, places, slice_sizes=[count, *shape_of(x)[1:]]))
 
 
 @bounded("LayerNormalization", "RMSNormalization")

@@ -9,8 +9,9 @@ import numpy as np
 from xdsl.dialects.builtin import i64
 
 from ....dialects import stablehlo as hlo
-from .bounded import Extents, Node, aligned, bounded, counts
+from .bounded import Extents, Node, aligned, bounded, counts, replaced
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
+from .indexing import column_of
 from .sizes import Entry, Size, combined, most_of, product, shape_entries, value_of, vector
 from .taking import gather_along, take
 
@@ -178,8 +179,18 @@ def scatter(node: Node) -> list[Value]:
     b, x, indices, updates = node.b, node.operand(0), node.operand(1), node.operand(2)
     extents = node.extents(1)
     if node.operator == "ScatterElements":
-        outside = shape_of(x)[node.axis(0, rank_of(x))]
+        along = node.axis(0, rank_of(x))
+        outside = shape_of(x)[along]
         [indices, updates], extents = aligned(b, [indices, updates])
+        column = column_of(b, indices, along)
+        if column is not None and set(extents) <= {along}:  # still seen to be one
+            size = {0: extents[along]} if extents else {}
+            shape = [shape_of(column)[0] if d == along else 1 for d in range(rank_of(x))]
+            indices = b.broadcast_to(
+                b.reshape(replaced(b, column, size, outside), shape),
+                shape_of(indices),
+            )
+            extents = {}
     else:
         rank = rank_of(indices) - 1
         outside = shape_of(x)[0]

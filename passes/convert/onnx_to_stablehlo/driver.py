@@ -243,14 +243,14 @@ def _call(b: GraphBuilder, op: OnnxOp, entry: Entry, operands: list[SSAValue | N
     if not entry.variadic:
         operands = operands[: entry.inputs]
 
-    def usual(operands: Sequence[SSAValue | None]) -> list[SSAValue]:
+    def usual(b: GraphBuilder, operands: Sequence[SSAValue | None]) -> list[SSAValue]:
         results = entry.function(b, *operands, **attributes)
         return [results] if isinstance(results, SSAValue) else list(results)
 
     try:
         if any(x in b.extents or x in b.sizes for x in operands if x is not None):
             return lower_bounded(b, op.operator, operands, attributes, usual)
-        return usual(operands)
+        return usual(b, operands)
     except _UNFORESEEN as error:
         if reason := objection(b, op, operands):
             raise LaminaError(reason, where=op) from error

@@ -103,6 +103,17 @@ def _whole_coordinates(b: GraphBuilder, x: Value, indices: Value, batch_dims: in
     return b.concatenate([*batches, places], len(shape) - 1)
 
 
+def column_of(b: GraphBuilder, indices: Value, axis: int) -> Value | None:
+    """The indices [n] along an axis that all of `indices` are copies of, where they are seen to be."""
+    spread, shape = indices.owner, shape_of(indices)
+    if not isinstance(spread, hlo.BroadcastInDimOp):
+        return None
+    own, places = shape_of(spread.operand), list(spread.broadcast_dimensions.get_values())
+    if axis not in places or any(n != 1 for n, place in zip(own, places, strict=True) if place != axis):
+        return None
+    return b.reshape(spread.operand, [shape[axis]]) if own[places.index(axis)] == shape[axis] else None
+
+
 @lowers("ScatterND")
 def scatter_nd(b: GraphBuilder, x: Value, indices: Value, updates: Value, *, reduction: str = "none") -> Value:
     places = _whole_coordinates(b, x, indices, 0)
@@ -126,10 +137,26 @@ def scatter_elements(
     b: GraphBuilder, x: Value, indices: Value, updates: Value, *, axis: int = 0, reduction: str = "none"
 ) -> Value:
     rank = rank_of(x)
+    along = b.axis(axis, rank)
+    column = column_of(b, indices, along)
+    others = [d for d in range(rank) if d != along]
+    if column is not None and all(shape_of(updates)[d] == shape_of(x)[d] for d in others):
+        return b(
+            hlo.ScatterOp(
+                [x],
+                b.expand_dims(from_front(b, column, shape_of(x)[along]), [1]),
+                [updates],
+                update_computation=_update(b, reduction, element_of(x)),
+                update_window_dims=others,
+                inserted_window_dims=[along],
+                scatter_dims_to_operand_dims=[along],
+                index_vector_dim=1,
+            )
+        )
     return b(
         hlo.ScatterOp(
             [x],
-            all_coordinates(b, x, indices, b.axis(axis, rank)),
+            all_coordinates(b, x, indices, along),
             [updates],
             update_computation=_update(b, reduction, element_of(x)),
             inserted_window_dims=list(range(rank)),
