@@ -6,7 +6,6 @@ reads the largest of a row's blocks and one block. A candidate is compared with 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -88,7 +87,7 @@ def suppressed(
         place = _first(c, left, top)
         index = c.add(c.multiply(block, size), place)
         image = c.divide(row, classes)
-        box = _part(c, edges, [image, zero, index], [1, 4, 1])
+        box = _part(c, edges, [image, zero, index], [1, 5, 1])
         hidden = _hidden(c, box, chosen, kept, overlap)
         found = c.compare(top, _GONE, "GT")
         keeps = c.logical_and(found, c(hlo.NotOp(hidden)))
@@ -111,21 +110,21 @@ def suppressed(
         ]
 
     zero = b.scalar(0, i64)
-    chosen = b.broadcast_to(b.scalar(0.0, f32), [1, 4, most if most <= _AT_ONCE else -(-most // _AT_ONCE) * _AT_ONCE])
+    chosen = b.broadcast_to(b.scalar(0.0, f32), [1, 5, most if most <= _AT_ONCE else -(-most // _AT_ONCE) * _AT_ONCE])
     picked = b.broadcast_to(zero, [rows * most, 3])
     _, _, total, _, _, _, picked = while_loop(b, [zero, zero, zero, keys, heads, chosen, picked], goes_on, step)
     return b.bounded(picked, 0, total)
 
 
 def _hidden(b: GraphBuilder, box: Value, chosen: Value, kept: Value, overlap: Value) -> Value:
-    """Whether a box [1, 4, 1] overlaps one of the first `kept` of `chosen` [1, 4, most] too much."""
+    """Whether a box [1, 5, 1] overlaps one of the first `kept` of `chosen` [1, 5, most] too much."""
     most = shape_of(chosen)[2]
 
     def meets(c: GraphBuilder, first: Value | None) -> Value:
-        others = chosen if first is None else _part(c, chosen, [c.scalar(0, i64)] * 2 + [first], [1, 4, _AT_ONCE])
+        others = chosen if first is None else _part(c, chosen, [c.scalar(0, i64)] * 2 + [first], [1, 5, _AT_ONCE])
         left = kept if first is None else c.subtract(kept, first)
         counts = c.compare(c.iota([min(most, _AT_ONCE)], 0, i32), c.convert(left, i32), "LT")
-        too_much = c.compare(_overlap(c, _columns(c, box), _columns(c, others)), overlap, "GT")
+        too_much = _overlap_more(c, _columns(c, box), _columns(c, others), overlap)
         return c.reduce("or", c.logical_and(counts, too_much), [0])
 
     if most <= _AT_ONCE:
@@ -171,13 +170,13 @@ def _first(b: GraphBuilder, x: Value, number: Value) -> Value:
 
 
 def _columns(b: GraphBuilder, edges: Value) -> list[Value]:
-    """Edges [1, 4, n] as four of [n]."""
+    """Edges and areas [1, 5, n] as five of [n]."""
     n = shape_of(edges)[2]
-    return [b.reshape(b.slice_axis(edges, 1, i, i + 1), [n]) for i in range(4)]
+    return [b.reshape(b.slice_axis(edges, 1, i, i + 1), [n]) for i in range(5)]
 
 
 def _edges(b: GraphBuilder, boxes: Value, centred: bool) -> Value:
-    """top, left, bottom and right of each box: [batch, 4, n]."""
+    """top, left, bottom, right and area of each box: [batch, 5, n]."""
     batch, n, _ = shape_of(boxes)
     parts = [b.reshape(b.slice_axis(boxes, 2, i, i + 1), [batch, 1, n]) for i in range(4)]
     if centred:
@@ -192,21 +191,15 @@ def _edges(b: GraphBuilder, boxes: Value, centred: bool) -> Value:
     else:
         y1, x1, y2, x2 = parts
         edges = [b.minimum(y1, y2), b.minimum(x1, x2), b.maximum(y1, y2), b.maximum(x1, x2)]
-    return b.concatenate(edges, 1)
+    area = b.multiply(b.subtract(edges[2], edges[0]), b.subtract(edges[3], edges[1]))
+    return b.concatenate([*edges, area], 1)
 
 
-def _overlap(b: GraphBuilder, one: Sequence[Value], others: Sequence[Value]) -> Value:
-    """Intersection over union; below any threshold where boxes do not meet."""
-
-    def area(top: Value, left: Value, bottom: Value, right: Value) -> Value:
-        return b.multiply(b.subtract(bottom, top), b.subtract(right, left))
-
+def _overlap_more(b: GraphBuilder, one: Sequence[Value], others: Sequence[Value], limit: Value) -> Value:
+    """Whether intersection over union is more than `limit`, of boxes that meet: these have areas above 0."""
     height = b.subtract(b.minimum(one[2], others[2]), b.maximum(one[0], others[0]))
     width = b.subtract(b.minimum(one[3], others[3]), b.maximum(one[1], others[1]))
     common = b.multiply(height, width)
-    first, second = area(*one), area(*others)
-    union = b.subtract(b.add(first, second), common)
+    share = b.divide(common, b.subtract(b.add(one[4], others[4]), common))
     meets = b.logical_and(b.compare(height, 0.0, "GT"), b.compare(width, 0.0, "GT"))
-    for size in (common, first, second, union):
-        meets = b.logical_and(meets, b.compare(size, 0.0, "GT"))
-    return b.select(meets, b.divide(common, union), -math.inf)
+    return b.logical_and(meets, b.compare(share, limit, "GT"))
