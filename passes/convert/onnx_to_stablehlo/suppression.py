@@ -68,7 +68,6 @@ def suppressed(
         return b.constant(np.zeros((0, 3), np.int64))
     wanted = b.minimum(b.reshape(limit, []), most)
     overlap = b.scalar(0.0, f32) if iou_threshold is None else b.reshape(iou_threshold, [])
-    edges = _edges(b, boxes, centred)
     rows = batch * classes
     keys = _blocks(b, b.reshape(_candidates(b, scores, score_threshold, valid), [rows, n]))
     _, count, size = shape_of(keys)
@@ -87,7 +86,7 @@ def suppressed(
         place = _first(c, left, top)
         index = c.add(c.multiply(block, size), place)
         image = c.divide(row, classes)
-        box = _part(c, edges, [image, zero, index], [1, 5, 1])
+        box = _edges(c, _part(c, boxes, [image, index, zero], [1, 1, 4]), centred)
         hidden = _hidden(c, box, chosen, kept, overlap)
         found = c.compare(top, _GONE, "GT")
         keeps = c.logical_and(found, c(hlo.NotOp(hidden)))
