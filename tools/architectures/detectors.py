@@ -25,7 +25,7 @@ DETECTORS: dict[str, dict[str, int]] = {
     "fasterrcnn_mobilenet_v3_large_320_fpn": {},
     "fasterrcnn_resnet50_fpn": _SIZED,
     "fcos_resnet50_fpn": _SIZED,
-    "retinanet_resnet50_fpn": {**_SIZED, "num_classes": 11},
+    "retinanet_resnet50_fpn": {**_SIZED, "detections_per_img": 100},
     "ssd300_vgg16": {},
     "ssdlite320_mobilenet_v3_large": {},
 }
@@ -92,7 +92,8 @@ def write_detector(name: str, folder: Path) -> Path:
     torch = torch_module()
     module, image = detector(name)
     folder.mkdir(parents=True, exist_ok=True)
-    np.savez(folder / f"{name}.npz", **{"in.image": array_of(image)})
+    arrays: dict[str, Any] = {"in.image": array_of(image)}
+    np.savez(folder / f"{name}.npz", **arrays)
     part = path.with_suffix(".part")
     with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()), torch.no_grad():
         warnings.simplefilter("ignore")

@@ -214,7 +214,8 @@ def _boxes(classes: int, n: int, most: int, rare: float = 0.0) -> Node:
         return {"boxes": boxes.astype(np.float32), "scores": scores.astype(np.float32)}
 
     def limits() -> Mapping[str, Array]:
-        return {"most": np.array([most]), "overlap": np.float32([0.5]), "least": np.float32([0.25])}
+        overlap, least = (np.array([share], np.float32) for share in (0.5, 0.25))
+        return {"most": np.array([most]), "overlap": overlap, "least": least}
 
     return Node("NonMaxSuppression", arrays, limits, (np.int64,))
 

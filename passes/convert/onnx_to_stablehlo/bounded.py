@@ -295,8 +295,9 @@ def shape(node: Node) -> list[Value]:
 
 @bounded("Size")
 def size(node: Node) -> list[Value]:
-    found = np.empty((), object)
-    found[()] = product(node.b, shape_entries(node.b, node.operand(0)))
-    result = node.b.reshape(value_of(node.b, found[()]), [])
-    node.b.sizes[result] = found
+    entry = product(node.b, shape_entries(node.b, node.operand(0)))
+    result = value_of(node.b, entry)
+    held = np.empty((), object)
+    held[()] = entry
+    node.b.sizes[result] = held
     return [result]

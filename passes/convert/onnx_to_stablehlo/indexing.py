@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, Region
 
 from ....dialects import stablehlo as hlo
+from ....dialects.stablehlo.attributes import ints
 from .builder import GraphBuilder, Value, element_of, is_unsigned, rank_of, shape_of
 from .regions import replace_region
 from .table import lowers
@@ -108,7 +109,7 @@ def column_of(b: GraphBuilder, indices: Value, axis: int) -> Value | None:
     spread, shape = indices.owner, shape_of(indices)
     if not isinstance(spread, hlo.BroadcastInDimOp):
         return None
-    own, places = shape_of(spread.operand), list(spread.broadcast_dimensions.get_values())
+    own, places = shape_of(spread.operand), ints(spread.broadcast_dimensions)
     if axis not in places or any(n != 1 for n, place in zip(own, places, strict=True) if place != axis):
         return None
     return b.reshape(spread.operand, [shape[axis]]) if own[places.index(axis)] == shape[axis] else None

@@ -151,19 +151,26 @@ def compute(
 ) -> Entries | None:
     """The entries of the only result of an operator on tensors of sizes, where they can be told."""
     entries = [entries_of(b, x) for x in operands]
+    known = [each for each in entries if each is not None]
     try:
         if operator in _MOVES:
             return _moved(b, operator, operands, entries, usual)
-        if operator in _JOINS and len(entries) and all(each is not None for each in entries):
-            join = np.frompyfunc(lambda x, y: combined(b, _JOINS[operator], x, y), 2, 1)
-            return np.asarray(reduce(join, entries), object)
-        if operator == "Equal" and all(each is not None for each in entries):
-            return np.asarray(np.frompyfunc(_equal, 2, 1)(*entries), object)
         if operator in _FOLDS and entries[0] is not None and entries[0].size:
             return _folded(b, _FOLDS[operator], entries, attributes)
+        if len(known) < len(entries):
+            return None
+        if operator in _JOINS:
+            return reduce(lambda x, y: _each(lambda m, n: combined(b, _JOINS[operator], m, n), x, y), known)
+        if operator == "Equal":
+            return _each(_equal, *known)
     except (Undecided, ValueError):
         pass
     return None
+
+
+def _each(join: Callable[[Entry, Entry], Entry | bool], x: Entries, y: Entries) -> Entries:
+    """What `join` makes of each two entries."""
+    return np.asarray(np.frompyfunc(join, 2, 1)(x, y), object)
 
 
 def _moved(

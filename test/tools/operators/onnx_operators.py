@@ -52,6 +52,12 @@ $ python -c "
 $ ! lamina import m.onnx --list-unsupported
 ```
 
+Sizes that data decide, of what `NonZero`, `NonMaxSuppression`, `Unique` and `Compress` give, are carried on beside
+tensors that are as large as these can get: through arithmetic, reductions, products with weights, gathers and scatters,
+joining, slicing, padding, `TopK`, shapes that are computed from them, and `If` with branches of different sizes. What
+detectors of torchvision and Ultralytics do behind their networks is that. Operators without a rule for it
+(`passes/convert/onnx_to_stablehlo/bounded*.py`), and loops over such tensors, are refused with a message that says so.
+
 Random operators with a seed draw what ONNX's reference evaluator draws (NumPy's `RandomState`), the same at each call;
 without one every call draws anew, and `lamina.seed(n)` makes the calls from then on repeatable.
 

@@ -49,7 +49,7 @@ def agree(model: Any, target: str, *kept: str) -> None:
     compiled = lamina.compile(model, target)
     for each in kept:
         given = inputs(each)
-        wanted = session.run(None, dict(zip("xmz", given, strict=True)))
+        wanted: Any = session.run(None, dict(zip("xmz", given, strict=True)))
         for got, want in zip(compiled(*given), wanted, strict=True):
             assert got.shape == want.shape and got.dtype == want.dtype, each
             np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=each)
@@ -177,3 +177,25 @@ def test_what_is_of_nothing_undefined(body: str, results: str) -> None:
 def test_what_has_no_rule_is_told(body: str, results: str) -> None:
     with pytest.raises(LaminaError, match="depends on data"):
         lamina.compile(model_of(body, results))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("reduction", ["none", "add"])
+def test_rows_that_are_scattered_as_elements(axis: int, reduction: str) -> None:
+    """Indices that are spread out from a column: those from behind and those twice as well."""
+    shape = ["2, 1", "1, 3"][axis]
+    model = parse_model(
+        f"""<ir_version: 9, opset_import: ["" : 18]>
+        g (float[4, 3] x, int64[{shape}] i, float[{["2, 3", "4, 3"][axis]}] u) => (float[4, 3] r) {{
+            s = Shape (u) e = Expand (i, s)
+            r = ScatterElements <axis = {axis}, reduction = "{reduction}"> (x, e, u)
+        }}"""
+    )
+    rng = np.random.default_rng(axis)
+    x, u = rng.standard_normal((4, 3), np.float32), rng.standard_normal(((2, 3), (4, 3))[axis], np.float32)
+    for places in ([-1, 1, 0], [0, -2, -3]) if reduction == "none" else ([1, 1, 1], [-1, 2, 2]):
+        i = np.array(places[: 2 + axis]).reshape([2, 1] if axis == 0 else [1, 3])
+        session = onnxruntime.InferenceSession(model.SerializeToString())
+        result: Any = session.run(None, {"x": x, "i": i, "u": u})
+        for target in ("interpret", "cpu"):
+            np.testing.assert_allclose(lamina.compile(model, target)(x, i, u)[0], result[0], rtol=1e-6)
