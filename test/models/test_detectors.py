@@ -23,7 +23,7 @@ def test_finds_the_same(name: str, tmp_path_factory: pytest.TempPathFactory) -> 
     image = np.load(path.with_suffix(".npz"))["in.image"]
     expected: Any = onnxruntime.InferenceSession(str(path)).run(None, {"image": image})
     found: Arrays = lamina.compile(path)(image)
-    assert [x.shape for x in found] == [x.shape for x in expected] and len(expected[0]) > 20
+    assert [x.shape for x in found] == [x.shape for x in expected] and len(expected[0]) >= 20
     assert _shared(expected, found) > 0.95 and _shared(found, expected) > 0.95
 
 

@@ -25,7 +25,7 @@ DETECTORS: dict[str, dict[str, int]] = {
     "fasterrcnn_mobilenet_v3_large_320_fpn": {},
     "fasterrcnn_resnet50_fpn": _SIZED,
     "fcos_resnet50_fpn": _SIZED,
-    "retinanet_resnet50_fpn": {**_SIZED, "detections_per_img": 100},
+    "retinanet_resnet50_fpn": {**_SIZED, "detections_per_img": 20},
     "ssd300_vgg16": {},
     "ssdlite320_mobilenet_v3_large": {},
 }
