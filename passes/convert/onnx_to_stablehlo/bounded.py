@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from importlib import import_module
 from typing import Any
 
@@ -17,7 +18,7 @@ from xdsl.dialects.builtin import i64
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .loops import while_loop
-from .sizes import Entry, compute, entries_of, product, shape_entries, value_of, vector
+from .sizes import Entry, Size, compute, entries_of, most_of, product, shape_entries, value_of, vector
 
 Extents = Mapping[int, Value]
 
@@ -151,33 +152,64 @@ def cut(b: GraphBuilder, x: Value, axis: int, size: int) -> Value:
     return shorter
 
 
-def aligned(b: GraphBuilder, values: Sequence[Value], skipped: int | None = None) -> tuple[list[Value], Extents]:
-    """Values that broadcast, as large as the smallest of those that must be as large, and the sizes of the result.
+def agreeing(b: GraphBuilder, values: Sequence[Value], skipped: int | None = None) -> tuple[list[Value], Extents]:
+    """Values of one shape, as large as the smallest, and the sizes of it; `skipped` is a dimension that may differ."""
+    found: dict[int, Value] = {}
+    for axis in range(rank_of(values[0])):
+        decided = [size for x in values if (size := b.extents.get(x, {}).get(axis)) is not None]
+        if decided and axis != skipped:
+            least = min(shape_of(x)[axis] for x in values)
+            values = [cut(b, x, axis, least) for x in values]
+            found[axis] = decided[0]
+    return list(values), found
 
-    `skipped` is a dimension, counted from the front, in which they need not agree. Raises LaminaError where a size
-    that is at most one would have to be told from one that broadcasts.
-    """
+
+def broadcasting(b: GraphBuilder, values: Sequence[Value]) -> tuple[list[Value], Extents]:
+    """Values that broadcast by the largest sizes as they do by the true ones, and the sizes of the result."""
     rank = max(map(rank_of, values))
     found: dict[int, Value] = {}
     for axis in range(rank):
-        if axis == skipped:
+        places = {i: axis - rank + rank_of(x) for i, x in enumerate(values) if axis - rank + rank_of(x) >= 0}
+        entries = {i: shape_entries(b, values[i])[d] for i, d in places.items()}
+        if not any(isinstance(entry, Size) for entry in entries.values()):
             continue
-        there = [(i, axis - rank + rank_of(x)) for i, x in enumerate(values) if axis - rank + rank_of(x) >= 0]
-        sizes = [b.extents.get(values[i], {}).get(d) for i, d in there]
-        decided = [size for size in sizes if size is not None]
-        if not decided:
-            continue
-        wide = [shape_of(values[i])[d] for i, d in there if shape_of(values[i])[d] != 1]
-        if any(size is not None and shape_of(values[i])[d] == 1 for size, (i, d) in zip(sizes, there, strict=True)):
-            if wide:
-                raise b.fail("a size that data decide, 0 or 1, meets a larger one")
-        elif wide:
-            values = [
-                cut(b, x, axis - rank + rank_of(x), min(wide)) if any(i == j for j, _ in there) else x
-                for i, x in enumerate(values)
-            ]
-        found[axis] = decided[0]
+        size = reduce(lambda x, y: met(b, x, y), entries.values())
+        alike = [i for i, entry in entries.items() if is_same(entry, size)]
+        most = min(shape_of(values[i])[places[i]] for i in alike) if alike else most_of(size)
+        values = [as_large(b, x, places[i], entries[i], size, most) if i in places else x for i, x in enumerate(values)]
+        if isinstance(size, Size):
+            found[axis] = size.value
     return list(values), found
+
+
+def met(b: GraphBuilder, x: Entry, y: Entry) -> Entry:
+    """The size of a dimension that broadcasts from two: a size that data decide may be 1."""
+    if x == 1 or is_same(x, y):
+        return y
+    if y == 1 or not isinstance(x, Size):
+        return x
+    if not isinstance(y, Size):
+        return y
+    alone = b.compare(x.value, 1, "EQ")
+    return Size(b.select(alone, y.value, x.value), max(x.most, y.most))
+
+
+def is_same(x: Entry, y: Entry) -> bool:
+    """Whether two sizes are seen to be equal."""
+    return x.value is y.value if isinstance(x, Size) and isinstance(y, Size) else x == y
+
+
+def as_large(b: GraphBuilder, x: Value, axis: int, mine: Entry, size: Entry, most: int) -> Value:
+    """`x`, whose size along an axis is `mine`, with `most` elements there of which the first `size` count."""
+    if mine == 1:
+        return x
+    n, rank = shape_of(x)[axis], rank_of(x)
+    first = b.slice_axis(x, axis, 0, 1)
+    room = [most - n if i == axis else 0 for i in range(rank)]
+    x = b.pad(x, b.scalar(0, element_of(x)), [0] * rank, room)
+    if not isinstance(mine, Size) or is_same(mine, size) or most == 1:
+        return x
+    return b.select(b.compare(mine.value, 1, "EQ"), first, x)
 
 
 # element by element
@@ -193,7 +225,7 @@ _ELEMENTWISE = """
 @bounded(*_ELEMENTWISE.split())
 def elementwise(node: Node) -> list[Value]:
     given = [x for x in node.operands if x is not None]
-    values, extents = aligned(node.b, given)
+    values, extents = broadcasting(node.b, given)
     left = iter(values)
     results = node.usual([None if x is None else next(left) for x in node.operands])
     return [node.put(result, extents) for result in results]
@@ -237,7 +269,8 @@ def gemm(node: Node) -> list[Value]:
 def matmul(node: Node) -> list[Value]:
     node.only(0)
     x, y = node.operand(0), node.operand(1)
-    if rank_of(x) - 1 in node.extents() or (rank_of(y) > 2 and rank_of(y) != rank_of(x)):
+    batches = {axis for axis in node.extents() if axis != rank_of(x) - 2}
+    if rank_of(x) - 1 in batches or (rank_of(y) > 2 and (batches or rank_of(y) != rank_of(x))):
         raise node.unsupported()
     return [node.put(result, node.extents()) for result in node.usual(node.operands)]
 

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
 from .bounded import Extents, Node, bounded, counts, replaced
-from .builder import GraphBuilder, Value, element_of, is_bool, is_float, rank_of, shape_of
+from .builder import Value, element_of, is_bool, is_float, rank_of, shape_of
 from .limits import extreme
 from .selection import non_zero
 from .sizes import Size, combined, most_of, product, shape_entries, value_of
@@ -53,18 +53,15 @@ def reduction(node: Node) -> list[Value]:
         axes = None
     reduced = b.axes(axes, rank)
     inside = {axis: size for axis, size in node.extents().items() if axis in reduced}
-    [result] = node.usual([replaced(b, x, inside, _LEAVES_ALONE[node.operator](element_of(x))), *node.operands[1:]])
+    x = replaced(b, x, inside, _LEAVES_ALONE[node.operator](element_of(x)))
     if inside and node.operator == "ReduceMean":
-        result = _mean(b, x, result, [i for i in reduced if i in inside])
+        count = product(b, [shape_entries(b, node.operand(0))[axis] for axis in reduced])
+        total = b.reduce("add", x, reduced, bool(node.attributes.get("keepdims", 1)))
+        result = b.divide(total, b.convert(value_of(b, count), element_of(x)))
+    else:
+        [result] = node.usual([x, *node.operands[1:]])
     kept = list(range(rank)) if node.attributes.get("keepdims", 1) else [i for i in range(rank) if i not in reduced]
     return [node.put(result, {kept.index(i): size for i, size in node.extents().items() if i not in reduced})]
-
-
-def _mean(b: GraphBuilder, x: Value, mean: Value, axes: list[int]) -> Value:
-    """A mean over all there can be, as one over what counts."""
-    most = math.prod(shape_of(x)[axis] for axis in axes)
-    size = b.convert(value_of(b, product(b, [shape_entries(b, x)[axis] for axis in axes])), element_of(x))
-    return b.divide(b.multiply(mean, float(most) if is_float(x) else most), size)
 
 
 @bounded("Softmax", "LogSoftmax")
@@ -126,8 +123,10 @@ def first_of_many(node: Node) -> list[Value]:
 @bounded("NonZero")
 def places_of_what_is_not_zero(node: Node) -> list[Value]:
     b, x = node.b, node.operand(0)
-    mask = x if is_bool(x) else b.compare(x, 0, "NE")
-    return [non_zero(b, b.logical_and(*b.broadcast(mask, counts(b, x, node.extents()))))]
+    if x not in b.places:
+        mask = x if is_bool(x) else b.compare(x, 0, "NE")
+        b.places[x] = non_zero(b, b.logical_and(*b.broadcast(mask, counts(b, x, node.extents()))))
+    return [b.places[x]]
 
 
 @bounded("NonMaxSuppression")

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import i64
 
 from ....dialects import stablehlo as hlo
-from .bounded import Extents, Node, aligned, bounded, counts, replaced
+from .bounded import Extents, Node, agreeing, as_large, bounded, counts, is_same, met, replaced
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .indexing import column_of
 from .sizes import Entry, Size, combined, most_of, product, shape_entries, value_of, vector
@@ -181,7 +181,7 @@ def scatter(node: Node) -> list[Value]:
     if node.operator == "ScatterElements":
         along = node.axis(0, rank_of(x))
         outside = shape_of(x)[along]
-        [indices, updates], extents = aligned(b, [indices, updates])
+        [indices, updates], extents = agreeing(b, [indices, updates])
         column = column_of(b, indices, along)
         if column is not None and set(extents) <= {along}:  # still seen to be one
             size = {0: extents[along]} if extents else {}
@@ -288,7 +288,7 @@ def concat(node: Node) -> list[Value]:
     b = node.b
     values = [x for x in node.operands if x is not None]
     along = node.axis(0, rank_of(values[0]))
-    values, extents = aligned(b, values, skipped=along)
+    values, extents = agreeing(b, values, skipped=along)
     sizes = [shape_entries(b, x)[along] for x in values]
     if not any(isinstance(each, Size) for each in sizes):
         return [node.put(result, extents) for result in node.usual(values)]
@@ -307,11 +307,6 @@ def concat(node: Node) -> list[Value]:
     return [node.put(whole, {**extents, along: value_of(b, end)})]
 
 
-def _broadcast(mine: Entry, wanted: Entry) -> Entry:
-    """The size of a dimension that becomes as large as wanted where it has one element."""
-    return wanted if mine == 1 or (isinstance(mine, Size) and wanted != 1 and not isinstance(wanted, Size)) else mine
-
-
 @bounded("Expand")
 def expand(node: Node) -> list[Value]:
     b, x = node.b, node.operand(0)
@@ -319,12 +314,14 @@ def expand(node: Node) -> list[Value]:
     own = shape_entries(b, x)
     rank = max(len(own), len(wanted))
     own, wanted = [1] * (rank - len(own)) + own, [1] * (rank - len(wanted)) + wanted
-    sizes = [_broadcast(mine, other) for mine, other in zip(own, wanted, strict=True)]
+    sizes = [met(b, mine, other) for mine, other in zip(own, wanted, strict=True)]
     for axis, (mine, size) in enumerate(zip(own, sizes, strict=True)):
         at = axis - rank + rank_of(x)
-        if most_of(mine) != 1 and most_of(mine) > most_of(size):
-            x = b.slice_axis(x, at, 0, most_of(size))
-    return [node.put(b.broadcast_to(x, [most_of(size) for size in sizes]), _decided(sizes))]
+        if isinstance(mine, Size) and not is_same(mine, size):
+            x = as_large(b, x, at, mine, size, most_of(size))
+    shape = [shape_of(x)[at] if (at := i - rank + rank_of(x)) >= 0 else 1 for i in range(rank)]
+    shape = [n if is_same(mine, size) else most_of(size) for n, mine, size in zip(shape, own, sizes, strict=True)]
+    return [node.put(b.broadcast_to(x, shape), _decided(sizes))]
 
 
 @bounded("ConstantOfShape")

@@ -48,6 +48,7 @@ class GraphBuilder:
         self._scalars: dict[tuple[Attribute, str], SSAValue] = {}
         self.extents: dict[SSAValue, dict[int, SSAValue]] = {}  # sizes that data decide: dimension -> an i64 of rank 0
         self.sizes: dict[SSAValue, Array] = {}  # the entries of tensors that are computed from them
+        self.places: dict[SSAValue, SSAValue] = {}  # of what is not zero in a value, which is asked for each use of it
         self.sums: dict[Any, Any] = {}  # of such sizes, by what they are sums of, and the other way round
         self.key: SSAValue | None = None  # the input that random numbers are made of, where there are any
         self._draws: int | None = 0  # how many operators made some; None in a loop, whose steps would draw the same
@@ -156,6 +157,7 @@ class GraphBuilder:
         inner.node, inner._draws = self.node, None
         inner.values, inner._known = self.values, self._known
         inner.extents, inner.sizes, inner.sums = self.extents, self.sizes, dict(self.sums)
+        inner.places = dict(self.places)
         try:
             yield inner
         except LaminaError:

@@ -68,7 +68,14 @@ def _chosen(b: GraphBuilder, mask: Value) -> tuple[Value, Value]:
 
 
 @lowers("NonZero")
+def places(b: GraphBuilder, x: Value) -> Value:
+    if x not in b.places:
+        b.places[x] = non_zero(b, x)
+    return b.places[x]
+
+
 def non_zero(b: GraphBuilder, x: Value) -> Value:
+    """The places of what is not zero, a column for each."""
     shape = shape_of(x)
     total = math.prod(shape)
     if not total or not shape:

@@ -12,7 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import f32, i1, i32, i64
 
 from ....dialects import stablehlo as hlo
-from .builder import GraphBuilder, Value, rank_of, shape_of
+from .builder import GraphBuilder, Operand, Value, rank_of, shape_of
 from .loops import while_loop
 from .sorting import keys_of
 from .table import lowers
@@ -119,11 +119,16 @@ def _hidden(b: GraphBuilder, box: Value, chosen: Value, kept: Value, overlap: Va
     """Whether a box [1, 5, 1] overlaps one of the first `kept` of `chosen` [1, 5, most] too much."""
     most = shape_of(chosen)[2]
 
+    def others(c: GraphBuilder, first: Value | None) -> list[Value]:
+        if first is None:
+            return _columns(c, chosen)
+        zero, rows = c.scalar(0, i64), [c.scalar(i, i64) for i in range(5)]
+        return [c.reshape(_part(c, chosen, [zero, row, first], [1, 1, _AT_ONCE]), [_AT_ONCE]) for row in rows]
+
     def meets(c: GraphBuilder, first: Value | None) -> Value:
-        others = chosen if first is None else _part(c, chosen, [c.scalar(0, i64)] * 2 + [first], [1, 5, _AT_ONCE])
         left = kept if first is None else c.subtract(kept, first)
         counts = c.compare(c.iota([min(most, _AT_ONCE)], 0, i32), c.convert(left, i32), "LT")
-        too_much = _overlap_more(c, _columns(c, box), _columns(c, others), overlap)
+        too_much = _overlap_more(c, _columns(c, box), others(c, first), overlap)
         return c.reduce("or", c.logical_and(counts, too_much), [0])
 
     if most <= _AT_ONCE:
@@ -195,10 +200,15 @@ def _edges(b: GraphBuilder, boxes: Value, centred: bool) -> Value:
 
 
 def _overlap_more(b: GraphBuilder, one: Sequence[Value], others: Sequence[Value], limit: Value) -> Value:
-    """Whether intersection over union is more than `limit`, of boxes that meet: these have areas above 0."""
-    height = b.subtract(b.minimum(one[2], others[2]), b.maximum(one[0], others[0]))
-    width = b.subtract(b.minimum(one[3], others[3]), b.maximum(one[1], others[1]))
+    """Whether intersection over union is more than `limit`; where boxes do not meet, nothing or 0 / 0 is none more."""
+
+    def smaller(x: Value, y: Value) -> Value:
+        return b.select(b.compare(x, y, "LT"), x, y)  # an instruction, as what passes NaN on is not
+
+    def larger(x: Value, y: Operand) -> Value:
+        return b.select(b.compare(x, y, "GT"), x, y)
+
+    height = larger(b.subtract(smaller(one[2], others[2]), larger(one[0], others[0])), 0.0)
+    width = larger(b.subtract(smaller(one[3], others[3]), larger(one[1], others[1])), 0.0)
     common = b.multiply(height, width)
-    share = b.divide(common, b.subtract(b.add(one[4], others[4]), common))
-    meets = b.logical_and(b.compare(height, 0.0, "GT"), b.compare(width, 0.0, "GT"))
-    return b.logical_and(meets, b.compare(share, limit, "GT"))
+    return b.compare(b.divide(common, b.subtract(b.add(one[4], others[4]), common)), limit, "GT")

@@ -137,6 +137,15 @@ CASES = {
         f"float[{ROWS}, 5] r, float[{ROWS}, 5] q",
     ),
     "padded": ("w = Constant <value = int64[4] {1, 1, 2, 0}> () r = Pad (y, w)", "float[p, 6] r"),
+    "one row for all, where there are more": (
+        """f = Slice (y, zero, one, zero) a = Add (f, y) g = Expand (f, shape) c = Less (f, y) r = Where (c, a, g)""",
+        "float[p, 5] r",
+    ),
+    "found twice": (
+        """o = Constant <value = float {0.0}> () c = Greater (row, o) f = NonZero (c) g = NonZero (c)
+        i = Squeeze (f, zero) j = Squeeze (g, zero) a = Gather (y, i) b = Gather (y, j) r = Mul (a, b)""",
+        "float[p, 5] r",
+    ),
     "split and padded": (
         """s = Constant <value = int64[2] {2, 3}> () a, b = Split <axis = 1> (y, s)
         w = Constant <value = int64[4] {0, 1, 0, 0}> () r = Pad (a, w)
@@ -150,6 +159,17 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_against_onnx_runtime(case: str, target: str) -> None:
     agree(model_of(*CASES[case]), target, "none", "one", "some", "all")
+
+
+def test_one_row_meets_a_size_that_is_known() -> None:
+    body = f"""s = Constant <value = int64[2] {{{ROWS}, 5}}> () a = Expand (y, s) b = Add (z, y) c = Add (row, o)
+        o = Constant <value = float[1] {{2.0}}> ()"""
+    agree(model_of(body, f"float[{ROWS}, 5] a, float[{ROWS}, 5] b, float[p] c"), "cpu", "one", "all")
+
+
+def test_means_of_integers() -> None:
+    body = "i = Cast <to = 7> (y) h = Constant <value = int64[1] {100}> () j = Mul (i, h) r = ReduceMean (j, zero)"
+    agree(model_of(body, "int64[1, 5] r"), "cpu", "one", "some", "all")
 
 
 @pytest.mark.parametrize(
