@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import i64
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .loops import while_loop
-from .sizes import Entry, Size, compute, entries_of, most_of, product, shape_entries, value_of, vector
+from .sizes import Entry, Size, Undecided, compute, entries_of, most_of, product, shape_entries, value_of, vector
 
 Extents = Mapping[int, Value]
 
@@ -119,7 +119,10 @@ def lower_bounded(
     if open_ and rule is None:
         raise node.unsupported()
     entries = None if open_ else compute(b, operator, operands, attributes, node.usual)
-    results = node.usual(operands) if rule is None or entries is not None else rule(node)
+    try:
+        results = node.usual(operands) if rule is None or entries is not None else rule(node)
+    except Undecided as error:
+        raise node.unsupported() from error
     if entries is not None and b.constant_value(results[0]) is None:
         b.sizes[results[0]] = entries
     return results

@@ -109,3 +109,58 @@ func.func public @main(%a: tensor<4xf32>, %b: tensor<4xf64>, %c: tensor<4xi32>, 
   %7 = stablehlo.or %6, %5 : tensor<4xi1>
   func.return %7 : tensor<4xi1>
 }
+
+// -----
+
+// Copies that differ by which slice of one value each works on: the slices stay outside, and are given.
+
+// CHECK-LABEL: func.func public @slices
+// CHECK:         %[[A:.*]] = stablehlo.slice %x [0:1, 0:4]
+// CHECK:         %[[P:.*]] = func.call @repeat_0(%[[A]])
+// CHECK:         %[[B:.*]] = stablehlo.slice %x [1:2, 0:4]
+// CHECK:         %[[Q:.*]] = func.call @repeat_0(%[[B]])
+// CHECK:         %[[C:.*]] = stablehlo.slice %x [2:3, 0:4]
+// CHECK:         %[[R:.*]] = func.call @repeat_0(%[[C]])
+// CHECK:         stablehlo.concatenate %[[P]], %[[Q]], %[[R]]
+// CHECK:       func.func private @repeat_0(%{{.*}}: tensor<1x4xf32>) -> tensor<1x4xf32>
+// CHECK-NOT:     stablehlo.slice
+// CHECK:         stablehlo.tanh
+// CHECK:         stablehlo.multiply
+// CHECK:         stablehlo.negate
+func.func public @slices(%x: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %s0 = stablehlo.slice %x [0:1, 0:4] : (tensor<3x4xf32>) -> tensor<1x4xf32>
+  %a0 = stablehlo.tanh %s0 : tensor<1x4xf32>
+  %b0 = stablehlo.multiply %a0, %a0 : tensor<1x4xf32>
+  %c0 = stablehlo.negate %b0 : tensor<1x4xf32>
+  %s1 = stablehlo.slice %x [1:2, 0:4] : (tensor<3x4xf32>) -> tensor<1x4xf32>
+  %a1 = stablehlo.tanh %s1 : tensor<1x4xf32>
+  %b1 = stablehlo.multiply %a1, %a1 : tensor<1x4xf32>
+  %c1 = stablehlo.negate %b1 : tensor<1x4xf32>
+  %s2 = stablehlo.slice %x [2:3, 0:4] : (tensor<3x4xf32>) -> tensor<1x4xf32>
+  %a2 = stablehlo.tanh %s2 : tensor<1x4xf32>
+  %b2 = stablehlo.multiply %a2, %a2 : tensor<1x4xf32>
+  %c2 = stablehlo.negate %b2 : tensor<1x4xf32>
+  %y = stablehlo.concatenate %c0, %c1, %c2, dim = 0 : (tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf32>) -> tensor<3x4xf32>
+  func.return %y : tensor<3x4xf32>
+}
+
+// -----
+
+// Slices of what each copy makes itself are no such thing.
+
+// CHECK-LABEL: func.func public @own
+// CHECK-NOT:     func.call
+func.func public @own(%x: tensor<3x4xf32>) -> tensor<1x4xf32> {
+  %a0 = stablehlo.tanh %x : tensor<3x4xf32>
+  %s0 = stablehlo.slice %a0 [0:1, 0:4] : (tensor<3x4xf32>) -> tensor<1x4xf32>
+  %b0 = stablehlo.negate %s0 : tensor<1x4xf32>
+  %a1 = stablehlo.tanh %x : tensor<3x4xf32>
+  %s1 = stablehlo.slice %a1 [1:2, 0:4] : (tensor<3x4xf32>) -> tensor<1x4xf32>
+  %b1 = stablehlo.negate %s1 : tensor<1x4xf32>
+  %a2 = stablehlo.tanh %x : tensor<3x4xf32>
+  %s2 = stablehlo.slice %a2 [2:3, 0:4] : (tensor<3x4xf32>) -> tensor<1x4xf32>
+  %b2 = stablehlo.negate %s2 : tensor<1x4xf32>
+  %c = stablehlo.add %b0, %b1 : tensor<1x4xf32>
+  %d = stablehlo.add %c, %b2 : tensor<1x4xf32>
+  func.return %d : tensor<1x4xf32>
+}

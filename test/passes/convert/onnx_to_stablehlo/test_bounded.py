@@ -191,6 +191,7 @@ def test_what_is_of_nothing_undefined(body: str, results: str) -> None:
         ('w = Constant <value = int64[4] {1, 0, 0, 0}> () r = Pad <mode = "edge"> (y, w)', "float[p, 5] r"),
         ("t = Transpose (y) r = MatMul (t, y)", "float[5, 5] r"),
         ("r = Tile (y, shape)", "float[p, q] r"),
+        ("t = Concat <axis = 0> (none, n) r = Tile (column, t)", "float[p, q] r"),
         ("r = ReverseSequence <batch_axis = 1, time_axis = 0> (y, five)", "float[p, q] r"),
     ],
 )
