@@ -207,18 +207,17 @@ def as_large(b: GraphBuilder, x: Value, axis: int, mine: Entry, size: Entry, mos
     if mine == 1:
         return x
     n, rank = shape_of(x)[axis], rank_of(x)
-    first = b.slice_axis(x, axis, 0, 1)
     room = [most - n if i == axis else 0 for i in range(rank)]
-    x = b.pad(x, b.scalar(0, element_of(x)), [0] * rank, room)
-    if not isinstance(mine, Size) or is_same(mine, size) or most == 1:
-        return x
-    return b.select(b.compare(mine.value, 1, "EQ"), first, x)
+    larger = b.pad(x, b.scalar(0, element_of(x)), [0] * rank, room)
+    if not isinstance(mine, Size) or is_same(mine, size) or n == 0:
+        return larger
+    return b.select(b.compare(mine.value, 1, "EQ"), b.slice_axis(x, axis, 0, 1), larger)
 
 
 # element by element
 
 _ELEMENTWISE = """
-    Abs Acos Add And Asin Atan BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Celu Clip Cos Div Elu
+    Abs Acos Add And Asin Atan BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast Ceil Celu Clip Cos Div Elu
     Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Less
     LessOrEqual Log Max Mean Min Mish Mod Mul Neg Not Or PRelu Pow Reciprocal Relu Round Selu Sigmoid Sign Sin
     Softplus Softsign Sqrt Sub Sum Tan Tanh ThresholdedRelu Where Xor
@@ -232,6 +231,11 @@ def elementwise(node: Node) -> list[Value]:
     left = iter(values)
     results = node.usual([None if x is None else next(left) for x in node.operands])
     return [node.put(result, extents) for result in results]
+
+
+@bounded("CastLike")
+def cast_like(node: Node) -> list[Value]:
+    return [node.put(result, node.extents()) for result in node.usual(node.operands)]
 
 
 # a result for each of a batch, whose size data decide
@@ -254,9 +258,13 @@ def elementwise(node: Node) -> list[Value]:
 )
 def batched(node: Node) -> list[Value]:
     node.only(0)
-    if set(node.extents()) != {0}:
+    results = node.usual(node.operands)
+    own = shape_of(node.operand(0))
+    if set(node.extents()) != {0} or len(own) != rank_of(results[0]) or own[0] != shape_of(results[0])[0]:
         raise node.unsupported()
-    return [node.put(result, node.extents()) for result in node.usual(node.operands)]
+    if node.attributes.get("training_mode"):
+        raise node.unsupported()  # statistics of all there can be
+    return [node.put(result, node.extents()) for result in results]
 
 
 @bounded("Gemm")

@@ -180,17 +180,16 @@ def scatter(node: Node) -> list[Value]:
     extents = node.extents(1)
     if node.operator == "ScatterElements":
         along = node.axis(0, rank_of(x))
-        outside = shape_of(x)[along]
+        outside, own = shape_of(x)[along], node.extents().get(along)
         [indices, updates], extents = agreeing(b, [indices, updates])
         column = column_of(b, indices, along)
         if column is not None and set(extents) <= {along}:  # still seen to be one
             size = {0: extents[along]} if extents else {}
             shape = [shape_of(column)[0] if d == along else 1 for d in range(rank_of(x))]
-            indices = b.broadcast_to(
-                b.reshape(replaced(b, column, size, outside), shape),
-                shape_of(indices),
-            )
-            extents = {}
+            column = replaced(b, column if own is None else _from_front(b, column, own), size, outside)
+            indices, extents = b.broadcast_to(b.reshape(column, shape), shape_of(indices)), {}
+        elif own is not None:
+            indices = _from_front(b, indices, own)
     else:
         rank = rank_of(indices) - 1
         outside = shape_of(x)[0]
@@ -199,6 +198,8 @@ def scatter(node: Node) -> list[Value]:
         size = min(shape_of(indices)[0], shape_of(updates)[0]) if rank else 0
         if rank and shape_of(indices)[0] != shape_of(updates)[0]:
             indices, updates = (b.slice_axis(each, 0, 0, size) for each in (indices, updates))
+        if any(axis < shape_of(indices)[-1] for axis in node.extents()):
+            indices = _from_front(b, indices, vector(b, shape_entries(b, x)[: shape_of(indices)[-1]]))
     if extents:
         indices = b.select(counts(b, indices, extents), indices, b.scalar(outside, element_of(indices)))
     return [node.put(result, node.extents()) for result in node.usual([x, indices, updates])]
@@ -256,7 +257,7 @@ def pad(node: Node) -> list[Value]:
     by_input = node.given(1) is not None
     amounts: list[Entry] = node.entries(1, "pads of Pad") if by_input else list(node.attributes["pads"])
     axes = list(range(rank)) if node.given(3) is None else b.ints(node.operand(3), "axes of Pad")
-    sizes, low, high = shape_entries(b, x), [0] * rank, [0] * rank
+    sizes, low, high, opened = shape_entries(b, x), [0] * rank, [0] * rank, False
     fill = b.scalar(0, element_of(x)) if node.given(2) is None else b.reshape(node.operand(2), [])
     for axis, before, after in zip(axes, amounts[: len(axes)], amounts[len(axes) :], strict=True):
         i = b.axis(axis, rank)
@@ -265,13 +266,13 @@ def pad(node: Node) -> list[Value]:
         open_ = (isinstance(sizes[i], Size) and (before or after != 0)) or isinstance(after, Size)
         if open_ and node.attributes.get("mode", "constant") != "constant":
             raise node.unsupported()
+        opened = opened or open_
         if open_ and i in node.extents():
             x = b.select(counts(b, x, {i: node.extents()[i]}), x, fill)
         sizes[i] = combined(b, "add", combined(b, "add", sizes[i], before), after)
         low[i], high[i] = before, most_of(sizes[i]) - before - shape_of(x)[i]
-    if any(isinstance(size, Size) for size in sizes) or any(isinstance(amount, Size) for amount in amounts):
-        return [node.put(b.pad(x, fill, low, high), _decided(sizes))]
-    return node.usual([x, *node.operands[1:]])
+    padded = [b.pad(x, fill, low, high)] if opened else node.usual(node.operands)
+    return [node.put(result, _decided(sizes)) for result in padded]
 
 
 @bounded("Split")

@@ -1,6 +1,6 @@
 """Sizes that data decide, as numbers to compute with: tensors of integers that shapes are made of.
 
-A `Size` is an i64 of rank 0 that is at least 0, and the most it can be. The elements of a small tensor of integers are
+A `Size` is an i64 of rank 0, with the least and the most it can be. The elements of a small tensor of integers are
 known ones and such sizes; what moves them is the operator's own rule, applied to their numbers in a list.
 """
 
@@ -25,10 +25,11 @@ _MOST_ENTRIES = 64  # of a tensor that is looked at
 
 @dataclass(frozen=True)
 class Size:
-    """A size that data decide: `value` is an i64 of rank 0, at most `most`."""
+    """A size that data decide: `value` is an i64 of rank 0, from `least` to `most`; dimensions are never below 0."""
 
     value: Value
     most: int
+    least: int = 0
 
 
 Entry = Size | int
@@ -77,6 +78,11 @@ def most_of(entry: Entry) -> int:
     return entry.most if isinstance(entry, Size) else entry
 
 
+def least_of(entry: Entry) -> int:
+    """The smallest that an entry can be."""
+    return entry.least if isinstance(entry, Size) else entry
+
+
 def value_of(b: GraphBuilder, entry: Entry) -> Value:
     """An entry as an i64 of rank 0."""
     return entry.value if isinstance(entry, Size) else b.scalar(entry, i64)
@@ -88,14 +94,22 @@ def combined(b: GraphBuilder, kind: str, x: Entry, y: Entry) -> Entry:
         if kind == "divide" and y == 0:
             raise Undecided
         return _OF_NUMBERS[kind](x, y)
-    if kind == "divide" and y == 1:
-        return x
     if kind in ("add", "subtract") or (kind == "multiply" and not (isinstance(x, Size) and isinstance(y, Size))):
         return _sum(b, kind, x, y)
-    if kind in ("multiply", "divide") and (min(_least(x), _least(y)) < 0 or (kind == "divide" and _least(y) < 1)):
+    if kind in ("minimum", "maximum"):
+        below, above = (x, y) if kind == "minimum" else (y, x)
+        if most_of(below) <= least_of(above):
+            return x
+        if most_of(above) <= least_of(below):
+            return y
+    elif least_of(x) < 0 or least_of(y) < (1 if kind == "divide" else 0):
         raise Undecided
-    value = getattr(b, kind)(value_of(b, x), value_of(b, y))
-    return Size(value, _OF_NUMBERS[kind](most_of(x), _least(y) if kind == "divide" else most_of(y)))
+    elif kind == "divide" and y == 1:
+        return x
+    value, of = getattr(b, kind)(value_of(b, x), value_of(b, y)), _OF_NUMBERS[kind]
+    if kind == "divide":
+        return Size(value, of(most_of(x), least_of(y)), of(least_of(x), most_of(y)))
+    return Size(value, of(most_of(x), most_of(y)), of(least_of(x), least_of(y)))
 
 
 _Terms = Mapping[Size, int]  # how often each is taken
@@ -119,7 +133,9 @@ def _sum(b: GraphBuilder, kind: str, x: Entry, y: Entry) -> Entry:
     key = number, frozenset(counts.items())
     if key not in b.sums:
         value = getattr(b, kind)(value_of(b, x), value_of(b, y))
-        b.sums[key] = Size(value, number + sum(n * size.most for size, n in counts.items() if n > 0))
+        most = number + sum(n * (size.most if n > 0 else size.least) for size, n in counts.items())
+        least = number + sum(n * (size.least if n > 0 else size.most) for size, n in counts.items())
+        b.sums[key] = Size(value, most, least)
         b.sums[value] = number, counts
     return b.sums[key]
 
@@ -128,10 +144,6 @@ def _terms(b: GraphBuilder, entry: Entry) -> tuple[int, _Terms]:
     if not isinstance(entry, Size):
         return entry, {}
     return b.sums.get(entry.value, (0, {entry: 1}))
-
-
-def _least(entry: Entry) -> int:
-    return 0 if isinstance(entry, Size) else entry
 
 
 def entries_of(b: GraphBuilder, x: Value | None) -> Entries | None:
@@ -207,18 +219,11 @@ def _moved(
 
 
 def _equal(x: Entry, y: Entry) -> bool:
-    if isinstance(x, Size) or isinstance(y, Size):
-        if x != y and (most_of(x) < 0 or most_of(y) < 0 or _never_reached(x, y)):
-            return False
-        if x == y:
-            return True
-        raise Undecided
-    return x == y
-
-
-def _never_reached(x: Entry, y: Entry) -> bool:
-    """Whether one is a number above all that the other can be."""
-    return (not isinstance(x, Size) and x > most_of(y)) or (not isinstance(y, Size) and y > most_of(x))
+    if x == y:
+        return True
+    if most_of(x) < least_of(y) or most_of(y) < least_of(x):
+        return False
+    raise Undecided
 
 
 def _folded(

@@ -146,6 +146,24 @@ CASES = {
         i = Squeeze (f, zero) j = Squeeze (g, zero) a = Gather (y, i) b = Gather (y, j) r = Mul (a, b)""",
         "float[p, 5] r",
     ),
+    "padded beside what data decide": (
+        'w = Constant <value = int64[4] {0, 1, 0, 2}> () r = Pad <mode = "edge"> (y, w)',
+        "float[p, 8] r",
+    ),
+    "as the type of another": ("r = CastLike (y, shape)", "int64[p, 5] r"),
+    "as the type of one whose size data decide": ("r = CastLike (z, places)", f"int64[{ROWS}, 5] r"),
+    "written from behind": (
+        """i = Constant <value = int64[1] {-1}> () j = Unsqueeze (i, one) t = Concat <axis = 0> (y, z)
+        u = Slice (z, zero, one, zero) r = ScatterND (t, j, u) f = Expand (j, s) s = Shape (u)
+        q = ScatterElements <axis = 0> (t, f, u)""",
+        "float[p, 5] r, float[p, 5] q",
+    ),
+    "less than none": (
+        """m1 = Sub (n, one) e = Equal (m1, none) a = Where (e, five, m1) b = Cast <to = 1> (a)
+        k = Concat <axis = 0> (m1, two) l = ReduceMin (k) f = Equal (l, none)
+        c = Where (f, five, l) d = Cast <to = 1> (c) r = Concat <axis = 0> (b, d)""",
+        "float[2] r",
+    ),
     "split and padded": (
         """s = Constant <value = int64[2] {2, 3}> () a, b = Split <axis = 1> (y, s)
         w = Constant <value = int64[4] {0, 1, 0, 0}> () r = Pad (a, w)
