@@ -7,14 +7,14 @@ How many boxes they find is decided by the image: what follows is done for as ma
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from ..pytorch.tensors import array_of, torch_module
+from ..pytorch.tensors import torch_module
+from .export import write_as
 from .table import SEED
 
 OPSET = 17
@@ -31,8 +31,8 @@ DETECTORS: dict[str, dict[str, int]] = {
 }
 
 
-def detector(name: str) -> tuple[Any, Any]:
-    """The module, in evaluation mode, of one image [3, 320, 320], and such an image; the same at every call.
+def detector(name: str) -> tuple[Any, dict[str, Any]]:
+    """The module, in evaluation mode, of one image [3, 320, 320], and that by name; the same at every call.
 
     Features are normalised by that image, and scores spread out, so that few are alike: which of two equal boxes is
     kept is a matter of rounding.
@@ -60,7 +60,7 @@ def detector(name: str) -> tuple[Any, Any]:
             [found] = self.inner([image])
             return tuple(found[output] for output in OUTPUTS)
 
-    return Detector().eval(), image
+    return Detector().eval(), {"image": image}
 
 
 def _scores(key: str, layer: Any) -> bool:
@@ -86,19 +86,17 @@ def _spread(layer: Any, inputs: Any, result: Any) -> Any:
 
 def write_detector(name: str, folder: Path) -> Path:
     """The ONNX file of a detector, written into `folder` unless it is there, with `.npz` inputs beside it."""
-    path = folder / f"{name}.onnx"
-    if path.is_file():
-        return path
+    return write_as(name, lambda: detector(name), folder, _exported)
+
+
+def _exported(module: Any, inputs: Sequence[Any]) -> Any:
+    """The module as PyTorch's older exporter writes it: the `onnx.ModelProto`."""
+    import onnx
+
     torch = torch_module()
-    module, image = detector(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    arrays: dict[str, Any] = {"in.image": array_of(image)}
-    np.savez(folder / f"{name}.npz", **arrays)
-    part = path.with_suffix(".part")
+    buffer = BytesIO()
     with warnings.catch_warnings(), redirect_stdout(StringIO()), redirect_stderr(StringIO()), torch.no_grad():
         warnings.simplefilter("ignore")
-        torch.onnx.export(
-            module, (image,), str(part), dynamo=False, opset_version=OPSET, input_names=["image"], output_names=OUTPUTS
-        )
-    part.rename(path)  # last: what is there is whole
-    return path
+        options: dict[str, Any] = {"dynamo": False, "opset_version": OPSET}
+        torch.onnx.export(module, tuple(inputs), buffer, input_names=["image"], output_names=OUTPUTS, **options)
+    return onnx.load_from_string(buffer.getvalue())

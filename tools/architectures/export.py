@@ -44,13 +44,18 @@ def write(name: str, size: str, folder: Path) -> Path:
     return write_as(f"{name.lower().replace(' ', '-')}-{size}", lambda: ARCHITECTURES[name].build(SIZES[size]), folder)
 
 
-def write_as(stem: str, build: Callable[[], tuple[Any, dict[str, Any]]], folder: Path) -> Path:
+def write_as(
+    stem: str,
+    build: Callable[[], tuple[Any, dict[str, Any]]],
+    folder: Path,
+    export: Callable[[Any, Sequence[Any]], Any] = exported,
+) -> Path:
     """The same of a module and its inputs by name, as files of that name."""
     path = folder / f"{stem}.onnx"
     if path.is_file():
         return path
     module, inputs = build()
-    model = exported(module, list(inputs.values()))
+    model = export(module, list(inputs.values()))
     arrays: dict[str, Any] = {
         f"in.{s.name}": array_of(x) for s, x in zip(model.graph.input, inputs.values(), strict=True)
     }

@@ -27,14 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Exports what is not there yet and measures it, each detector in fresh processes."""
-    from ..architectures.detectors import DETECTORS
+    from ..architectures.detectors import DETECTORS, write_detector
 
     names = args.names or [name for name in DETECTORS if args.only in name]
     if unknown := [name for name in names if name not in DETECTORS]:
         raise LaminaError(f"unknown: {', '.join(unknown)}", hint=f"there are {', '.join(DETECTORS)}")
     try:
-        from ..architectures.detectors import write_detector
-
         paths = [write_detector(name, args.folder) for name in names]
     except ImportError as error:
         raise LaminaError(f"detectors need {error.name}", hint="pip install 'lamina[torch,vision]'") from error
