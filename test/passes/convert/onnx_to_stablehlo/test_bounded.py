@@ -158,12 +158,6 @@ CASES = {
         q = ScatterElements <axis = 0> (t, f, u)""",
         "float[p, 5] r, float[p, 5] q",
     ),
-    "less than none": (
-        """m1 = Sub (n, one) e = Equal (m1, none) a = Where (e, five, m1) b = Cast <to = 1> (a)
-        k = Concat <axis = 0> (m1, two) l = ReduceMin (k) f = Equal (l, none)
-        c = Where (f, five, l) d = Cast <to = 1> (c) r = Concat <axis = 0> (b, d)""",
-        "float[2] r",
-    ),
     "split and padded": (
         """s = Constant <value = int64[2] {2, 3}> () a, b = Split <axis = 1> (y, s)
         w = Constant <value = int64[4] {0, 1, 0, 0}> () r = Pad (a, w)
@@ -216,6 +210,12 @@ def test_what_is_of_nothing_undefined(body: str, results: str) -> None:
 def test_what_has_no_rule_is_told(body: str, results: str) -> None:
     with pytest.raises(LaminaError, match="depends on data"):
         lamina.compile(model_of(body, results))
+
+
+def test_what_may_be_negative_is_not_taken_for_a_size() -> None:
+    """n - 1 is -1 where there is nothing. Whether it is, is not decided before: the program is made for the values."""
+    body = "a = Sub (n, one) e = Equal (a, none) s = Where (e, five, a) r = ConstantOfShape (s)"
+    agree(model_of(body, "float[p] r"), "cpu", "none", "one", "some")
 
 
 @pytest.mark.parametrize("axis", [0, 1])
