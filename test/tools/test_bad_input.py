@@ -184,6 +184,10 @@ def test_networks_to_measure(fails, arguments, message):
     assert message in fails("networks", *arguments, command="bench")
 
 
+def test_detectors_to_measure(fails):
+    assert "unknown: no_net (there are fasterrcnn_" in fails("detectors", "no_net", command="bench")
+
+
 def test_usage():
     with pytest.raises(SystemExit) as stop:
         main(["run"])
