@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     ArrayAttr,
     DenseArrayBase,
     DictionaryAttr,
@@ -109,6 +112,19 @@ def _entries(array: Attribute | None) -> tuple[Attribute, ...]:
     return array.data if isinstance(array, ArrayAttr) else ()
 
 
+def dimension_names(kind: ShapedType, told: Mapping[str, Attribute], otherwise: str) -> list[str]:
+    """What each open dimension of a value is called, "" for those of known size.
+
+    One that `lamina.dims` of `told` has no name for is called after the value: `x_dim0`, where `lamina.name` does not
+    name that either, after `otherwise`.
+    """
+    name, dims = told.get("lamina.name"), told.get("lamina.dims")
+    label = name.data if isinstance(name, StringAttr) else otherwise
+    given = [d.data if isinstance(d, StringAttr) else "" for d in dims.data] if isinstance(dims, ArrayAttr) else []
+    named = zip_longest(kind.get_shape(), given[: kind.get_num_dims()], fillvalue="")
+    return [(symbol or f"{label}_dim{k}") if n == DYNAMIC_INDEX else "" for k, (n, symbol) in enumerate(named)]
+
+
 def _specs(attrs: Attribute | None, types: tuple[Attribute, ...], word: str) -> tuple[TensorSpec, ...]:
     specs: list[TensorSpec] = []
     for i, type_ in enumerate(types):
@@ -124,14 +140,8 @@ def _specs(attrs: Attribute | None, types: tuple[Attribute, ...], word: str) -> 
             entry = attrs.data[i]
             assert isinstance(entry, DictionaryAttr)
             told = dict(entry.data)
-        name, dims = told.get("lamina.name"), told.get("lamina.dims")
-        symbols = (
-            [d.data if isinstance(d, StringAttr) else "" for d in dims.data] if isinstance(dims, ArrayAttr) else []
-        )
-        shape = tuple(
-            d if d >= 0 else (symbols[k] if k < len(symbols) and symbols[k] else f"{word}{i}_dim{k}")
-            for k, d in enumerate(type_.get_shape())
-        )
+        name = told.get("lamina.name")
         label = name.data if isinstance(name, StringAttr) else f"{word}{i}"
+        shape = tuple(symbol or n for symbol, n in zip(dimension_names(type_, told, f"{word}{i}"), type_.get_shape()))
         specs.append(TensorSpec(label, shape, dtype_of(type_).name))  # pyright: ignore
     return tuple(specs)

@@ -96,6 +96,11 @@ def read_model(path: Path) -> ModelProto:
     return model
 
 
+def symbols_of(info: ValueInfoProto) -> list[str]:
+    """The name of each dimension of a tensor, "" for none; "?" is none: Paddle writes it for each that is unknown."""
+    return ["" if dim.dim_param == "?" else dim.dim_param for dim in info.type.tensor_type.shape.dim]
+
+
 class _Scope:
     """Values by name; a subgraph sees the names around it."""
 
@@ -207,7 +212,7 @@ class _Importer:
     @staticmethod
     def _value_attributes(info: ValueInfoProto) -> DictionaryAttr:
         attributes: dict[str, Attribute] = {NAME: StringAttr(info.name)}
-        dims = [dim.dim_param for dim in info.type.tensor_type.shape.dim]
+        dims = symbols_of(info)
         if any(dims):
             attributes[DIMS] = ArrayAttr([StringAttr(dim) for dim in dims])
         return DictionaryAttr(attributes)

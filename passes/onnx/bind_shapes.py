@@ -4,7 +4,8 @@
     -> onnx-bind-shapes{shapes="batch=8"}
     func.func public @main(%x: tensor<8x3xf32>) ...
 
-Types of what depends on them follow by onnx-infer-shapes.
+A dimension without a name is called after its input: `x_dim0`. Types of what depends on them follow by
+onnx-infer-shapes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ...compiler.diagnostics import LaminaError
+from ...compiler.program import dimension_names
 from ...dialects.onnx.load import DIMS
 
 
@@ -54,7 +56,7 @@ def bind_shapes(module: ModuleOp, sizes: dict[str, int]) -> None:
     """
     known: set[str] = set()
     for function in module.ops:
-        if isinstance(function, FuncOp) and function.arg_attrs is not None:
+        if isinstance(function, FuncOp):
             known |= _bind(function, sizes)
     if unknown := sizes.keys() - known:
         names = ", ".join(sorted(known)) or "none"
@@ -64,13 +66,13 @@ def bind_shapes(module: ModuleOp, sizes: dict[str, int]) -> None:
 def _bind(function: FuncOp, sizes: dict[str, int]) -> set[str]:
     known: set[str] = set()
     attributes: list[DictionaryAttr] = []
-    assert function.arg_attrs is not None
-    for arg, attribute in zip(function.body.block.args, function.arg_attrs, strict=True):
-        dims = attribute.data.get(DIMS)
-        if not isinstance(dims, ArrayAttr) or not isinstance(arg.type, TensorType):
+    args = function.body.block.args
+    given = function.arg_attrs or [DictionaryAttr({}) for _ in args]
+    for i, (arg, attribute) in enumerate(zip(args, given, strict=True)):
+        if not isinstance(arg.type, TensorType):
             attributes.append(attribute)
             continue
-        names = [dim.data if isinstance(dim, StringAttr) else "" for dim in dims]
+        names = dimension_names(arg.type, attribute.data, f"input{i}")
         known |= {name for name in names if name}
         shape = [sizes.get(name, n) for name, n in zip(names, arg.type.get_shape(), strict=True)]
         Rewriter.replace_value_with_new_type(arg, TensorType(arg.type.element_type, shape))

@@ -46,6 +46,51 @@ def test_each_shape_is_compiled_on_first_use():
         np.testing.assert_allclose(compiled(x)[0], softmax(x), rtol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["", "?"])  # Paddle's "?" is no name: two of them need not be equal
+def test_dimensions_without_a_name_are_called_after_their_input(name, tmp_path):
+    m = model()
+    for value in (*m.graph.input, *m.graph.output):
+        for dim in value.type.tensor_type.shape.dim:
+            dim.Clear()
+            if name:
+                dim.dim_param = name
+    compiled = lamina.compile(m)
+    assert compiled.signature.symbols == ("x_dim0", "x_dim1")
+    x = np.random.default_rng(0).standard_normal((3, 7)).astype(np.float32)
+    np.testing.assert_allclose(compiled(x)[0], softmax(x), rtol=1e-5)
+    assert str(lamina.compile(m, shapes={"x_dim0": 2}).signature).startswith("(x: float32[2, x_dim1])")
+    compiled.save(tmp_path / "m.lamx")
+    np.testing.assert_allclose(lamina.load(tmp_path / "m.lamx")(x)[0], softmax(x), rtol=1e-5)
+    with pytest.raises(LaminaError, match="no dimension 'N'"):
+        lamina.compile(m, shapes={"N": 2})
+
+
+def test_a_branch_that_does_not_fit_the_shapes_is_left_out_where_an_input_chooses():
+    """As in networks for two sample rates, whose branches take windows of different lengths."""
+
+    def branch(size):
+        weights = onnx.numpy_helper.from_array(np.full((size, 2), size, np.float32), f"w{size}")
+        node = helper.make_node("MatMul", ["x", f"w{size}"], [f"y{size}"])
+        result = helper.make_tensor_value_info(f"y{size}", TensorProto.FLOAT, [1, 2])
+        return helper.make_graph([node], f"of {size}", [], [result], [weights])
+
+    condition = helper.make_node("Equal", ["rate", "high"], ["is high"])
+    choice = helper.make_node("If", ["is high"], ["y"], then_branch=branch(6), else_branch=branch(3))
+    inputs = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, "N"]),
+        helper.make_tensor_value_info("rate", TensorProto.INT64, []),
+    ]
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2])
+    high = onnx.numpy_helper.from_array(np.array(16000), "high")
+    graph = helper.make_graph([condition, choice], "g", inputs, [result], [high])
+    compiled = lamina.compile(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    for size, rate in ((6, 16000), (3, 8000), (6, 16000)):
+        x = np.arange(size, dtype=np.float32)[None]
+        np.testing.assert_array_equal(compiled(x, np.array(rate))[0], [[x.sum() * size] * 2])
+    with pytest.raises(LaminaError, match="MatMul"):
+        compiled(np.ones((1, 6), np.float32), np.array(8000))
+
+
 def test_a_saved_model_is_compiled_for_each_shape_where_it_is_loaded(tmp_path, monkeypatch):
     weights = np.random.default_rng(0).standard_normal((5, 600)).astype(np.float32)
     compiled = lamina.compile(product(weights), precision="bf16")

@@ -19,7 +19,7 @@ from xdsl.dialects.func import CallOp
 
 from ....compiler.diagnostics import LaminaError
 from ...onnx.attributes import import_type
-from ...onnx.load import load_model, read_model
+from ...onnx.load import load_model, read_model, symbols_of
 from ..language import tree
 from .builtins.arguments import Reader
 from .builtins.builder import Builder, ssa
@@ -89,7 +89,7 @@ def _port(info: ValueInfoProto, path: Path) -> Port:
         raise LaminaError(f"'{info.name}' is {kind}, for which the language has no type", where=str(path)) from None
     if not isinstance(kind, IRTensorType):
         return Port(info.name, dtype, None)
-    symbols = [dim.dim_param for dim in info.type.tensor_type.shape.dim]
+    symbols = symbols_of(info)
     shape = [n if n >= 0 else symbol or None for n, symbol in zip(kind.get_shape(), symbols, strict=True)]
     return Port(info.name, dtype, tuple(shape))
 

@@ -200,6 +200,10 @@ class GraphBuilder:
         """The array `x` is known to be, None when that depends on the model's inputs."""
         return self._known.get(x)
 
+    def depends_on_inputs(self, x: Value) -> bool:
+        """Whether `x` follows from the values of the function's inputs alone."""
+        return bool(inputs_behind(x, self.block))
+
     def require_constant(self, x: Value, what: str) -> Array:
         """The array `x` is known to be. Raises ValuesNeeded naming `what` when it depends on the inputs."""
         array = self._known.get(x)

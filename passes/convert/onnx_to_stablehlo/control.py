@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.dialects.builtin import TensorType, i64
 
-from ....compiler.diagnostics import LaminaError
+from ....compiler.diagnostics import LaminaError, ValuesNeeded
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .loops import Row, conditional_loop, counted_loop, row_of
 from .sizes import Size, shape_entries, value_of
@@ -27,7 +27,7 @@ def conditional(b: GraphBuilder, condition: Value, *, then_branch: int, else_bra
     known = b.constant_value(condition)
     if known is not None:
         return b.region(then_branch if known.reshape(-1)[0] else else_branch, [])
-    yes, no = b.region(then_branch, []), b.region(else_branch, [])
+    yes, no = _both(b, condition, then_branch, else_branch)
     if len(yes) != len(no):
         raise b.fail(f"one branch gives {len(yes)} values, the other {len(no)}")
     chosen = b.reshape(condition, [])
@@ -40,6 +40,22 @@ def conditional(b: GraphBuilder, condition: Value, *, then_branch: int, else_bra
             b.require_constant(condition, "the condition of branches that give results of different types")
         results.append(b.select(chosen, x, y))
     return results
+
+
+def _both(b: GraphBuilder, condition: Value, then_branch: int, else_branch: int) -> tuple[list[Value], list[Value]]:
+    """The results of both branches.
+
+    Where one does not fit the shapes that the model is given, which one is taken has to be known: networks for two
+    sample rates take windows of different lengths. Raises ValuesNeeded there, if the inputs' values decide it.
+    """
+    try:
+        return b.region(then_branch, []), b.region(else_branch, [])
+    except ValuesNeeded:
+        raise
+    except LaminaError as error:
+        if b.depends_on_inputs(condition):
+            b.require_constant(condition, f"which branch is taken, as one is refused ({error.message}),")
+        raise
 
 
 def _of_either_size(b: GraphBuilder, chosen: Value, x: Value, y: Value) -> Value:

@@ -35,7 +35,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError, ValuesNeeded
-from ....compiler.program import KEY
+from ....compiler.program import KEY, dimension_names
 from ....compiler.weights import WeightStore
 from ....dialects.onnx import OnnxOp, is_absent
 from ....dialects.onnx.attributes import python_value
@@ -186,13 +186,12 @@ def _check_input(function: FuncOp, index: int, kind: Attribute) -> None:
     attributes = function.arg_attrs.data[index].data if function.arg_attrs else {}
     name = attributes.get(NAME)
     label = name.data if isinstance(name, StringAttr) else str(index)
-    names = [a.data for a in attributes[DIMS] if a.data] if DIMS in attributes else []  # pyright: ignore
     if not isinstance(kind, TensorType):
         raise LaminaError(f"input '{label}' has type {kind}, expected a tensor of known rank")
-    what = f"bind {', '.join(names)}" if names else "give it a static shape"
+    names = [symbol for symbol in dimension_names(kind, attributes, f"input{index}") if symbol]
     raise LaminaError(
         f"input '{label}' of type {kind} has no static shape",
-        hint=f'{what}: onnx-bind-shapes{{shapes="{names[0] if names else label}=8"}}, or --shape on the command line',
+        hint=f'bind {", ".join(names)}: onnx-bind-shapes{{shapes="{names[0]}=8"}}, or --shape on the command line',
     )
 
 

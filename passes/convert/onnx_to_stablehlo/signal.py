@@ -15,6 +15,7 @@ from ....dialects import stablehlo as hlo
 from ....dialects.onnx.types import numpy_dtype
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .table import lowers
+from .taking import windows
 
 _DIRECT = 64  # lengths up to this are one product
 
@@ -218,7 +219,15 @@ def stft(
     *,
     onesided: int = 1,
 ) -> Value:
+    """Frames of the signal, [batch, samples, 1 or 2], and a Fourier transform of each.
+
+    A signal without the last dimension is real, as ONNX Runtime takes it.
+    """
     step = int(b.number(frame_step, "frame_step of STFT"))
+    if rank_of(signal) == 2:
+        signal = b.expand_dims(signal, [2])
+    if rank_of(signal) != 3:
+        raise b.fail(f"the signal of STFT has the shape {list(shape_of(signal))}, expected [batch, samples, 1 or 2]")
     _, total, parts = shape_of(signal)
     if frame_length is not None:
         length = int(b.number(frame_length, "frame_length of STFT"))
@@ -230,9 +239,7 @@ def stft(
         raise b.fail(f"STFT of {total} samples in frames of {length}, every {step}")
     if onesided and parts != 1:
         raise b.fail("STFT of complex samples has two sides")
-    count = 1 + (total - length) // step
-    frames = [b.expand_dims(b.slice_axis(signal, 1, i * step, i * step + length), [1]) for i in range(count)]
-    whole = b.concatenate(frames, 1)  # [batch, frames, length, parts]
+    whole = windows(b, signal, 1, length, step)  # [batch, frames, length, parts]
     if window is not None:
         whole = b.multiply(whole, b.reshape(window, [1, 1, length, 1]))
     return _dft(b, whole, 2, None, False, bool(onesided))

@@ -62,6 +62,7 @@ CHAPTERS = (
     "contrib_embedding",
     "contrib_grouped",
     "contrib_quantized",
+    "contrib_recurrent",
 )
 
 

@@ -39,6 +39,27 @@ def gather_along(b: GraphBuilder, x: Value, places: Value, axis: int) -> Value:
     )
 
 
+def windows(b: GraphBuilder, x: Value, axis: int, length: int, step: int) -> Value:
+    """Windows of `length` along `axis`, every `step`: `[..., windows, length, ...]`."""
+    own = shape_of(x)
+    starts = np.arange(0, own[axis] - length + 1, step, dtype=np.int64)
+    if length == step:
+        whole = b.slice_axis(x, axis, 0, len(starts) * step)
+        return b.reshape(whole, [*own[:axis], len(starts), length, *own[axis + 1 :]])
+    if len(starts) <= _MOST_SLICES:
+        return b.concatenate([b.expand_dims(b.slice_axis(x, axis, i, i + length), [axis]) for i in starts], axis)
+    return b(
+        hlo.GatherOp(
+            x,
+            b.constant(starts[:, None]),
+            offset_dims=[i for i in range(len(own) + 1) if i != axis],
+            start_index_map=[axis],
+            index_vector_dim=1,
+            slice_sizes=[length if i == axis else n for i, n in enumerate(own)],
+        )
+    )
+
+
 def repeat(b: GraphBuilder, x: Value, counts: Mapping[int, int]) -> Value:
     """Each element so many times in a row, along each of the axes: one copy for all of them."""
     if not counts:

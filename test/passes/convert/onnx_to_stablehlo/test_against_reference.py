@@ -142,6 +142,22 @@ def test_fourier(length: int) -> None:
 def test_short_time_fourier() -> None:
     check("STFT", [floats(2, 40, 1), np.array(5), floats(16)], rtol=1e-3)
     check("STFT", [floats(1, 40, 2), np.array(7), None, np.array(8)], onesided=0, rtol=1e-3)
+    check("STFT", [floats(2, 100, 1), np.array(5), floats(16)], rtol=1e-3)  # more windows than are slices
+    check("STFT", [floats(2, 100, 1), np.array(8), None, np.array(8)], rtol=1e-3)  # that do not overlap
+
+
+def test_short_time_fourier_of_real_samples_without_a_last_dimension() -> None:
+    """As ONNX Runtime takes it, and exporters of speech recognition write it."""
+    signal, window = floats(2, 100), floats(16)
+
+    def transformed(samples: np.ndarray[Any, Any]) -> Any:
+        model = one_node("STFT", [samples, np.array(5), window])
+        model.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT
+        return lamina.compile(model, "interpret")(samples, np.array(5), window)
+
+    np.testing.assert_array_equal(transformed(signal)[0], transformed(signal[..., None])[0])
+    with pytest.raises(LaminaError, match=r"the signal of STFT has the shape \[100\], expected \[batch"):
+        transformed(signal[0])
 
 
 def test_mel_weight_matrix() -> None:
