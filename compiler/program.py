@@ -142,6 +142,7 @@ def _specs(attrs: Attribute | None, types: tuple[Attribute, ...], word: str) -> 
             told = dict(entry.data)
         name = told.get("lamina.name")
         label = name.data if isinstance(name, StringAttr) else f"{word}{i}"
-        shape = tuple(symbol or n for symbol, n in zip(dimension_names(type_, told, f"{word}{i}"), type_.get_shape()))
+        symbols = dimension_names(type_, told, f"{word}{i}")
+        shape = tuple(symbol or n for symbol, n in zip(symbols, type_.get_shape(), strict=True))
         specs.append(TensorSpec(label, shape, dtype_of(type_).name))  # pyright: ignore
     return tuple(specs)

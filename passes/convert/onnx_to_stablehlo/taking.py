@@ -42,7 +42,7 @@ def gather_along(b: GraphBuilder, x: Value, places: Value, axis: int) -> Value:
 def windows(b: GraphBuilder, x: Value, axis: int, length: int, step: int) -> Value:
     """Windows of `length` along `axis`, every `step`: `[..., windows, length, ...]`."""
     own = shape_of(x)
-    starts = np.arange(0, own[axis] - length + 1, step, dtype=np.int64)
+    starts = range(0, own[axis] - length + 1, step)
     if length == step:
         whole = b.slice_axis(x, axis, 0, len(starts) * step)
         return b.reshape(whole, [*own[:axis], len(starts), length, *own[axis + 1 :]])
@@ -51,7 +51,7 @@ def windows(b: GraphBuilder, x: Value, axis: int, length: int, step: int) -> Val
     return b(
         hlo.GatherOp(
             x,
-            b.constant(starts[:, None]),
+            b.constant(np.array(starts, np.int64)[:, None]),
             offset_dims=[i for i in range(len(own) + 1) if i != axis],
             start_index_map=[axis],
             index_vector_dim=1,

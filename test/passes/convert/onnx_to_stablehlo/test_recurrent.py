@@ -89,8 +89,8 @@ def test_clipping_with_peepholes_and_with_coupled_gates() -> None:
     ],
 )
 def test_each_activation_with_its_numbers(name: str) -> None:
-    numbers = {"activation_alpha": [0.3], "activation_beta": [0.1]}
-    assert differences(*recurrent("RNN", activations=[name], **numbers)).max() < 1e-5
+    node, inputs = recurrent("RNN", activations=[name], activation_alpha=[0.3], activation_beta=[0.1])
+    assert differences(node, inputs).max() < 1e-5
 
 
 @pytest.mark.parametrize("name", ["LeakyRelu", "HardSigmoid", "Elu"])
