@@ -91,6 +91,29 @@ def test_a_branch_that_does_not_fit_the_shapes_is_left_out_where_an_input_choose
         compiled(np.ones((1, 6), np.float32), np.array(8000))
 
 
+def test_calls_that_look_like_one_before_are_checked_all_the_same():
+    m = model()
+    m.graph.node[0].op_type, m.graph.node[0].input[:] = "Slice", ["x", "start", "end"]
+    for name in ("start", "end"):
+        m.graph.input.append(helper.make_tensor_value_info(name, TensorProto.INT64, [1]))
+    compiled = lamina.compile(m)
+    x = np.arange(15, dtype=np.float32).reshape(3, 5)
+    for start, end in ((0, 2), (1, 3), (0, 2), (1, 2)):  # the values decide the size of the result
+        bounds = [np.array([n]) for n in (start, end)]
+        for _ in range(2):
+            np.testing.assert_array_equal(compiled(x, *bounds)[0], x[start:end])
+            np.testing.assert_array_equal(compiled(x=x, start=bounds[0], end=bounds[1])[0], x[start:end])
+            np.testing.assert_array_equal(compiled(x, end=bounds[1], start=bounds[0])[0], x[start:end])
+        with pytest.raises(LaminaError, match="missing input 'end'"):
+            compiled(x, bounds[0])
+        with pytest.raises(LaminaError, match="dtype float64, expected float32"):
+            compiled(x.astype(np.float64), *bounds)
+        with pytest.raises(LaminaError, match="shape"):
+            compiled(x, bounds[0], np.array(end))
+        np.testing.assert_array_equal(compiled(np.asfortranarray(x), *bounds)[0], x[start:end])
+        np.testing.assert_array_equal(compiled(memoryview(x), *bounds)[0], x[start:end])
+
+
 def test_a_saved_model_is_compiled_for_each_shape_where_it_is_loaded(tmp_path, monkeypatch):
     weights = np.random.default_rng(0).standard_normal((5, 600)).astype(np.float32)
     compiled = lamina.compile(product(weights), precision="bf16")
