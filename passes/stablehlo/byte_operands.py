@@ -56,7 +56,7 @@ def eight_bits(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
     ):
         return None
     weights = known_elements(op.rhs, b)
-    right = value_range(op.rhs, b)
+    right = value_range(op.rhs, b.constant_of)
     fits = right is not None and right.within(BYTES)
     if not fits and (weights is None or not _range(weights).within(BYTES)):
         return None
@@ -107,7 +107,7 @@ def _range(array: Array) -> Range:
 
 
 def _plain(value: SSAValue, b: Builder) -> Shifted | None:
-    found = value_range(value, b)
+    found = value_range(value, b.constant_of)
     return Shifted(narrowed(value, i8, b), None) if found is not None and found.within(BYTES) else None
 
 
@@ -140,7 +140,7 @@ def _shifted(value: SSAValue, b: Builder) -> Shifted | None:
 
 def _number(value: SSAValue, held: Range, b: Builder) -> SSAValue | None:
     """The scalar that a tensor repeats and that is one of those that the data hold."""
-    found = value_range(value, b)
+    found = value_range(value, b.constant_of)
     array = b.constant_of(value)
     if array is not None and array.size and bool((array == array.flat[0]).all()):
         scalar = b.constant(np.asarray(array.flat[0], np.int32))

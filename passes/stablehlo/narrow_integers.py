@@ -79,7 +79,7 @@ def sixteen_bits(op: DotGeneralOp | ConvolutionOp, b: Builder) -> Replacement:
     if any(element_type(v) != i32 for v in (*operands, op.result)):
         return None
     for value in operands:
-        found = value_range(value, b)
+        found = value_range(value, b.constant_of)
         if found is None or not found.within(type_range(i16)):
             return None
     lhs, rhs = (narrowed(value, i16, b) for value in operands)

@@ -33,6 +33,10 @@ def resize(
     mode: str = "nearest",
     nearest_mode: str = "round_prefer_floor",
 ) -> Value:
+    _check(b, "mode", mode, ("nearest", "linear", "cubic"))
+    _check(b, "coordinate_transformation_mode", coordinate_transformation_mode, TRANSFORMATIONS)
+    _check(b, "nearest_mode", nearest_mode, ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"))
+    _check(b, "keep_aspect_ratio_policy", keep_aspect_ratio_policy, ("stretch", "not_larger", "not_smaller"))
     own, rank = shape_of(x), rank_of(x)
     along = list(range(rank)) if axes is None else [b.axis(a, rank) for a in axes]
     wanted, factors = list(own), [1.0] * rank
@@ -84,6 +88,22 @@ def resize(
     return x
 
 
+TRANSFORMATIONS = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+
+
+def _check(b: GraphBuilder, what: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise b.fail(f"{what} '{value}' of Resize is none of {', '.join(known)}")
+
+
 def _cropped(places: Array, n: int, width: float, start: float, end: float) -> Array:
     """Where in the region between `start` and `end`, parts of the whole, each element of the output lies."""
     if width == 1:
@@ -119,6 +139,8 @@ def _source(places: Array, n: int, m: int, factor: float, mode: str) -> Array:
             return (places + 0.5) / factor - 0.5 if m > 1 else np.zeros(m)
         case "align_corners":
             return places * (n - 1) / (factor * n - 1) if m > 1 else np.zeros(m)
+        case "tf_half_pixel_for_nn":  # of opset 11 and 12; TensorFlow's converter writes it later, too
+            return (places + 0.5) / factor
         case _:  # asymmetric
             return places / factor
 

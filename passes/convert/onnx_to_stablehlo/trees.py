@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import i32
@@ -44,43 +45,91 @@ class Forest:
 
 def leaf_rows(b: GraphBuilder, x: Value, forest: Forest) -> Value:
     """What each tree gives for each row of `x`: [rows, trees, targets]."""
-    nodes = forest.nodes
-    count = len(nodes)
-    features, missing, modes = [n.feature for n in nodes], [n.missing for n in nodes], [n.mode for n in nodes]
-    splits = np.array([n.split for n in nodes], dtype_of(element_of(x)))
-    rows, trees = shape_of(x)[0], len(forest.roots)
+    features = [node.feature for node in forest.nodes]
     if features and not 0 <= min(features) <= max(features) < shape_of(x)[1]:
         raise b.fail(f"a tree asks for feature {max(features)} of {shape_of(x)[1]}")
-
-    def place(child: int) -> int:  # leaves stand behind the nodes
-        return child if child >= 0 else count - child - 1
-
-    # a leaf leads to itself, so that short trees wait for the deep ones
-    itself = [count + k for k in range(len(forest.leaves))]
-    yes = np.array([*(place(n.yes) for n in nodes), *itself], np.int32)
-    no = np.array([*(place(n.no) for n in nodes), *itself], np.int32)
-    waiting = [0] * len(itself)
-    feature = np.array([*features, *waiting], np.int32)
-    split = np.concatenate([splits, np.zeros(len(itself), splits.dtype)])
-    at = b.broadcast_to(b.constant(np.array([place(r) for r in forest.roots], np.int32)), [rows, trees])
-    used = sorted(set(modes))
-    for _ in range(_depth(b, forest)):
-        value = _of_rows(b, x, _look_up(b, feature, at))
-        bound = _look_up(b, split, at)
-        goes: Value | None = None
-        for mode in used:
+    depth, table = _depth(b, forest), _laid_out(forest, dtype_of(element_of(x)))
+    every = [shape_of(x)[0], len(table.roots)]
+    at = b.constant(table.roots)  # of all rows alike at first
+    for _ in range(depth):
+        word, bound = (b.broadcast_to(_look_up(b, numbers, at), every) for numbers in (table.words, table.splits))
+        value = _of_rows(b, x, b.binary(hlo.AndOp, _shifted(b, word, FLAGS), (1 << table.feature_bits) - 1))
+        stays: Value | None = None  # at the first of two children
+        for mode in table.modes:
             here = b.compare(value, bound, DIRECTIONS[mode])
-            if len(used) > 1:
-                which = np.array([*(m == mode for m in modes), *(False for _ in itself)])
-                here = b.logical_and(here, _look_up(b, which, at))
-            goes = here if goes is None else b.binary(hlo.OrOp, goes, here)
-        assert goes is not None
-        if any(missing):
-            absent = b.logical_and(b.compare(value, value, "NE"), _look_up(b, np.array([*missing, *waiting], bool), at))
-            goes = b.binary(hlo.OrOp, goes, absent)
-        at = b.select(goes, _look_up(b, yes, at), _look_up(b, no, at))
-    leaf = b.subtract(at, b.scalar(count, i32)) if count else at
-    return _look_up(b, forest.leaves, leaf)
+            if len(table.modes) > 1:
+                asked = b.binary(hlo.AndOp, _shifted(b, word, MODE), (1 << FLAGS - MODE) - 1)
+                here = b.logical_and(here, b.compare(asked, MODES.index(mode), "EQ"))
+            stays = here if stays is None else b.binary(hlo.OrOp, stays, here)
+        assert stays is not None
+        if table.missing:
+            absent = b.logical_and(b.compare(value, value, "NE"), _bit(b, word, MISSING))
+            stays = b.binary(hlo.OrOp, stays, absent)
+        stays = b.binary(hlo.OrOp, stays, _bit(b, word, LEAF))
+        low = FLAGS + table.feature_bits
+        first = _shifted(b, word, low) if table.first is None else b.broadcast_to(_look_up(b, table.first, at), every)
+        at = b.add(first, b.convert(b(hlo.NotOp(stays)), i32))
+    return _look_up(b, table.leaves, b.broadcast_to(at, every))
+
+
+LEAF, MISSING, MODE, FLAGS = 0, 1, 2, 5  # where in a word they begin; behind the flags the feature, then the children
+_WORD = 31
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A forest by places: the two children of a node lie side by side, so that one number leads to both.
+
+    A leaf leads to itself, so that short trees wait for the deep ones. `first`, the place of the first child, is apart
+    where it does not fit into the `words`.
+    """
+
+    roots: Array
+    words: Array
+    splits: Array
+    leaves: Array
+    first: Array | None
+    feature_bits: int
+    modes: list[str]
+    missing: bool
+
+
+def _laid_out(forest: Forest, dtype: np.dtype[Any]) -> _Table:
+    nodes = forest.nodes
+    pairs = {pair: 2 * i for i, pair in enumerate(dict.fromkeys((node.yes, node.no) for node in nodes))}
+    places = [child for pair in pairs for child in pair]
+    roots = range(len(places), len(places) + len(forest.roots))
+    places += forest.roots
+    feature_bits = max((node.feature for node in nodes), default=0).bit_length()
+    fits = FLAGS + feature_bits + len(places).bit_length() <= _WORD
+    length = len(places) + 1  # a child more than there is, so that no place can be outside
+    words, splits, first = np.zeros(length, np.int32), np.zeros(length, dtype), np.zeros(length, np.int32)
+    leaves = np.zeros((length, *forest.leaves.shape[1:]), forest.leaves.dtype)
+    for place, child in enumerate(places):
+        if child < 0:
+            words[place], first[place], leaves[place] = 1 << LEAF, place, forest.leaves[-child - 1]
+            continue
+        node = nodes[child]
+        words[place] = node.missing << MISSING | MODES.index(node.mode) << MODE | node.feature << FLAGS
+        splits[place], first[place] = node.split, pairs[node.yes, node.no]
+    return _Table(
+        np.array(roots, np.int32),
+        words | first << FLAGS + feature_bits if fits else words,
+        splits,
+        leaves,
+        None if fits else first,
+        feature_bits,
+        sorted({node.mode for node in nodes}),
+        any(node.missing for node in nodes),
+    )
+
+
+def _shifted(b: GraphBuilder, word: Value, by: int) -> Value:
+    return b.binary(hlo.ShiftRightLogicalOp, word, by)
+
+
+def _bit(b: GraphBuilder, word: Value, which: int) -> Value:
+    return b.compare(b.binary(hlo.AndOp, word, 1 << which), 0, "NE")
 
 
 def _depth(b: GraphBuilder, forest: Forest) -> int:
@@ -165,9 +214,10 @@ def forest_of_tables(
         Node(*nodes[i][:3], number[trees[i], yes[i]], number[trees[i], no[i]], nodes[i][3])  # pyright: ignore
         for i in inner
     ]
-    first = dict.fromkeys(trees)
-    roots: list[int] = []
-    for tree in first:
-        below = {child for i in inner if trees[i] == tree for child in ((tree, yes[i]), (tree, no[i]))}
-        roots.append(next(number[key] for key in keys if key[0] == tree and key not in below))
+    below = {(trees[i], child) for i in inner for child in (yes[i], no[i])}
+    tops: dict[int, int] = {}
+    for key in keys:
+        if key not in below:
+            tops.setdefault(key[0], number[key])
+    roots = [tops[tree] for tree in dict.fromkeys(trees)]
     return Forest(built, roots, np.stack([leaves.get(key, empty) for key in ends]))

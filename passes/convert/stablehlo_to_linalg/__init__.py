@@ -19,9 +19,11 @@ from xdsl.dialects.builtin import ComplexType, DenseArrayBase, IntegerType, Modu
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
+from ....compiler.context import lamina_context
 from ....compiler.conversion import convert
 from ....compiler.diagnostics import LaminaError
 from . import contractions, control, elementwise, indexing, movement, reductions, selection, sorting
+from .indexing import note_bounds
 from .rules import RULES, UNSIGNED
 
 CHAPTERS = (elementwise, movement, reductions, contractions, indexing, selection, sorting, control)
@@ -36,6 +38,7 @@ class ConvertStablehloToLinalg(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _refuse_complex(op)
         _note_unsigned(op)
+        note_bounds(op, lamina_context(ctx).weights)
         convert(op, RULES, illegal={"stablehlo", "chlo"})
 
 

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, ModuleOp, UnitAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from ....compiler.conversion import RuleBuilder
+from ....compiler.weights import WeightStore
 from ....dialects import stablehlo as hlo
 from ....dialects.linalg import IndexOp
-from ....dialects.stablehlo.constants import integer_of
+from ....dialects.stablehlo.constants import constant_value, integer_of
 from ....dialects.tensor import ExtractOp, InsertOp, InsertSliceOp
+from ...stablehlo.integer_ranges import Range, value_range
 from .rules import (
     PARALLEL,
     RULES,
@@ -28,6 +30,20 @@ from .rules import (
     tensor_type,
 )
 from .scalars import scalar_region
+
+
+IN_BOUNDS = "lamina.in_bounds"  # on an op within this pass: no start index need be clamped
+
+
+def note_bounds(module: ModuleOp, weights: WeightStore) -> None:
+    """Marks the gathers whose start indices are known to be inside, while the ops that tell so are there."""
+    for op in module.walk():
+        if isinstance(op, hlo.GatherOp):
+            shape, sizes = tensor_type(op.operand).get_shape(), cast(Sequence[int], op.slice_sizes.get_values())
+            limits = [shape[i] - sizes[i] for i in op.dimension_numbers.data.start_index_map]
+            found = value_range(op.start_indices, lambda value: constant_value(value, weights))
+            if limits and found is not None and found.within(Range(0, min(limits))):
+                op.attributes[IN_BOUNDS] = UnitAttr()
 
 
 def _as_index(s: Scalars, x: SSAValue, unsigned: bool) -> SSAValue:
@@ -116,7 +132,7 @@ def gather(op: hlo.GatherOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SS
         dim: batch[at - (at > n.index_vector_dim)]
         for dim, at in zip(n.operand_batching_dims, n.start_indices_batching_dims, strict=True)
     }
-    unsigned = is_unsigned(op, 1)
+    unsigned, inside = is_unsigned(op, 1), IN_BOUNDS in op.attributes
 
     def body(s: Scalars, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         starts = dict(zip(n.start_index_map, args, strict=False))
@@ -124,7 +140,10 @@ def gather(op: hlo.GatherOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SS
         for dim, size in enumerate(shape):
             parts: list[SSAValue] = []
             if dim in starts and size != sizes[dim]:
-                parts.append(_clamped(s, starts[dim], unsigned, size - sizes[dim]))
+                start = starts[dim]
+                parts.append(
+                    _as_index(s, start, unsigned) if inside else _clamped(s, start, unsigned, size - sizes[dim])
+                )
             if dim in offset_loop and sizes[dim] > 1:
                 parts.append(s(IndexOp(offset_loop[dim])))
             if dim in batch_loop:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import lamina
+from lamina.compiler.diagnostics import LaminaError
 
 
 def resize(shape: tuple[int, ...], scales: list[float], **attributes: Any) -> ModelProto:
@@ -46,6 +48,25 @@ def test_as_onnx(target: str, scales: list[float], attributes: dict[str, Any]):
     (right,) = ReferenceEvaluator(model).run(None, {"x": x})
     (ours,) = lamina.compile(model, target, cache=False)(x)
     np.testing.assert_allclose(ours, right, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("rounding", ["floor", "round_prefer_ceil"])
+def test_half_pixels_of_tensorflow(rounding: str):
+    """Which ONNX's reference does not know."""
+    mode = {"coordinate_transformation_mode": "tf_half_pixel_for_nn", "nearest_mode": rounding}
+    model = resize((1, 2, 16, 10), [1, 1, 1.25, 0.5], **mode)
+    model.opset_import[0].version = 13
+    x = np.random.default_rng(1).standard_normal((1, 2, 16, 10)).astype(np.float32)
+    right: Any = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+    np.testing.assert_array_equal(lamina.compile(model, "interpret")(x)[0], right)
+
+
+@pytest.mark.parametrize(
+    "attribute", ["mode", "nearest_mode", "coordinate_transformation_mode", "keep_aspect_ratio_policy"]
+)
+def test_words_that_onnx_does_not_know_are_refused(attribute: str):
+    with pytest.raises(LaminaError, match=f"{attribute} 'oddly' of Resize is none of"):
+        lamina.compile(resize((1, 1, 4, 4), [1, 1, 2, 2], **{attribute: "oddly"}))
 
 
 @pytest.mark.parametrize("scale", [2.0, 0.5])
