@@ -128,12 +128,13 @@ def dimension_names(kind: ShapedType, told: Mapping[str, Attribute], otherwise: 
 def _specs(attrs: Attribute | None, types: tuple[Attribute, ...], word: str) -> tuple[TensorSpec, ...]:
     specs: list[TensorSpec] = []
     for i, type_ in enumerate(types):
-        if not isinstance(type_, ShapedType | UnrankedTensorType):
-            raise LaminaError(f"{word} {i} of @main is {type_}, expected a tensor")
-        if isinstance(type_, UnrankedTensorType):
+        if not isinstance(type_, ShapedType):
             if word == "input":
-                raise LaminaError(f"input {i} of @main has no known rank", hint="give the model's inputs a shape")
-            specs.append(TensorSpec(f"{word}{i}", ("...",), dtype_of(type_.element_type).name))  # told after lowering
+                if isinstance(type_, UnrankedTensorType):
+                    raise LaminaError(f"input {i} of @main has no known rank", hint="give the model's inputs a shape")
+                raise LaminaError(f"input {i} of @main is {type_}, expected a tensor")
+            dtype = dtype_of(type_.element_type).name if isinstance(type_, UnrankedTensorType) else "?"
+            specs.append(TensorSpec(f"output{i}", ("...",), dtype))  # told after lowering
             continue
         told: dict[str, Attribute] = {}
         if isinstance(attrs, ArrayAttr):

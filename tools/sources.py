@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, FunctionType, StringAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, FunctionType, IntegerAttr, StringAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.rewriter import Rewriter
@@ -278,9 +278,15 @@ _OTHERS = ("!onnx.string", "!onnx.seq", "!onnx.optional", "!onnx.map")
 _HOST_ONLY = ("onnx.Sequence", "onnx.Optional", "onnx.SplitToSequence", "onnx.String", "onnx.ImageDecoder")
 
 
+def _may_fail(op: Operation) -> bool:
+    """Whether values of its operand make an op fail, which code cannot: a OneHotEncoder that wants known categories."""
+    zeros = op.attributes.get("zeros") if op.name == "onnx.ai.onnx.ml.OneHotEncoder" else None
+    return isinstance(zeros, IntegerAttr) and not zeros.value.data
+
+
 def _computes_tensors(op: Operation) -> bool:
     """Whether an op takes and gives tensors of numbers only."""
-    if op.name.startswith(_HOST_ONLY):
+    if op.name.startswith(_HOST_ONLY) or _may_fail(op):
         return False
     arguments = [arg for region in op.regions for block in region.blocks for arg in block.args]
     return not any(name in str(value.type) for value in (*op.operands, *op.results, *arguments) for name in _OTHERS)

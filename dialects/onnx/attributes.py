@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    BytesAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
@@ -72,9 +73,9 @@ def import_attribute(a: AttributeProto, weights: WeightStore, base: Path | None,
         case A.STRING:
             return StringAttr(a.s.decode("utf-8", "replace"))
         case A.INTS:
-            return DenseArrayBase.from_list(i64, list(a.ints))
+            return DenseArrayBase(i64, BytesAttr(np.array(a.ints, "<i8").tobytes()))  # forests have millions
         case A.FLOATS:
-            return DenseArrayBase.from_list(f32, list(a.floats))
+            return DenseArrayBase(f32, BytesAttr(np.array(a.floats, "<f4").tobytes()))
         case A.STRINGS:
             return ArrayAttr([StringAttr(s.decode("utf-8", "replace")) for s in a.strings])
         case A.TENSOR:

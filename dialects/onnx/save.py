@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    DenseArrayBase,
     DictionaryAttr,
     IntegerAttr,
+    IntegerType,
     ModuleOp,
     NoneType,
     TensorType,
@@ -140,9 +142,15 @@ class GraphWriter:
         stripped.external_data.add(key="location", value="stripped")
 
     def _attribute(self, node: NodeProto, name: str, attribute: Attribute) -> None:
-        from onnx import helper, numpy_helper
+        from onnx import AttributeProto, helper, numpy_helper
 
         value = python_value(attribute, self.weights)
+        if isinstance(attribute, DenseArrayBase) and value:  # `make_attribute` looks at each of millions
+            if isinstance(attribute.elt_type, IntegerType):
+                node.attribute.add(name=name, type=AttributeProto.INTS).ints.extend(value)
+            else:
+                node.attribute.add(name=name, type=AttributeProto.FLOATS).floats.extend(value)
+            return
         if isinstance(value, np.ndarray):
             value = numpy_helper.from_array(np.asarray(value, order="C"))
         elif isinstance(value, Attribute):

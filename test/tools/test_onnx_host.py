@@ -6,13 +6,16 @@ import io
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
 import lamina
 from lamina.compiler.diagnostics import LaminaError
+from lamina.tools.onnx_host.graph import HostModel
 
 FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+INTS = helper.make_tensor_type_proto(TensorProto.INT64, None)
 
 
 def model(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any]) -> Any:
@@ -177,3 +180,95 @@ def test_images() -> None:
         compiled = lamina.compile(model([node], {"x": octets}, {"y": octets}), "interpret")
         np.testing.assert_array_equal(compiled(encoded)[0], wanted)
         assert compiled(encoded[:9])[0].shape == (0, 0, 3)
+
+
+ML = "ai.onnx.ml"
+
+
+def classical(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any], version: int) -> Any:
+    """A model of ai.onnx.ml, as scikit-learn's converter writes it."""
+    result = model(nodes, inputs, outputs)
+    result.opset_import.append(helper.make_opsetid(ML, version))
+    return result
+
+
+def of_onnxruntime(proto: Any, **inputs: Any) -> Any:
+    return onnxruntime.InferenceSession(proto.SerializeToString()).run(None, inputs)
+
+
+def test_a_classifier_of_scikit_learn_with_labels_that_are_strings() -> None:
+    """ONNX says nothing of the type that Normalizer gives."""
+    nodes = [
+        helper.make_node(
+            "LinearClassifier",
+            ["x"],
+            ["label", "scores"],
+            domain=ML,
+            classlabels_strings=["cat", "dog", "bird"],
+            coefficients=[0.5, -1.0, 2.0, 1.0, 0.25, -0.5],
+            intercepts=[0.1, 0.2, 0.3],
+            multi_class=1,
+            post_transform="SOFTMAX",
+        ),
+        helper.make_node("Identity", ["label"], ["y"]),
+        helper.make_node("Normalizer", ["scores"], ["shares"], domain=ML, norm="L1"),
+        helper.make_node("ZipMap", ["shares"], ["maps"], domain=ML, classlabels_strings=["cat", "dog", "bird"]),
+    ]
+    words = helper.make_tensor_type_proto(TensorProto.STRING, [None])
+    maps = helper.make_sequence_type_proto(
+        helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    )
+    rows = helper.make_tensor_type_proto(TensorProto.FLOAT, [None, 2])
+    proto = classical(nodes, {"x": rows}, {"y": words, "maps": maps}, version=1)
+    x = np.random.default_rng(0).standard_normal((7, 2)).astype(np.float32)
+    (labels, shares), (right, expected) = lamina.compile(proto)(x), of_onnxruntime(proto, x=x)
+    assert labels.tolist() == list(right)
+    for row, other in zip(shares, expected, strict=True):
+        assert row == pytest.approx(other, rel=1e-5)
+
+
+def test_categories_that_an_encoder_does_not_know_are_told() -> None:
+    rows = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    for kind, categories, known, unknown in (
+        (TensorProto.INT64, {"cats_int64s": [3, 5]}, np.array([[5], [3], [5]]), np.array([[5], [4]])),
+        (TensorProto.STRING, {"cats_strings": ["a", "b"]}, strings("b", "a")[:, None], strings("b", "c")[:, None]),
+    ):
+        node = helper.make_node("OneHotEncoder", ["x"], ["y"], domain=ML, zeros=0, **categories)
+        given = helper.make_tensor_type_proto(kind, [None, 1])
+        compiled = lamina.compile(proto := classical([node], {"x": given}, {"y": rows}, version=1))
+        np.testing.assert_array_equal(compiled(known)[0], of_onnxruntime(proto, x=known)[0])
+        with pytest.raises(LaminaError, match=r"OneHotEncoder at 'y'.*is none of its 2 categories"):
+            compiled(unknown)
+
+
+def test_the_first_label_encoder_goes_both_ways() -> None:
+    node = helper.make_node("LabelEncoder", ["x"], ["y"], domain=ML, classes_strings=["a", "b", "c"], default_int64=-7)
+    words, numbers = (helper.make_tensor_type_proto(kind, [None]) for kind in (TensorProto.STRING, TensorProto.INT64))
+    there = classical([node], {"x": words}, {"y": numbers}, version=1)
+    assert lamina.compile(there)(strings("c", "a", "z"))[0].tolist() == [2, 0, -7]
+    back = classical([node], {"x": numbers}, {"y": words}, version=1)
+    assert lamina.compile(back)(np.array([1, 3, 0, -1]))[0].tolist() == ["b", "_Unused", "a", "_Unused"]
+
+
+def test_what_is_compiled_is_compiled_together() -> None:
+    """What runs here lies between, and only the last node waits for it."""
+    nodes = [
+        helper.make_node("Neg", ["x"], ["a"]),
+        helper.make_node("StringConcat", ["s", "s"], ["t"]),
+        helper.make_node("Exp", ["a"], ["b"]),
+        helper.make_node("StringConcat", ["t", "s"], ["u"]),
+        helper.make_node("Sqrt", ["b"], ["y"]),
+        helper.make_node("Shape", ["u"], ["n"]),
+    ]
+    text = helper.make_tensor_type_proto(TensorProto.STRING, None)
+    proto = model(nodes, {"x": FLOATS, "s": text}, {"y": FLOATS, "u": text, "n": INTS})
+    pieces: list[list[str]] = []
+
+    def compile_piece(piece: Any) -> Any:
+        pieces.append([node.op_type for node in piece.graph.node])
+        return lamina.compile(piece)
+
+    y, u, n = HostModel(proto, compile_piece)(np.array([2.0], np.float32), strings("ab"))
+    np.testing.assert_allclose(y, np.exp(-1), rtol=1e-6)
+    assert u.tolist() == ["ababab"] and n.tolist() == [1]
+    assert pieces == [["Neg", "Exp", "Sqrt"], ["Shape"]]

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...compiler.weights import Array
-from .operators import on_host, strings, text_of
+from .operators import on_host, prepared_on_host, strings, text_of
 
 
-@on_host("LabelEncoder")
-def label_encoder(x: Array, **attributes: Any) -> list[Any]:
+@prepared_on_host("LabelEncoder")
+def label_encoder(**attributes: Any) -> Callable[[Array], list[Any]]:
     def table(side: str) -> list[Any]:
         from onnx import numpy_helper
 
@@ -23,13 +24,37 @@ def label_encoder(x: Array, **attributes: Any) -> list[Any]:
         values: list[Any] = next((attributes[f"{side}_{k}"] for k in kinds if f"{side}_{k}" in attributes), [])
         return [_key(value) for value in values]
 
+    if "classes_strings" in attributes:  # of ai.onnx.ml 1: both ways between words and their places
+        return partial(_between_places, _texts(attributes["classes_strings"]), attributes)
     keys, values = table("keys"), table("values")
     default, dtype = _default(attributes)
     known = dict(zip(keys, values, strict=True))
-    found = [known.get(_key(value), default) for value in x.reshape(-1).tolist()]
-    if dtype is None:
-        return [strings(found, x.shape)]
-    return [np.array(found, dtype).reshape(x.shape)]
+    places = strings(values, [len(values)]) if dtype is None and keys == list(range(len(keys))) else None
+
+    def encode(x: Array) -> list[Any]:
+        if places is not None and x.dtype.kind in "iu" and x.size and 0 <= x.min() <= x.max() < len(places):
+            return [places[x]]
+        found = [known.get(_key(value), default) for value in x.reshape(-1).tolist()]
+        if dtype is None:
+            return [strings(found, x.shape)]
+        return [np.array(found, dtype).reshape(x.shape)]
+
+    return encode
+
+
+def _between_places(words: Sequence[str], attributes: Mapping[str, Any], x: Array) -> list[Any]:
+    if x.dtype.kind in "OU":
+        places = {word: place for place, word in enumerate(words)}
+        default = attributes.get("default_int64", -1)
+        found = [places.get(text_of(value), default) for value in x.reshape(-1).tolist()]
+        return [np.array(found, np.int64).reshape(x.shape)]
+    default = attributes.get("default_string", "_Unused")
+    found = [words[n] if 0 <= n < len(words) else default for n in x.reshape(-1).tolist()]
+    return [strings(found, x.shape)]
+
+
+def _texts(values: Sequence[bytes | str]) -> list[str]:
+    return [text_of(value) for value in values]
 
 
 def _key(value: Any) -> Any:
@@ -64,7 +89,7 @@ def category_mapper(
     default_int64: int = -1,
     default_string: bytes | str = "_Unused",
 ) -> list[Any]:
-    names = [text_of(name) for name in cats_strings]
+    names = _texts(cats_strings)
     if x.dtype.kind == "O":
         numbers = dict(zip(names, cats_int64s, strict=True))
         found = [numbers.get(text_of(name), default_int64) for name in x.reshape(-1)]
@@ -78,9 +103,9 @@ def zip_map(
     x: Array, classlabels_int64s: Sequence[int] = (), classlabels_strings: Sequence[bytes | str] = ()
 ) -> list[Any]:
     """A map from label to value for each row, their values as numbers."""
-    labels = [text_of(label) for label in classlabels_strings] or list(classlabels_int64s)
+    labels = _texts(classlabels_strings) or list(classlabels_int64s)
     rows = x.reshape(1, -1) if x.ndim == 1 else x
-    return [[dict(zip(labels, map(float, row), strict=True)) for row in rows]]
+    return [[dict(zip(labels, row, strict=True)) for row in rows.astype(np.float64).tolist()]]
 
 
 _CASTS = {"TO_FLOAT": np.float32, "TO_INT64": np.int64}
@@ -110,7 +135,7 @@ def dict_vectorizer(
     int64_vocabulary: Sequence[int] = (),
     string_vocabulary: Sequence[bytes | str] = (),
 ) -> list[Any]:
-    words = [text_of(word) for word in string_vocabulary] or list(int64_vocabulary)
+    words = _texts(string_vocabulary) or list(int64_vocabulary)
     if unknown := [key for key in values if key not in words]:
         raise ValueError(f"{unknown[0]!r} is not in the vocabulary")
     some = np.asarray(next(iter(values.values()), np.float32(0)))

@@ -9,6 +9,7 @@ Python each (`operators.py`). If, Loop and SequenceMap run here where what they 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from importlib import import_module
 from typing import Any
 
@@ -28,8 +29,8 @@ from ...compiler.signature import Signature, TensorSpec, as_array
 from ...dialects.onnx.inference import infer_value_types
 from ..api import Model
 from ..model_files import resolve
-from .operators import HOST_OPERATORS
-from .strings import BY_NUMBERS, Numbered, worded
+from .operators import HOST_OPERATORS, PREPARED_OPERATORS
+from .strings import BY_NUMBERS, Numbered, strict_categories, worded
 
 for _chapter in ("encoders", "images"):  # they add to HOST_OPERATORS
     import_module(f".{_chapter}", __package__)
@@ -45,7 +46,41 @@ _CLASSIFIERS = {
 }
 
 
-RUN_HERE = frozenset({*HOST_OPERATORS, *BY_NUMBERS, *_REGIONS})
+RUN_HERE = frozenset({*HOST_OPERATORS, *PREPARED_OPERATORS, *BY_NUMBERS, *_REGIONS})
+
+
+class _Step:
+    """One node that runs here, or neighbours that are compiled together; what each call would find out anew."""
+
+    def __init__(self, nodes: Sequence[NodeProto], host: bool, graph: GraphProto):
+        self.nodes, self.host, self.name = nodes, host, graph.name or "piece"
+        made = {name for node in nodes for name in node.output}
+        self.read = tuple(
+            dict.fromkeys(name for node in nodes for name in _names_read(node) if name and name not in made)
+        )
+        later = {info.name for info in graph.output}
+        later |= {name for node in graph.node if made.isdisjoint(node.output) for name in _names_read(node)}
+        self.wanted = [name for name in dict.fromkeys(n for node in nodes for n in node.output) if name in later]
+        self.pieces: dict[tuple[Any, ...], Model] = {}  # by what is read
+
+    @cached_property
+    def attributes(self) -> dict[str, Any]:
+        """Those of a node that runs here."""
+        return {a.name: helper.get_attribute_value(a) for a in self.nodes[0].attribute}
+
+    @cached_property
+    def function(self) -> Callable[..., list[Any]]:
+        """What a node that runs here makes of its inputs."""
+        operator = self.nodes[0].op_type
+        prepare = PREPARED_OPERATORS.get(operator)
+        return prepare(**self.attributes) if prepare else partial(HOST_OPERATORS[operator], **self.attributes)
+
+    @cached_property
+    def numbered(self) -> tuple[Numbered, _Step]:
+        """A node on strings by one on numbers."""
+        numbered = Numbered(self.nodes[0])
+        outputs = [ValueInfoProto(name=name) for name in self.nodes[0].output if name]
+        return numbered, _Step([numbered.node], False, GraphProto(output=outputs))
 
 
 class HostModel(Model):
@@ -54,9 +89,7 @@ class HostModel(Model):
     def __init__(self, model: ModelProto, compile_piece: Compile):
         self.model = model = numbered_labels(model)
         self._compile_piece = compile_piece
-        self._pieces: dict[tuple[int, tuple[Any, ...]], tuple[Model, list[str]]] = {}
-        self._plans: dict[int, list[list[NodeProto]]] = {}
-        self._numbered: dict[int, Numbered] = {}
+        self._plans: dict[int, tuple[Values, list[_Step]]] = {}  # with constants, by graph
         self._types = infer_value_types(model, model.graph.name or "model")
         constants = {tensor.name for tensor in model.graph.initializer}
         self._inputs = [info.name for info in model.graph.input if info.name not in constants]
@@ -99,34 +132,40 @@ class HostModel(Model):
         names = [*node.input, *node.output]
         inner = [info for g in _graphs(node) for n in _all_nodes(g) for info in (*n.input, *n.output)]
         typed = any(_kind(self._types.get(name)) != "tensor" for name in (*names, *inner) if name)
-        return typed or node.op_type.startswith(HOST_ONLY)
+        return typed or node.op_type.startswith(HOST_ONLY) or strict_categories(node) is not None
 
-    def _run(self, graph: GraphProto, values: Values) -> list[Any]:
-        from onnx import numpy_helper
-
-        for tensor in graph.initializer:
-            if tensor.name not in values:
-                values[tensor.name] = numpy_helper.to_array(tensor)
-        for piece in self._plan(graph):
-            if self._is_host(piece[0]):
-                self._host(piece[0], values)
-            else:
-                self._compiled(piece, graph, values)
+    def _run(self, graph: GraphProto, given: Values) -> list[Any]:
+        constants, steps = self._plan(graph)
+        values = {**constants, **given}
+        for step in steps:
+            self._host(step, values) if step.host else self._compiled(step, values)
         return [self._read(values, info.name) for info in graph.output]
 
-    def _plan(self, graph: GraphProto) -> list[list[NodeProto]]:
-        """The nodes in order, neighbours that are compiled together."""
+    def _plan(self, graph: GraphProto) -> tuple[Values, list[_Step]]:
+        """The constants of a graph, and its nodes in order, neighbours that are compiled together."""
         plan = self._plans.get(id(graph))
         if plan is None:
-            plan = []
-            for node in graph.node:
-                host = self._is_host(node)
-                if plan and not host and not self._is_host(plan[-1][0]):
-                    plan[-1].append(node)
-                else:
-                    plan.append([node])
-            self._plans[id(graph)] = plan
+            from onnx import numpy_helper
+
+            together = self._together(graph)
+            constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+            plan = self._plans[id(graph)] = constants, [_Step(nodes, host, graph) for host, nodes in together]
         return plan
+
+    def _together(self, graph: GraphProto) -> list[tuple[bool, list[NodeProto]]]:
+        """The nodes in order, those that are compiled in as few groups as what runs here in between allows."""
+        groups: list[tuple[bool, list[NodeProto]]] = []
+        made: dict[str, int] = {}  # the group that gives a value
+        last = -1  # the last group that is compiled
+        for node in graph.node:
+            host = self._is_host(node)
+            if host or last < max((made.get(name, -1) for name in _names_read(node)), default=-1) or last < 0:
+                groups.append((host, []))
+                last = last if host else len(groups) - 1
+            group = len(groups) - 1 if host else last
+            groups[group][1].append(node)
+            made.update((name, group) for name in node.output if name)
+        return groups
 
     @staticmethod
     def _read(values: Values, name: str) -> Any:
@@ -134,58 +173,57 @@ class HostModel(Model):
             raise LaminaError(f"'{name}' is not defined")
         return values[name] if name else None
 
-    def _host(self, node: NodeProto, values: Values) -> None:
-        attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    def _host(self, step: _Step, values: Values) -> None:
+        (node,) = step.nodes
         inputs = [self._read(values, name) for name in node.input]
         try:
             if node.op_type in _REGIONS:
-                results = getattr(self, f"_{node.op_type.lower()}")(node, inputs, attributes, values)
+                results = getattr(self, f"_{node.op_type.lower()}")(node, inputs, step.attributes, values)
             elif node.op_type in BY_NUMBERS:
-                results = self._by_numbers(node, inputs)
+                results = self._by_numbers(step, inputs)
             else:
-                results = HOST_OPERATORS[node.op_type](*inputs, **attributes)
+                results = step.function(*inputs)
         except (TypeError, ValueError, IndexError, AttributeError) as error:
             where = f"{node.op_type} at '{next(iter(node.output), '')}'"
             raise LaminaError(f"cannot be computed: {error}", where=where) from error
         values.update((name, result) for name, result in zip(node.output, results, strict=False) if name)
 
-    def _by_numbers(self, node: NodeProto, inputs: list[Any]) -> list[Any]:
+    def _by_numbers(self, step: _Step, inputs: list[Any]) -> list[Any]:
         """A node on strings, which it only moves or compares."""
-        numbered = self._numbered.setdefault(id(node), Numbered(node))
+        (node,) = step.nodes
+        numbered, of_numbers = step.numbered
         values, words = numbered.numbers(inputs)
-        self._compiled([numbered.node], GraphProto(output=[ValueInfoProto(name=n) for n in node.output if n]), values)
+        self._compiled(of_numbers, values)
         texts = {name for name in node.output if _kind(self._types.get(name)) == "string"}
         return [worded(values[name], words) if name in texts else values.get(name) for name in node.output]
 
-    def _compiled(self, nodes: Sequence[NodeProto], graph: GraphProto, values: Values) -> None:
-        made = {name for node in nodes for name in node.output}
-        read = dict.fromkeys(name for node in nodes for name in _names_read(node) if name and name not in made)
-        arrays = {name: values[name] for name in read if name in values}
-        key = (id(nodes[0]), tuple((name, str(x.dtype), x.shape) for name, x in arrays.items()))
-        found = self._pieces.get(key)
+    def _compiled(self, step: _Step, values: Values) -> None:
+        arrays = {name: values[name] for name in step.read if name in values}
+        key = tuple((name, x.dtype, x.shape) for name, x in arrays.items())
+        found = step.pieces.get(key)
         if found is None:
-            later = {info.name for info in graph.output}
-            later |= {name for node in graph.node if made.isdisjoint(node.output) for name in _names_read(node)}
-            wanted = [name for name in dict.fromkeys(n for node in nodes for n in node.output) if name in later]
-            outputs = [helper.make_empty_tensor_value_info(name) for name in wanted]
-            for info in outputs:
-                if info.name in self._types:
-                    info.type.CopyFrom(self._types[info.name])
-                    info.type.tensor_type.ClearField("shape")
-                    if _kind(info.type) == "string":  # of a node on numbers instead
-                        info.type.tensor_type.elem_type = TensorProto.INT64
-            inputs = [
-                helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
-                for name, x in arrays.items()
-            ]
-            piece = helper.make_model(
-                helper.make_graph(nodes, graph.name or "piece", inputs, outputs),
-                opset_imports=self.model.opset_import,
-                ir_version=self.model.ir_version,
-                functions=self.model.functions,
-            )
-            found = self._pieces[key] = self._compile_piece(piece), wanted
-        values.update(zip(found[1], found[0](*arrays.values()), strict=True))
+            found = step.pieces[key] = self._compile_piece(self._piece(step, arrays))
+        values.update(zip(step.wanted, found(*arrays.values()), strict=True))
+
+    def _piece(self, step: _Step, arrays: Values) -> ModelProto:
+        """The nodes of a step as a model for such arrays."""
+        outputs = [helper.make_empty_tensor_value_info(name) for name in step.wanted]
+        for info in outputs:
+            if info.name in self._types:
+                info.type.CopyFrom(self._types[info.name])
+                info.type.tensor_type.ClearField("shape")
+                if _kind(info.type) == "string":  # of a node on numbers instead
+                    info.type.tensor_type.elem_type = TensorProto.INT64
+        inputs = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+            for name, x in arrays.items()
+        ]
+        return helper.make_model(
+            helper.make_graph(step.nodes, step.name, inputs, outputs),
+            opset_imports=self.model.opset_import,
+            ir_version=self.model.ir_version,
+            functions=self.model.functions,
+        )
 
     # control flow
 

@@ -14,12 +14,27 @@ from ...dialects.onnx.types import numpy_dtype
 HOST_OPERATORS: dict[str, Callable[..., list[Any]]] = {}
 
 
+PREPARED_OPERATORS: dict[str, Callable[..., Callable[..., list[Any]]]] = {}  # of attributes; they give the function
+
+
 def on_host(*names: str) -> Callable[[Callable[..., list[Any]]], Callable[..., list[Any]]]:
     """Registers the decorated function, of a node's inputs and attributes, for the operators `names`."""
 
     def register(function: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         HOST_OPERATORS.update(dict.fromkeys(names, function))
         return function
+
+    return register
+
+
+def prepared_on_host(
+    name: str,
+) -> Callable[[Callable[..., Callable[..., list[Any]]]], Callable[..., Callable[..., list[Any]]]]:
+    """Registers the decorated function, which makes that of a node's inputs of its attributes, for an operator."""
+
+    def register(prepare: Callable[..., Callable[..., list[Any]]]) -> Callable[..., Callable[..., list[Any]]]:
+        PREPARED_OPERATORS[name] = prepare
+        return prepare
 
     return register
 

@@ -31,8 +31,9 @@ class Numbered:
         self.node = NodeProto()
         self.node.CopyFrom(node)
         self._words: dict[str, int] | None = None
+        self._categories = strict_categories(node)
         for attribute in node.attribute:
-            if attribute.name in _WORDS.values():
+            if attribute.name in _WORDS.values() and self._categories is None:
                 raise LaminaError(f"'{attribute.name}' for strings", where=node.name or node.op_type)
             if attribute.name in _WORDS:
                 words = [text_of(word) for word in attribute.strings]
@@ -40,16 +41,26 @@ class Numbered:
                 self.node.attribute.remove(attribute)
                 numbers = [self._words[word] for word in words]
                 self.node.attribute.append(helper.make_attribute(_WORDS[attribute.name], numbers))
+        if self._categories is not None:
+            zeros = next(attribute for attribute in self.node.attribute if attribute.name == "zeros")
+            zeros.i = 1
         if node.op_type == "Pad" and (len(node.input) < 3 or not node.input[2]):
             del self.node.input[2:]
             self.node.input.extend([f"{node.output[0]}/padding", *node.input[3:]])
 
     def numbers(self, inputs: Sequence[Any]) -> tuple[dict[str, Array], list[str]]:
-        """The inputs by name with numbers for strings, and the strings that numbers stand for."""
+        """The inputs by name with numbers for strings, and the strings that numbers stand for.
+
+        Raises ValueError for a category that a OneHotEncoder does not know, where it shall fail for those.
+        """
         named = dict(zip(self.node.input, inputs, strict=False))
         for name in self.node.input:
             if name.endswith("/padding"):
                 named[name] = strings([""], [])
+        if self._categories is not None:
+            given = [text_of(x) if isinstance(x, bytes | str) else x for x in inputs[0].reshape(-1).tolist()]
+            if unknown := [x for x in given if x not in self._categories]:
+                raise ValueError(f"{unknown[0]!r} is none of its {len(self._categories)} categories")
         texts = {name: array for name, array in named.items() if array is not None and array.dtype.kind in "OU"}
         words = self._words
         if words is None:
@@ -59,6 +70,14 @@ class Numbered:
             found = [words.get(text_of(text), -1) for text in array.reshape(-1)]
             named[name] = np.array(found, np.int64).reshape(array.shape)
         return named, list(words)
+
+
+def strict_categories(node: NodeProto) -> frozenset[Any] | None:
+    """All that a OneHotEncoder takes, where it shall fail for others; None for other nodes. Code cannot fail."""
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    if node.op_type != "OneHotEncoder" or attributes.get("zeros", 1):
+        return None
+    return frozenset((*map(text_of, attributes.get("cats_strings", ())), *attributes.get("cats_int64s", ())))
 
 
 def worded(numbers: Array, words: Sequence[str]) -> Array:
