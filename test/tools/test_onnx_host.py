@@ -229,10 +229,11 @@ def test_a_classifier_of_scikit_learn_with_labels_that_are_strings() -> None:
 
 def test_categories_that_an_encoder_does_not_know_are_told() -> None:
     rows = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
-    for kind, categories, known, unknown in (
+    cases: list[tuple[int, dict[str, Any], Any, Any]] = [
         (TensorProto.INT64, {"cats_int64s": [3, 5]}, np.array([[5], [3], [5]]), np.array([[5], [4]])),
         (TensorProto.STRING, {"cats_strings": ["a", "b"]}, strings("b", "a")[:, None], strings("b", "c")[:, None]),
-    ):
+    ]
+    for kind, categories, known, unknown in cases:
         node = helper.make_node("OneHotEncoder", ["x"], ["y"], domain=ML, zeros=0, **categories)
         given = helper.make_tensor_type_proto(kind, [None, 1])
         compiled = lamina.compile(proto := classical([node], {"x": given}, {"y": rows}, version=1))

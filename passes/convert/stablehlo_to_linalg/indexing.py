@@ -31,7 +31,6 @@ from .rules import (
 )
 from .scalars import scalar_region
 
-
 IN_BOUNDS = "lamina.in_bounds"  # on an op within this pass: no start index need be clamped
 
 
@@ -39,7 +38,10 @@ def note_bounds(module: ModuleOp, weights: WeightStore) -> None:
     """Marks the gathers whose start indices are known to be inside, while the ops that tell so are there."""
     for op in module.walk():
         if isinstance(op, hlo.GatherOp):
-            shape, sizes = tensor_type(op.operand).get_shape(), cast(Sequence[int], op.slice_sizes.get_values())
+            shape, sizes = (
+                tensor_type(op.operand).get_shape(),
+                cast(Sequence[int], cast(Any, op.slice_sizes).get_values()),
+            )
             limits = [shape[i] - sizes[i] for i in op.dimension_numbers.data.start_index_map]
             found = value_range(op.start_indices, lambda value: constant_value(value, weights))
             if limits and found is not None and found.within(Range(0, min(limits))):
