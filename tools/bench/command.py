@@ -11,6 +11,7 @@ GROUPS = {
     "architectures": (".architectures", "architectures of transformers, exported by PyTorch (needs the extra `torch`)"),
     "networks": (".networks", "networks of torchvision and timm, exported by PyTorch (extras `torch`, `vision`)"),
     "detectors": (".detectors", "detectors of torchvision, exported by PyTorch (extras `torch`, `vision`)"),
+    "published": (".published", "models that Python packages ship: characters, sound, images, text (fetched by pip)"),
     "memory": (".memory", "elementwise chains, softmax, norms, reductions, transposes, gather, concat"),
     "attention": (".attention", "attention alone and in a layer: plain, causal, padded, one token over a cache"),
     "recurrent": (".recurrent", "LSTM, GRU and plain recurrent networks: one sequence, several, one step"),
