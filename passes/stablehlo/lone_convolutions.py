@@ -10,7 +10,11 @@ column of a window reads is made a channel of its own:
     %p = concatenate of %x[..., 0:7:2], %x[..., 1:8:2], %x[..., 2:9:2]                      -> 1x9x9x4
     %y = stablehlo.convolution(%p, %v) ..., window = {stride = [2, 1]} : (1x9x9x4, 4x9x3x1) -> 1x4x4x4
 
-Where many such columns lie side by side, as those of patches, that is a transpose.
+Where many such columns lie side by side, as those of patches, that is a transpose. Along one dimension no more is left
+of windows then, and it is a product:
+
+    %p = concatenate of %x[..., 0:9], %x[..., 1:10], %x[..., 2:11]                          -> 1x240x9
+    %y = stablehlo.dot_general %w, %p : (4x240, 240x9) -> 4x9
 
 A dilated one is a convolution without dilation on every d-th row and column: the transposes, which it pays anyhow, make
 images of these, and then 3 x 3 is Winograd's:
@@ -68,12 +72,14 @@ class LoneConvolutions:
     def __init__(self, module: ModuleOp):
         lone = lone_convolutions(module)
         self._products = {op for op in lone if is_pointwise(op) and not is_depthwise(op)}
+        self._lines = {op for op in lone if is_of_lines(op)} - self._products
         self._rows = {op for op in lone if is_of_rows(op)}
         self._dilated = {op for op in lone if is_dilated_evenly(op)} - self._rows
         self._kept: set[Operation] = {op for op in lone if is_depthwise(op) or op in self._rows}
         self._images: set[Operation] = set()  # reshapes of products to images
         self._table = RuleTable()
         self._table(ConvolutionOp)(self._product)
+        self._table(ConvolutionOp)(self._of_lines)
         self._table(ConvolutionOp)(self._without_skips)
         self._table(ConvolutionOp)(self._without_dilation)
         self._table(*ELEMENTWISE)(self._elementwise)
@@ -96,12 +102,23 @@ class LoneConvolutions:
         """The filters as rows times the image as columns, for each image and group."""
         if op not in self._products:
             return None
-        image = self._points(op, b)
-        (batch, channels, *space), filters, (groups, _) = shape_of(image), shape_of(op.rhs)[0], _groups(op)
+        return self._product_with(op, op.rhs, self._points(op, b), b)
+
+    def _of_lines(self, op: ConvolutionOp, b: Builder) -> Replacement:
+        """The product with what each tap of the windows reads, as channels."""
+        if op not in self._lines:
+            return None
+        window, (filters, channels, taps) = op.window(), shape_of(op.rhs)
+        planes = self._planes(self._padded(op, b), shape_of(op.result)[-1], window, False, b)
+        rows = b.reshape(b.transpose(op.rhs, (0, 2, 1)), (filters, taps * channels, 1))
+        return self._product_with(op, rows, planes, b)
+
+    def _product_with(self, op: ConvolutionOp, filters_of: SSAValue, image: SSAValue, b: Builder) -> Replacement:
+        (batch, channels, *space), filters, (groups, _) = shape_of(image), shape_of(filters_of)[0], _groups(op)
         several = [count for count in (batch, groups) if count > 1]
         n = len(several)
         split = [groups] if groups > 1 else []
-        rows = b.reshape(op.rhs, (*split, filters // groups, channels // groups))
+        rows = b.reshape(filters_of, (*split, filters // groups, channels // groups))
         product = DotGeneralOp(
             b.broadcast(rows, (*several, *shape_of(rows)[-2:]), tuple(range(n - len(split), n + 2))),
             b.reshape(image, (*several, channels // groups, prod(space))),
@@ -122,16 +139,7 @@ class LoneConvolutions:
         window = op.window()
         *taps, columns = window.size
         *dilations, dilation = window.dilation
-        low, high = zip(*window.padding, strict=True)
-        padded = b.value(
-            PadOp(
-                op.lhs,
-                b.constant(np.zeros((), np.float32), "zero"),
-                edge_padding_low=(0, 0, *low),
-                edge_padding_high=(0, 0, *high),
-                interior_padding=(0,) * (len(low) + 2),
-            )
-        )
+        padded = self._padded(op, b)
         batch, channels, *space = shape_of(padded)
         width = shape_of(op.result)[-1]
         filters, inner = shape_of(op.rhs)[:2]
@@ -157,6 +165,21 @@ class LoneConvolutions:
         )
         self._kept.add(new)
         return b.value(new)
+
+    def _padded(self, op: ConvolutionOp, b: Builder) -> SSAValue:
+        """The image with the zeros around it."""
+        low, high = zip(*op.window().padding, strict=True)
+        if not any((*low, *high)):
+            return op.lhs
+        return b.value(
+            PadOp(
+                op.lhs,
+                b.constant(np.zeros((), np.float32), "zero"),
+                edge_padding_low=(0, 0, *low),
+                edge_padding_high=(0, 0, *high),
+                interior_padding=(0,) * (len(low) + 2),
+            )
+        )
 
     def _planes(self, image: SSAValue, width: int, window: Window, together: bool, b: Builder) -> SSAValue:
         """What each column of a window reads, side by side; where channels stay together, of one after the other."""
@@ -267,6 +290,17 @@ def is_of_rows(op: ConvolutionOp) -> bool:
     small = near and prod(window.size) > 1 and (filters > _groups(op)[0] or alone)
     padded = all(side >= 0 for pair in window.padding for side in pair)
     return plain and small and padded and len(shape) == 4 and shape[-1] >= FEWEST_COLUMNS and not is_depthwise(op)
+
+
+def is_of_lines(op: ConvolutionOp) -> bool:
+    """Whether windows along one dimension are less to copy than transposes before and after would be."""
+    window, (*_, width) = op.window(), shape_of(op.result)
+    plain = all(n == 1 for n in (*window.base_dilation, *_groups(op))) and not any(window.reversal)
+    if not plain or len(shape_of(op.result)) != 3 or width < FEWEST_POINTS:
+        return False
+    (filters, channels, taps), read = shape_of(op.rhs), shape_of(op.lhs)[-1]
+    padded = all(side >= 0 for pair in window.padding for side in pair)
+    return padded and taps * channels * width <= channels * read + filters * width
 
 
 def is_dilated_evenly(op: ConvolutionOp) -> bool:

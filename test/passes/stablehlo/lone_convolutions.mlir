@@ -98,6 +98,19 @@ func.func @skipping_groups(%x: tensor<1x4x9x32xf32>, %w: tensor<8x2x3x3xf32>) ->
 }
 
 // Every other row and column is an image of its own, to which the window is dense.
+// Along one dimension no window is left: a product.
+// CHECK-LABEL: @lines
+// CHECK-DAG: %[[P:.*]] = stablehlo.pad %x
+// CHECK-DAG: %[[A:.*]] = stablehlo.slice %[[P]] [0:1, 0:3, 0:39:2]
+// CHECK-DAG: %[[B:.*]] = stablehlo.slice %[[P]] [0:1, 0:3, 1:40:2]
+// CHECK: %[[C:.*]] = stablehlo.concatenate %[[A]], %[[B]]
+// CHECK: stablehlo.dot_general %{{.*}}, %{{.*}}, contracting_dims = [1] x [0]{{.*}} : (tensor<8x6xf32>, tensor<6x20xf32>) -> tensor<8x20xf32>
+// CHECK-NOT: stablehlo.convolution
+func.func @lines(%x: tensor<1x3x40xf32>, %w: tensor<8x3x2xf32>) -> tensor<1x8x20xf32> {
+  %y = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {stride = [2], pad = [[0, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x40xf32>, tensor<8x3x2xf32>) -> tensor<1x8x20xf32>
+  return %y : tensor<1x8x20xf32>
+}
+
 // CHECK-LABEL: @dilated
 // CHECK:       stablehlo.transpose {{.*}}, dims = [0, 3, 5, 2, 4, 1]
 // CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = {{\[\[}}1, 1], [2, 0]]} {{.*}} : (tensor<4x3x4x20xf32>, tensor<3x3x20x8xf32>) -> tensor<4x3x4x8xf32>

@@ -44,6 +44,11 @@ def alone(x: tuple[int, ...], w: tuple[int, ...], **attributes: Any) -> tuple[Mo
         pytest.param((2, 3, 9, 128), (6, 3, 4, 8), {"strides": [4, 8]}, id="patches"),
         pytest.param((2, 4, 6, 160), (8, 2, 2, 10), {"strides": [2, 10], "group": 2}, id="patches of groups"),
         pytest.param((2, 3, 160), (5, 3, 8), {"strides": [8]}, id="patches of one dimension"),
+        pytest.param((2, 3, 41), (17, 3, 3), {"pads": [1, 1]}, id="lines"),
+        pytest.param((1, 1, 203), (9, 1, 10), {"strides": [5]}, id="a line strided"),
+        pytest.param(
+            (1, 4, 77), (33, 4, 3), {"strides": [2], "dilations": [3], "pads": [4, 0]}, id="lines strided and dilated"
+        ),
         pytest.param((2, 3, 9, 13), (3, 1, 3, 3), {"group": 3, "pads": [1, 1, 1, 1]}, id="depthwise"),
         pytest.param((2, 40, 9, 33), (3, 40, 3, 3), {"pads": [1, 1, 1, 1]}, id="few filters"),
         pytest.param((1, 40, 19, 33), (2, 40, 3, 2), {"strides": [2, 1], "pads": [1, 0, 0, 1]}, id="few, strided"),
