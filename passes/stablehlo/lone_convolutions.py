@@ -10,8 +10,8 @@ column of a window reads is made a channel of its own:
     %p = concatenate of %x[..., 0:7:2], %x[..., 1:8:2], %x[..., 2:9:2]                      -> 1x9x9x4
     %y = stablehlo.convolution(%p, %v) ..., window = {stride = [2, 1]} : (1x9x9x4, 4x9x3x1) -> 1x4x4x4
 
-Where many such columns lie side by side, as those of patches, that is a transpose. Along one dimension no more is left
-of windows then, and it is a product:
+Where many such columns lie side by side, that is a transpose; where whole patches do, they are the columns of a matrix,
+and the convolution a product. Along one dimension it is, too:
 
     %p = concatenate of %x[..., 0:9], %x[..., 1:10], %x[..., 2:11]                          -> 1x240x9
     %y = stablehlo.dot_general %w, %p : (4x240, 240x9) -> 4x9
@@ -72,13 +72,15 @@ class LoneConvolutions:
     def __init__(self, module: ModuleOp):
         lone = lone_convolutions(module)
         self._products = {op for op in lone if is_pointwise(op) and not is_depthwise(op)}
-        self._lines = {op for op in lone if is_of_lines(op)} - self._products
-        self._rows = {op for op in lone if is_of_rows(op)}
+        self._patches = {op for op in lone if is_of_patches(op)} - self._products
+        self._lines = {op for op in lone if is_of_lines(op)} - self._products - self._patches
+        self._rows = {op for op in lone if is_of_rows(op)} - self._patches
         self._dilated = {op for op in lone if is_dilated_evenly(op)} - self._rows
         self._kept: set[Operation] = {op for op in lone if is_depthwise(op) or op in self._rows}
         self._images: set[Operation] = set()  # reshapes of products to images
         self._table = RuleTable()
         self._table(ConvolutionOp)(self._product)
+        self._table(ConvolutionOp)(self._of_patches)
         self._table(ConvolutionOp)(self._of_lines)
         self._table(ConvolutionOp)(self._without_skips)
         self._table(ConvolutionOp)(self._without_dilation)
@@ -103,6 +105,18 @@ class LoneConvolutions:
         if op not in self._products:
             return None
         return self._product_with(op, op.rhs, self._points(op, b), b)
+
+    def _of_patches(self, op: ConvolutionOp, b: Builder) -> Replacement:
+        """The product with patches as columns."""
+        if op not in self._patches:
+            return None
+        (batch, channels, *_), size = shape_of(op.lhs), op.window().size
+        n, count = len(size), shape_of(op.rhs)[0]
+        apart = [side for pair in zip(shape_of(op.result)[2:], size, strict=True) for side in pair]
+        order = (0, 1, *range(3, 2 * n + 2, 2), *range(2, 2 * n + 2, 2))
+        columns = b.transpose(b.reshape(op.lhs, (batch, channels, *apart)), order)
+        image = b.reshape(columns, (batch, channels * prod(size), *shape_of(op.result)[2:]))
+        return self._product_with(op, b.reshape(op.rhs, (count, channels * prod(size), *[1] * n)), image, b)
 
     def _of_lines(self, op: ConvolutionOp, b: Builder) -> Replacement:
         """The product with what each tap of the windows reads, as channels."""
@@ -290,6 +304,15 @@ def is_of_rows(op: ConvolutionOp) -> bool:
     small = near and prod(window.size) > 1 and (filters > _groups(op)[0] or alone)
     padded = all(side >= 0 for pair in window.padding for side in pair)
     return plain and small and padded and len(shape) == 4 and shape[-1] >= FEWEST_COLUMNS and not is_depthwise(op)
+
+
+def is_of_patches(op: ConvolutionOp) -> bool:
+    """Whether windows of many columns lie side by side and cover the image."""
+    window, shape = op.window(), shape_of(op.result)
+    plain = all(n == 1 for n in (*window.base_dilation, *window.dilation, *_groups(op))) and not any(window.reversal)
+    beside = window.strides == window.size and not any(any(pair) for pair in window.padding)
+    whole = all(n == m * k for n, m, k in zip(shape_of(op.lhs)[2:], shape[2:], window.size, strict=True))
+    return plain and beside and whole and window.size[-1] >= MANY_COLUMNS and prod(shape[2:]) >= FEWEST_POINTS
 
 
 def is_of_lines(op: ConvolutionOp) -> bool:

@@ -76,12 +76,22 @@ func.func @skipping(%x: tensor<1x3x9x32xf32>, %w: tensor<8x3x3x3xf32>) -> tensor
 }
 
 // Many columns side by side: a transpose does that.
-// CHECK-LABEL: @patches
+// CHECK-LABEL: @patches_and_a_row
 // CHECK-NOT:   stablehlo.concatenate
-// CHECK:       [[S:%.*]] = stablehlo.reshape %x : (tensor<1x3x8x128xf32>) -> tensor<1x3x8x16x8xf32>
-// CHECK:       [[T:%.*]] = stablehlo.transpose [[S]], dims = [0, 4, 1, 2, 3] : {{.*}} -> tensor<1x8x3x8x16xf32>
-// CHECK:       [[P:%.*]] = stablehlo.reshape [[T]] : {{.*}} -> tensor<1x24x8x16xf32>
-// CHECK:       stablehlo.convolution([[P]], {{.*}} : (tensor<1x24x8x16xf32>, tensor<8x24x4x1xf32>) -> tensor<1x8x2x16xf32>
+// CHECK:       [[S:%.*]] = stablehlo.reshape %x : (tensor<1x3x9x128xf32>) -> tensor<1x3x9x16x8xf32>
+// CHECK:       [[T:%.*]] = stablehlo.transpose [[S]], dims = [0, 4, 1, 2, 3] : {{.*}} -> tensor<1x8x3x9x16xf32>
+// CHECK:       [[P:%.*]] = stablehlo.reshape [[T]] : {{.*}} -> tensor<1x24x9x16xf32>
+// CHECK:       stablehlo.convolution([[P]], {{.*}} : (tensor<1x24x9x16xf32>, tensor<8x24x4x1xf32>) -> tensor<1x8x2x16xf32>
+func.func @patches_and_a_row(%x: tensor<1x3x9x128xf32>, %w: tensor<8x3x4x8xf32>) -> tensor<1x8x2x16xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [4, 8]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x9x128xf32>, tensor<8x3x4x8xf32>) -> tensor<1x8x2x16xf32>
+  return %0 : tensor<1x8x2x16xf32>
+}
+
+// Where the patches are the whole image, they are the columns of a matrix.
+// CHECK-LABEL: @patches
+// CHECK:       [[S:%.*]] = stablehlo.reshape %x : (tensor<1x3x8x128xf32>) -> tensor<1x3x2x4x16x8xf32>
+// CHECK:       [[T:%.*]] = stablehlo.transpose [[S]], dims = [0, 1, 3, 5, 2, 4] : {{.*}} -> tensor<1x3x4x8x2x16xf32>
+// CHECK:       stablehlo.dot_general {{.*}} : (tensor<8x96xf32>, tensor<96x32xf32>) -> tensor<8x32xf32>
 func.func @patches(%x: tensor<1x3x8x128xf32>, %w: tensor<8x3x4x8xf32>) -> tensor<1x8x2x16xf32> {
   %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [4, 8]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x8x128xf32>, tensor<8x3x4x8xf32>) -> tensor<1x8x2x16xf32>
   return %0 : tensor<1x8x2x16xf32>
