@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import math
 import os
@@ -18,6 +17,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from .diagnostics import LaminaError
+from .garbage import collect_seldom
 
 NUMBER = struct.Struct("<I")
 _HEADER = struct.Struct("<IBQ")  # which item, whether it went well, bytes that follow
@@ -55,7 +55,7 @@ def copy_of_this_process() -> int:
         warnings.filterwarnings("ignore", r".*fork\(\)")
         pid = os.fork()
     if pid == 0:
-        gc.freeze()  # what it shares with its parent is not copied by collections
+        collect_seldom()
     return pid
 
 

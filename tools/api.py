@@ -20,6 +20,7 @@ from ..backends import Source as File
 from ..backends import target as find_target
 from ..compiler.artefact import Artefact
 from ..compiler.diagnostics import LaminaError, ValuesNeeded
+from ..compiler.garbage import collected_after
 from ..compiler.signature import Array, Signature
 from .model_files import source_of
 
@@ -72,7 +73,7 @@ class Model:
             if self._only is not None:
                 if self.signature.describes(inputs):
                     return self._only.run(inputs)
-            elif (quick := self._quick.get(self._face(inputs))) is not None:
+            elif len(self._executables) < self.CACHED_SHAPES and (quick := self._quick.get(self._face(inputs))):
                 executable, taken = quick
                 return executable.run([inputs[i] for i in taken])
         on_device = getattr(self._only, "run_on_device", None)
@@ -190,12 +191,13 @@ def compile(
         return Model(known.artefact.signature.told, lambda *_: known)
     from .sources import holds_only_tensors, read_program, with_shapes
 
-    read = read_program(model)
-    if not holds_only_tensors(read):
-        from .onnx_host.graph import HostModel, read_whole  # few models need it
+    with collected_after():
+        read = read_program(model)
+        if not holds_only_tensors(read):
+            from .onnx_host.graph import HostModel, read_whole  # few models need it
 
-        return HostModel(read_whole(model), lambda piece: compile(piece, target, options=settings))
-    return _specialised(with_shapes(read, shapes or {}), target, settings, source)
+            return HostModel(read_whole(model), lambda piece: compile(piece, target, options=settings))
+        return _specialised(with_shapes(read, shapes or {}), target, settings, source)
 
 
 def _specialised(program: Program | Unsized, target: str, options: Options, source: File | None) -> Model:
@@ -226,8 +228,9 @@ class _Specialise:
             options = replace(options, source=source)
             if bindings and (known := recall(self.target, source, options)):
                 return known
-        concrete = whole(with_shapes(self.program, bindings))
-        return find_target(self.target).compile(with_values(concrete, values) if values else concrete, options)
+        with collected_after():
+            concrete = whole(with_shapes(self.program, bindings))
+            return find_target(self.target).compile(with_values(concrete, values) if values else concrete, options)
 
     def open_artefact(self) -> Artefact:
         """The program with its weights, to be compiled where it is loaded."""

@@ -10,6 +10,7 @@ import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Attribute
 
+from ....compiler.diagnostics import LaminaError
 from ....compiler.dtypes import dtype_of
 from ....compiler.weights import Array
 from ....dialects import stablehlo as hlo
@@ -204,12 +205,19 @@ def forest_of_tables(
     leaves: dict[tuple[int, int], Array],
     empty: Array,
 ) -> Forest:
-    """A forest told by columns: `nodes` are (feature, mode, split, missing); leaves by (tree, node)."""
+    """A forest told by columns: `nodes` are (feature, mode, split, missing); leaves by (tree, node).
+
+    Raises LaminaError for nodes that are not there, and trees without a root.
+    """
     keys = list(zip(trees, ids, strict=True))
     inner = [i for i, node in enumerate(nodes) if node[1] != "LEAF"]
     number = {keys[i]: k for k, i in enumerate(inner)}
     ends = [key for i, key in enumerate(keys) if nodes[i][1] == "LEAF"]
     number |= {key: -k - 1 for k, key in enumerate(ends)}
+    for i in inner:
+        for child in (yes[i], no[i]):
+            if (trees[i], child) not in number:
+                raise LaminaError(f"tree {trees[i]} has no node {child}, which node {ids[i]} leads to")
     built = [
         Node(*nodes[i][:3], number[trees[i], yes[i]], number[trees[i], no[i]], nodes[i][3])  # pyright: ignore
         for i in inner
@@ -219,5 +227,7 @@ def forest_of_tables(
     for key in keys:
         if key not in below:
             tops.setdefault(key[0], number[key])
+    if circles := [tree for tree in dict.fromkeys(trees) if tree not in tops]:
+        raise LaminaError(f"tree {circles[0]} has no root: it runs in circles")
     roots = [tops[tree] for tree in dict.fromkeys(trees)]
     return Forest(built, roots, np.stack([leaves.get(key, empty) for key in ends]))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from onnx import helper
 from xdsl.dialects.builtin import ModuleOp
 
+import lamina
 from lamina.compiler.context import LaminaContext
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.parsing import parse_module
@@ -142,3 +144,37 @@ def test_group_normalization_needs_groups(groups: int) -> None:
     arguments = ", ".join(f"%{name}: {kind}" for name, kind in zip("xsb", kinds, strict=True))
     message = refusal(f"{node} -> tensor<*xf32>", arguments, opset=21)
     assert f"the channels of [1, 4, 8] do not divide into {groups} groups" in message
+
+
+@pytest.mark.parametrize(
+    ("modes", "yes", "no", "told"),
+    [
+        (["BRANCH_LEQ", "BRANCH_LEQ", "LEAF"], [1, 0, 0], [2, 2, 0], "tree 0 has no root: it runs in circles"),
+        (["BRANCH_LEQ", "LEAF"], [7, 0], [1, 0], "tree 0 has no node 7, which node 0 leads to"),
+    ],
+)
+def test_trees_that_are_none(modes: list[str], yes: list[int], no: list[int], told: str) -> None:
+    count = len(modes)
+    node = helper.make_node(
+        "TreeEnsembleRegressor",
+        ["x"],
+        ["y"],
+        domain="ai.onnx.ml",
+        nodes_treeids=[0] * count,
+        nodes_nodeids=list(range(count)),
+        nodes_featureids=[0] * count,
+        nodes_values=[0.5] * count,
+        nodes_modes=modes,
+        nodes_truenodeids=yes,
+        nodes_falsenodeids=no,
+        target_treeids=[0],
+        target_nodeids=[count - 1],
+        target_ids=[0],
+        target_weights=[1.0],
+        n_targets=1,
+    )
+    rows, result = (helper.make_tensor_value_info(name, 1, shape) for name, shape in (("x", [2, 3]), ("y", [2, 1])))
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    model = helper.make_model(helper.make_graph([node], "g", [rows], [result]), opset_imports=opsets, ir_version=8)
+    with pytest.raises(LaminaError, match=told):
+        lamina.compile(model, "interpret")
