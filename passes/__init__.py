@@ -33,6 +33,7 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-decompose-chlo": ".stablehlo.decompose_chlo:DecomposeChlo",
         "stablehlo-flatten-windows": ".stablehlo.flatten_windows:FlattenWindows",
         "stablehlo-rows-as-images": ".stablehlo.rows_as_images:RowsAsImages",
+        "stablehlo-sum-in-steps": ".stablehlo.sum_in_steps:SumInSteps",
         "stablehlo-sort-by-digits": ".stablehlo.sort_by_digits:SortByDigits",
         "stablehlo-separate-windows": ".stablehlo.separate_windows:SeparateWindows",
         "stablehlo-inline-composites": ".stablehlo.inline_composites:InlineComposites",

@@ -19,6 +19,7 @@ MODULE_PHASES = (
             "stablehlo-store-as-bytes",
             "stablehlo-flatten-windows",
             "stablehlo-rows-as-images",
+            "stablehlo-sum-in-steps",
             "stablehlo-separate-windows",
             "stablehlo-sort-by-digits",
             "convert-stablehlo-to-linalg",

@@ -26,9 +26,19 @@ from .table import SEED
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-Given: TypeAlias = "tuple[int, ...] | int | list[int]"  # the shape of random values, or the value
+
+@dataclass(frozen=True)
+class Page:
+    """A sheet with lines of letters, each dots chosen at random: what finds lines finds none in noise."""
+
+    height: int
+    width: int
+
+
+Given: TypeAlias = "tuple[int, ...] | int | list[int] | Page"  # the shape of random values, or the value
 Arrays: TypeAlias = "dict[str, np.ndarray[Any, np.dtype[Any]]]"
 
+_DOT, _DOTS = 3, (7, 5)  # pixels, and rows and columns of a letter
 _WORDS = 14  # integers are random below that: of each vocabulary
 _SPEECH: dict[str, Given] = {"waveforms": (1, 16000), "waveforms_lens": [16000]}
 _VOICE: dict[str, Given] = {"input": (1, 576), "state": (2, 1, 128), "sr": 16000}
@@ -53,13 +63,13 @@ class Published:
 PUBLISHED = {
     # characters: Paddle's detectors and recognisers, and others
     "ocr_v4_det": Published(
-        "rapidocr-onnxruntime", "1.4.4", "ch_PP-OCRv4_det_infer.onnx", {"x": (1, 3, 640, 640)}, limit=1e-3
+        "rapidocr-onnxruntime", "1.4.4", "ch_PP-OCRv4_det_infer.onnx", {"x": Page(640, 640)}, limit=1e-3
     ),
     "ocr_v4_rec": Published("rapidocr-onnxruntime", "1.4.4", "ch_PP-OCRv4_rec_infer.onnx", {"x": (1, 3, 48, 320)}),
     "ocr_cls": Published(
         "rapidocr-onnxruntime", "1.4.4", "ch_ppocr_mobile_v2.0_cls_infer.onnx", {"x": (1, 3, 48, 192)}
     ),
-    "ocr_v6_det": Published("rapidocr", "3.10.0", "PP-OCRv6_det_small.onnx", {"x": (1, 3, 640, 640)}, limit=1e-3),
+    "ocr_v6_det": Published("rapidocr", "3.10.0", "PP-OCRv6_det_small.onnx", {"x": Page(640, 640)}, limit=1e-3),
     "ocr_v6_rec": Published("rapidocr", "3.10.0", "PP-OCRv6_rec_small.onnx", {"x": (1, 3, 48, 320)}),
     "captcha": Published("ddddocr", "1.6.1", "common.onnx", {"input1": (1, 1, 64, 160)}),
     "captcha_int8": Published("ddddocr", "1.6.1", "common_old.onnx", {"input1": (1, 1, 64, 160)}, limit=2e-2),
@@ -159,13 +169,27 @@ def _inputs(path: Path, given: Mapping[str, Given]) -> Arrays:
     for info in onnx.load(str(path), load_external_data=False).graph.input:
         if info.name in given:
             dtype, what = numpy_dtype(info.type.tensor_type.elem_type), given[info.name]
-            if not isinstance(what, tuple):
+            if isinstance(what, Page):
+                arrays[info.name] = _written(rng, what).astype(dtype)
+            elif not isinstance(what, tuple):
                 arrays[info.name] = np.array(what, dtype)
             elif dtype.kind == "f":
                 arrays[info.name] = (rng.random(what) - 0.5).astype(dtype)
             else:
                 arrays[info.name] = rng.integers(1, _WORDS, what).astype(dtype)
     return arrays
+
+
+def _written(rng: np.random.Generator, page: Page) -> np.ndarray[Any, np.dtype[Any]]:
+    """The page as [1, 3, height, width]: 1 is white, -1 black."""
+    image = np.ones((page.height, page.width), np.float32)
+    high, wide = (dots * _DOT for dots in _DOTS)
+    for top in range(high, page.height - high, 2 * high):
+        for left in range(wide, page.width - 2 * wide, wide + _DOT):
+            if rng.random() < 0.85:  # others are between words
+                letter = np.kron(rng.random(_DOTS) < 0.5, np.ones((_DOT, _DOT), np.bool_))
+                image[top : top + high, left : left + wide][letter] = -1
+    return np.broadcast_to(image, (1, 3, page.height, page.width)).copy()
 
 
 def with_sizes(path: Path, arrays: Arrays) -> Path:
