@@ -188,6 +188,10 @@ def test_detectors_to_measure(fails):
     assert "unknown: no_net (there are fasterrcnn_" in fails("detectors", "no_net", command="bench")
 
 
+def test_published_models_to_measure(fails):
+    assert "unknown: no_net (there are ocr_v4_det" in fails("published", "no_net", command="bench")
+
+
 def test_usage():
     with pytest.raises(SystemExit) as stop:
         main(["run"])
