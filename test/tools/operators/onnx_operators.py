@@ -59,8 +59,8 @@ detectors of torchvision and Ultralytics do behind their networks is that. Opera
 (`passes/convert/onnx_to_stablehlo/bounded*.py`), and loops over such tensors, are refused with a message that says so.
 
 Dimensions that a file leaves open have the names it gives them (`--shape batch=8`). Those without one are called after
-their input: `x_dim0`; Paddle's `?` is no name. Which branch of an `If` is taken need not be known, unless one of them does
-not fit the shapes; then the inputs that decide it are compiled in, as those are whose values are sizes.
+their input: `x_dim0`; Paddle's `?` is no name. Which branch of an `If` is taken need not be known, unless one of them
+does not fit the shapes; then the inputs that decide it are compiled in, as those are whose values are sizes.
 
 Random operators with a seed draw what ONNX's reference evaluator draws (NumPy's `RandomState`), the same at each call;
 without one every call draws anew, and `lamina.seed(n)` makes the calls from then on repeatable.
