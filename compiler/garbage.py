@@ -11,7 +11,10 @@ _YOUNG = 50_000  # objects that a copy of this process makes before it looks for
 
 @contextmanager
 def collected_after() -> Generator[None]:
-    """Garbage is collected once, at the end, and no later call of what was compiled pauses for it."""
+    """Garbage is collected once, at the end, and no later call of what was compiled pauses for it.
+
+    Only what was made meanwhile is looked at, not what the process holds besides.
+    """
     if not gc.isenabled():
         yield
         return
@@ -20,11 +23,12 @@ def collected_after() -> Generator[None]:
         yield
     finally:
         gc.enable()
-        gc.collect()
+        gc.collect(1)
 
 
 def collect_seldom() -> None:
     """For a copy of this process: what it shares with its parent is not copied by collections, and these are few."""
     gc.freeze()
     gc.enable()  # whatever its parent was at
-    gc.set_threshold(_YOUNG)
+    young, *older = gc.get_threshold()
+    gc.set_threshold(max(young, _YOUNG), *older)
