@@ -273,3 +273,19 @@ def test_what_is_compiled_is_compiled_together() -> None:
     np.testing.assert_allclose(y, np.exp(-1), rtol=1e-6)
     assert u.tolist() == ["ababab"] and n.tolist() == [1]
     assert pieces == [["Neg", "Exp", "Sqrt"], ["Shape"]]
+
+
+def test_results_and_inputs_that_are_left_out() -> None:
+    """They have the same name, which is none."""
+    nodes = [
+        helper.make_node("TopK", ["x", "k"], ["", "places"]),
+        helper.make_node("StringSplit", ["s"], ["parts", "counts"]),
+        helper.make_node("Shape", ["parts"], ["size"]),
+        helper.make_node("Clip", ["size", "", "most"], ["n"]),
+        helper.make_node("Add", ["places", "n"], ["y"]),
+    ]
+    text = helper.make_tensor_type_proto(TensorProto.STRING, None)
+    inputs = {"x": FLOATS, "k": INTS, "s": text, "most": INTS}
+    compiled = lamina.compile(model(nodes, inputs, {"y": INTS}))
+    (y,) = compiled(np.array([1, 5, 3], np.float32), np.array([2]), strings("a b", "c d"), np.array(9))
+    assert y.tolist() == [3, 4]

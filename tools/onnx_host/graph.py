@@ -54,13 +54,13 @@ class _Step:
 
     def __init__(self, nodes: Sequence[NodeProto], host: bool, graph: GraphProto):
         self.nodes, self.host, self.name = nodes, host, graph.name or "piece"
-        made = {name for node in nodes for name in node.output}
+        made = {name for node in nodes for name in node.output if name}
         self.read = tuple(
             dict.fromkeys(name for node in nodes for name in _names_read(node) if name and name not in made)
         )
         later = {info.name for info in graph.output}
         later |= {name for node in graph.node if made.isdisjoint(node.output) for name in _names_read(node)}
-        self.wanted = [name for name in dict.fromkeys(n for node in nodes for n in node.output) if name in later]
+        self.wanted = [name for name in dict.fromkeys(n for node in nodes for n in node.output if n) if name in later]
         self.pieces: dict[tuple[Any, ...], Model] = {}  # by what is read
 
     @cached_property
