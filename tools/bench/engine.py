@@ -147,7 +147,8 @@ def measure(
         except Failed as failure:
             prepared.pop(worker.system, None)
             _say(row, worker.system, str(failure))
-    judge(row, outputs, max(case.limit, ROUNDED) if settings.precision == "bf16" else case.limit)
+    rounds_operands = settings.precision == "bf16"
+    judge(row, outputs, max(case.limit, ROUNDED) if rounds_operands else case.limit, of_largest=rounds_operands)
     running = [worker for worker in workers if worker.system in prepared and worker.system not in row.failures]
     if OURS in prepared:
         times, tops = _rounds(row, case, prepared, running, ceilings, rounds)
@@ -162,12 +163,12 @@ def _say(row: Row, system: str, why: str) -> None:
     print(f"{system} on {row.case}: {row.failures[system]}", file=sys.stderr)
 
 
-def judge(row: Row, outputs: dict[str, list[Array]], limit: float) -> None:
+def judge(row: Row, outputs: dict[str, list[Array]], limit: float, of_largest: bool = False) -> None:
     """Ours must agree with a peer; a peer that ours does not agree with, while it does with another, is left out."""
     ours = outputs.pop(OURS, None)
     if ours is None or not outputs:
         return
-    errors = {system: disagreement(ours, theirs) for system, theirs in outputs.items()}
+    errors = {system: disagreement(ours, theirs, of_largest) for system, theirs in outputs.items()}
     row.error = min(errors.values())
     row.wrong = not row.error <= limit
     for system, error in errors.items():
@@ -175,8 +176,12 @@ def judge(row: Row, outputs: dict[str, list[Array]], limit: float) -> None:
             _say(row, system, f"its result is off by {error:.1e}")
 
 
-def disagreement(ours: Sequence[Array], theirs: Sequence[Array]) -> float:
-    """The largest error of any output: of floats as `compare` takes it, of integers the largest difference."""
+def disagreement(ours: Sequence[Array], theirs: Sequence[Array], of_largest: bool = False) -> float:
+    """The largest error of any output: of floats as `compare` takes it, of integers the largest difference.
+
+    Or of floats relative to the largest of an output, as rounded operands make it (docs/precision.md): what they add to
+    a sum does not shrink where the sum happens to be small.
+    """
     if len(ours) != len(theirs):
         return math.inf
     worst = 0.0
@@ -188,9 +193,17 @@ def disagreement(ours: Sequence[Array], theirs: Sequence[Array]) -> float:
             error = float(np.abs(a.astype(np.int64) - b.astype(np.int64)).max(initial=0))
         else:
             found = compare("", a, b)
-            error = math.inf if found.mismatch else found.error
+            error = math.inf if found.mismatch else _of_largest(a, b) if of_largest else found.error
         worst = max(worst, error)
     return worst
+
+
+def _of_largest(a: Array, b: Array) -> float:
+    """The largest difference over the largest value; both are finite in the same places."""
+    finite = np.isfinite(b.astype(np.float64))
+    x, y = (side.astype(np.float64)[finite] for side in (a, b))
+    off, largest = np.abs(x - y).max(initial=0), np.abs(y).max(initial=0)
+    return float(off / largest) if largest else math.inf if off else 0.0
 
 
 def _rounds(

@@ -20,6 +20,7 @@ from ...backends.cpu.native_model import aligned_bytes
 from ...backends.cpu.target import CpuTarget
 from ...compiler.dtypes import dtype_of
 from ...dialects.linalg_ext import AttentionOp
+from ..precision import add_precision_argument
 from ..run import parse_shapes
 from ..sources import read_program, whole, with_shapes
 
@@ -30,13 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, default=1, help="how many threads (default 1)")
     parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")
     parser.add_argument("--rows", type=int, default=25, help="how many kernels to show (default 25)")
+    add_precision_argument(parser)
 
 
 def main(args: argparse.Namespace) -> int:
     """Prints the kernels by their share of the time."""
     target = CpuTarget()
     program = whole(with_shapes(read_program(args.model), parse_shapes(args.shape)))
-    options = Options(threads=args.threads)
+    options = Options(threads=args.threads, precision=args.precision)
     lowered = target.buffers(program, options)
     built = target.build(lowered, options)
     functions = {op.sym_name.data: op for op in lowered.module.ops if isinstance(op, FuncOp)}

@@ -135,6 +135,15 @@ def test_who_is_left_out_is_who_disagrees_with_the_others(capsys):
     assert row.wrong and not row.failures
 
 
+def test_disagreement_of_what_was_rounded_is_relative_to_the_largest():
+    a, b = np.array([[100.0, 0.2, np.inf]]), np.array([[100.0, 0.1, np.inf]])
+    assert disagreement([a], [b]) == pytest.approx(0.1)  # of a hundredth of the largest
+    assert disagreement([a], [b], of_largest=True) == pytest.approx(0.001)
+    assert disagreement([np.zeros(3)], [np.zeros(3)], of_largest=True) == 0
+    assert disagreement([np.ones(3)], [np.zeros(3)], of_largest=True) == np.inf
+    assert disagreement([a], [-b], of_largest=True) == np.inf  # infinities of other signs
+
+
 def test_disagreement_of_integers_counts_in_ones():
     a = [np.array([250, 3], np.uint8)]
     assert disagreement(a, [np.array([251, 3], np.uint8)]) == 1.0
