@@ -13,6 +13,29 @@ from xdsl.utils.exceptions import VerifyException
 
 ROWS = 16
 ROW_BYTES = 64
+FEWEST_ROWS = 4  # a tile of fewer is mostly empty
+FEWEST_BYTES = ROW_BYTES // 4  # of a row: tiles of fewer are no faster than vectors
+
+
+def rows_of(run: int) -> int:
+    """The rows of a tile, where so many rows are evenly apart: an equal part of them.
+
+    >>> rows_of(28), rows_of(7), rows_of(17)
+    (14, 7, 1)
+    """
+    return next(n for n in range(ROWS, 0, -1) if run % n == 0)
+
+
+def depth_of(size: int, group: int) -> int:
+    """How much of `size` numbers that are summed is in a tile of `group` in four bytes: an equal part, whole groups.
+
+    0 where there is none that is worth it.
+
+    >>> depth_of(144, 2), depth_of(64, 4), depth_of(197, 2), depth_of(4, 2)
+    (24, 64, 0, 0)
+    """
+    parts = range(ROW_BYTES * group // 4, FEWEST_BYTES * group // 4 - 1, -group)
+    return next((n for n in parts if size % n == 0), 0)
 
 
 @irdl_attr_definition

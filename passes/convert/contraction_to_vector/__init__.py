@@ -37,7 +37,7 @@ from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 from ..structured_kernels import kernels_of
-from .amx_tiles import takes_tiles, tile_depth, tile_schedule
+from .amx_schedule import takes_tiles, tile_depth, tile_schedule
 from .analysis import Contraction, Kernel, Unsupported, analyse, sums_in_f32
 from .copies import can_copy
 from .emit import copied_elements, emit
@@ -132,9 +132,11 @@ def depth_fault(kernel: Kernel, schedule: Schedule, machine: Machine) -> str | N
     if not schedule.depth:
         return None
     if takes_tiles(kernel, machine):
-        tile = tile_depth(kernel.contraction)
-        whole = schedule.depth % tile == 0 and len(k_levels(kernel.contraction)) == 1
-        return None if whole else f"tiles take blocks of multiples of {tile}, of one loop over k"
+        tile, levels = tile_depth(kernel.contraction), k_levels(kernel.contraction)
+        if schedule.depth % tile:
+            return f"tiles take blocks of multiples of {tile}"
+        even = len(levels) == 1 or levels[-1][0] % schedule.depth == 0
+        return None if even else f"blocks of one of several loops over k share its {levels[-1][0]} rounds out evenly"
     if sums_can_wait(kernel.contraction):
         return None
     return "sums of numbers of 16 bits and less stay in registers over all of k"

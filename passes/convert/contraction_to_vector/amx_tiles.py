@@ -9,113 +9,37 @@ after (bfloat16, packed in panels of 32 columns and pairs along k):
     amx.tile_store %s00, %sums[...] ...                          // of the tile alone; %y itself, without an epilogue
     affine.for %i = 0 to 32 { ... the epilogue on row %i ... }
 
-All tiles of a kernel have one shape, of which LLVM finds a configuration: the last rows overlap with those before them,
-the last columns are as many as a panel is filled up to and are not stored. So k must be a multiple of a tile's depth. A
-is read in place, where its rows must be evenly apart, or from copies in the order of tiles; past L1, which belongs to
-what a panel has of a block of k. Between blocks the sums of a task's strips wait in memory of their own.
+All tiles of a kernel have one shape, of which LLVM finds a configuration: the last rows overlap with those before
+them, the last columns are as many as a panel is filled up to and are not stored. A tile is as deep as an equal part
+of the innermost loop over k, and `amx_schedule` says how high. A is read in place, or from copies in the order of
+tiles; past L1, which belongs to what a panel has of a block of k, but of windows, whose neighbours read the same.
+Between blocks the sums of a task's strips wait in memory of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, VectorType, bf16, i8
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import VectorType
+from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ....compiler.diagnostics import LaminaError
-from ....compiler.machine import Machine
 from ....dialects import amx, memref, vector
-from ....dialects.affine.linear_forms import Linear
-from ....dialects.amx.types import ROW_BYTES, ROWS
-from .analysis import Contraction, Kernel
+from .amx_schedule import COLUMNS, TILE_ROWS, row_step, tile_depth, tile_rows
 from .groups import GroupWriter, is_unsigned
+from .lookahead import Lookahead
 from .loops import D
-from .schedule import Schedule, ceil_div
+from .schedule import ceil_div
 from .spot import Columns, TilePlace, zero
-from .tile import Fetch, Left, Step, k_levels
-from .tile_copies import can_copy_tiles, row_elements
+from .tile import Fetch, Left, Step
+from .tile_copies import row_elements
 
-COLUMNS = ROW_BYTES // 4  # sums in a row of a tile
-TILE_ROWS = 2 * ROWS
 MOST_SUMS = 4  # tiles of them at a time
-FEATURES: dict[tuple[int, Attribute], str] = {(2, bf16): "amx-bf16", (4, i8): "amx-int8"}  # by group along k, elements
-FEWEST_ROWS = 4  # a tile of fewer is mostly empty
-COPY_COLUMNS = 256  # that pay for copying A, as callers need not align it; this and the next two are measured
-FEWEST_STRIPS, MOST_STRIPS = 4, 8  # of a block: they share the fetching of panels, and leave room in the caches
 MOST_WAITING = 32  # strips whose sums lie on the stack between blocks of k
-
-
-def takes_tiles(kernel: Kernel, machine: Machine) -> bool:
-    """Whether the machine's tiles can compute this contraction."""
-    contraction = kernel.contraction
-    panels = contraction.panels
-    if panels is None or contraction.a.element != contraction.b.element or panels.lanes > 2 * COLUMNS:
-        return False
-    if not machine.has_tiles(FEATURES.get((panels.group, contraction.b.element), "")):
-        return False
-    steps = [row_step(contraction, operand.form) for operand in (contraction.a, contraction.c)]
-    whole = contraction.sizes[contraction.k[-1]] % row_elements(contraction) == 0
-    rows = contraction.extent(contraction.m)
-    return None not in steps and whole and rows >= FEWEST_ROWS and _begins_at_zero(kernel)
-
-
-def tile_schedule(contraction: Contraction, chosen: Schedule, machine: Machine) -> Schedule:
-    """Two rows of tiles; blocks of k of which a panel stays in L1, blocks of strips whose copies take half of L2.
-
-    Each strip of a block asks for its share of what comes next of B. The threads' parts are as `chosen` for vectors.
-    """
-    total = contraction.extent(contraction.m)
-    rows, one_loop = min(TILE_ROWS, total), len(k_levels(contraction)) == 1
-    copy = can_copy_tiles(contraction) and contraction.columns >= COPY_COLUMNS and rows == TILE_ROWS
-    depth = block_depth(contraction, machine) if one_loop else 0
-    strips, row_blocks = ceil_div(total, rows), chosen.row_blocks
-    if copy or depth:
-        strip_bytes = rows * contraction.extent(contraction.k) * ROW_BYTES // row_elements(contraction)
-        together = min(max(machine.l2_bytes // 2 // strip_bytes, FEWEST_STRIPS), MOST_STRIPS)
-        row_blocks = ceil_div(strips, together)
-        if chosen.row_blocks % machine.cores == 0:
-            row_blocks = min(strips, ceil_div(row_blocks, machine.cores) * machine.cores)
-    ahead = next((n for n in (8, 4, 2) if n <= strips // row_blocks), 0) if one_loop else 0
-    return replace(chosen, rows=rows, panels=1, row_blocks=row_blocks, depth=depth, ahead=ahead, copy=int(copy))
-
-
-def block_depth(contraction: Contraction, machine: Machine) -> int:
-    """How much of k goes into a block, such that a panel's takes two thirds of L1; 0: all."""
-    panels = contraction.panels
-    assert panels is not None
-    step = tile_depth(contraction)
-    size, line = contraction.extent(contraction.k) // step, panels.lanes * ROW_BYTES * ROWS // COLUMNS
-    blocks = ceil_div(size, max(1, machine.l1_bytes * 2 // 3 // line))
-    return ceil_div(size, blocks) * step if blocks > 1 else 0
-
-
-def tile_depth(contraction: Contraction) -> int:
-    """How much of k is in a tile."""
-    assert contraction.panels is not None
-    return ROWS * contraction.panels.group
-
-
-def row_step(contraction: Contraction, form: Linear) -> int | None:
-    """How many elements rows are apart in an array; None where they are not evenly so."""
-    step = 0
-    reach = 1
-    for d in reversed(contraction.m):
-        if reach == 1:
-            step = form.coefficients[d]
-        elif form.coefficients[d] != step * reach:
-            return None
-        reach *= contraction.sizes[d]
-    return step
-
-
-def _begins_at_zero(kernel: Kernel) -> bool:
-    if kernel.fill is None or not isinstance(kernel.fill.value.owner, arith.ConstantOp):
-        return False
-    value = kernel.fill.value.owner.value
-    return isinstance(value, IntegerAttr | FloatAttr) and value.value.data == 0
 
 
 @dataclass(frozen=True)
@@ -136,9 +60,17 @@ class AmxWriter(GroupWriter):
     run: Run | None = None  # None: all of k at once
     passes_by: bool = False  # whether strips of A take turns while a panel stays in L1
 
+    @property
+    def depth_blocks(self) -> int:
+        """How many blocks of the innermost loop over k there are in all rounds of the others."""
+        if not self.depth or not self.levels:
+            return 1
+        *outer, innermost = [level[0] for level in self.levels]
+        return prod(outer) * ceil_div(innermost, self.depth)
+
     def over_depth(self, body: Callable[[SSAValue | None], None]) -> None:
         """The first and the last block are written apart: one begins the sums, the other ends them."""
-        count, size = self.depth_blocks, self.levels[0][0]
+        count, size = self.depth_blocks, self.levels[-1][0]
         if count == 1:
             body(None)
             return
@@ -154,7 +86,7 @@ class AmxWriter(GroupWriter):
             body(self.constant(1))
         elif count > 3:
             self.code.serial(AffineExpr.constant(1), AffineExpr.constant(count - 1), (), (), once)
-        self.run = Run(size - (count - 1) * self.depth, begins=False)
+        self.run = Run(size - (ceil_div(size, self.depth) - 1) * self.depth, begins=False)
         body(self.constant(count - 1))
         self.run = None
 
@@ -169,14 +101,16 @@ class AmxWriter(GroupWriter):
         left: Left | None = None,
     ) -> None:
         place = TilePlace(self.code, self.contraction, columns, operands)
-        height = min(rows, ROWS)
+        height = min(rows, tile_rows(self.contraction))
         firsts = list(dict.fromkeys((0, rows - height)))  # of rows: two tiles of one shape may overlap
         widths = range(0, columns.valid, COLUMNS)
         spots = [(first, width) for first in firsts for width in widths]
         type_ = amx.TileType.of((height, COLUMNS), self.sum_type)
-        a, b_place = left or self.in_place(place, rows), self.b_place(place)
+        b_place = self.b_place(place)
         apart = row_elements(self.contraction) if left else row_step(self.contraction, self.contraction.a.form)
-        assert apart is not None
+        places = [left.places[first] for first in firsts] if left else self.a_places(place, firsts)
+        flat, steps = (left.flat, left.steps) if left else (self.flats[self.contraction.a.value], self.steps(1))
+        begins = dict(zip(firsts, places, strict=True))
 
         start = self.lookahead.start(place, panels, number, block) if self.lookahead is not None else None
         run = self.run or Run(self.levels[0][0])
@@ -191,7 +125,9 @@ class AmxWriter(GroupWriter):
             after: list[SSAValue] = []
             for (first, width), total in zip(spots, sums, strict=True):  # a product for each load that it waits for
                 if first not in lefts:
-                    lefts[first] = self.left((first, height), depth, a, apart, ks)
+                    base, offset = begins[first]
+                    where = self.code.index(D(0) + steps + offset, base, *ks)
+                    lefts[first] = self.left(flat, where, (height, depth), apart)
                 if width not in rights:
                     rights[width] = self.right(width, depth, b_place, ks)
                 after.append(self.multiply(lefts[first], rights[width], total))
@@ -215,13 +151,17 @@ class AmxWriter(GroupWriter):
         block: SSAValue | None,
         fetch: Fetch | None,
     ) -> Sequence[SSAValue]:
-        """As of vectors, but the innermost loop takes as much of k as a tile does."""
-        if len(ks) < len(self.levels) - 1:
-            return super(GroupWriter, self).nest(step, ks, sums, block, fetch)
-        size, depth = self.levels[-1][0], tile_depth(self.contraction)
-        first = AffineExpr.constant(0)
+        """As of vectors, but the innermost loop takes as much of k as a tile does, and blocks are of that."""
+        *outer, (size, _, _) = self.levels
+        depth, first = tile_depth(self.contraction), AffineExpr.constant(0)
         if self.run is not None:
-            first, size = D(0) * self.depth, self.run.depth
+            every = ceil_div(size, self.depth)
+            first, size = D(0) % every * self.depth if outer else D(0) * self.depth, self.run.depth
+            rounds = [level[0] for level in outer]
+            inside = [every * prod(rounds[i + 1 :]) for i in range(len(outer))]
+            ks = tuple(self.code.index(D(0) // n % count, block) for n, count in zip(inside, rounds, strict=True))
+        if len(ks) < len(outer):
+            return super(GroupWriter, self).nest(step, ks, sums, block, fetch)
 
         def body(k: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
             return step((*ks, k), carried)
@@ -229,7 +169,12 @@ class AmxWriter(GroupWriter):
         return self.code.serial(first, first + size, (block,), sums, body, depth)
 
     def _can_ask(self, ahead: int) -> bool:
-        return ahead > 1 and len(self.levels) == 1
+        behind = all(a[2] == b[0] * b[2] for a, b in pairwise(self.levels))
+        return ahead > 1 and behind
+
+    def _lookahead(self, ahead: int) -> Lookahead:
+        rows = self.depth or prod(level[0] for level in self.levels)
+        return Lookahead(self.code, self.contraction, self.flats, self.steps(2), rows, ahead, self.panels_first)
 
     def ask(self, start: SSAValue, depth: int, ks: Sequence[SSAValue]) -> None:
         """Asks for this tile's share of the next panel: as much as it reads of its own, over how many tiles share."""
@@ -244,13 +189,10 @@ class AmxWriter(GroupWriter):
         """An index."""
         return self.code.index(AffineExpr.constant(number))
 
-    def left(self, part: tuple[int, int], depth: int, a: Left, apart: int, ks: Sequence[SSAValue]) -> SSAValue:
-        """Rows of A, so much of k, `apart` elements from one to the next."""
-        first, count = part
-        base, offset = a.places[first]
-        where = self.code.index(D(0) + a.steps + offset, base, *ks)
-        type_ = amx.TileType.of((count, depth), self.contraction.a.element)
-        load = amx.TileLoadOp(a.flat, [where], type_, self.constant(apart), nontemporal=self.passes_by)
+    def left(self, flat: SSAValue, where: SSAValue, shape: tuple[int, int], apart: int) -> SSAValue:
+        """Rows of A, so much of k of each, `apart` elements from one to the next."""
+        type_ = amx.TileType.of(shape, self.contraction.a.element)
+        load = amx.TileLoadOp(flat, [where], type_, self.constant(apart), nontemporal=self.passes_by)
         return self.code(load).res
 
     def right(self, first: int, depth: int, b_place: SSAValue, ks: Sequence[SSAValue]) -> SSAValue:
@@ -280,7 +222,7 @@ class AmxWriter(GroupWriter):
         """
         panels = self.contraction.panels
         assert panels is not None
-        self.passes_by = strips > 1
+        self.passes_by = strips > 1 and len(self.levels) == 1  # windows read what others have read
         self.zeros = self.code(memref.AllocaOp.get(self.sum_type, 64, [MOST_SUMS * COLUMNS])).memref
         row = VectorType(self.sum_type, [MOST_SUMS * COLUMNS])
         nothing = self.code(vector.BroadcastOp(zero(self.code, self.sum_type), row)).vector
@@ -335,7 +277,6 @@ class AmxWriter(GroupWriter):
         if beside:
             assert self.sums is not None
             target, step = self.sums, place.panel_lanes
-        assert step is not None
         for (row, column), total in zip(spots, sums, strict=True):
             if beside:
                 where = self.code.index(D(0) + row * place.panel_lanes + column, strip)

@@ -17,7 +17,8 @@ from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 from ....dialects.affine.linear_forms import memref_shape
 from ....dialects.llvm.text import ROLLED
-from .amx_tiles import TILE_ROWS, AmxWriter, takes_tiles
+from .amx_schedule import takes_tiles, tile_covers
+from .amx_tiles import AmxWriter
 from .analysis import Kernel
 from .copies import COPIES, Copies, can_copy, task_elements
 from .epilogue import overlap_is_harmless
@@ -116,14 +117,13 @@ def shares(kernel: Kernel, schedule: Schedule, lanes: int, machine: Machine) -> 
     overlap = in_registers and overlap_is_harmless(kernel)
     found: list[Share] = []
     for columns in column_runs(kernel, lanes):
-        rows, panels = schedule.rows, schedule.panels
         if tiles:  # of which there are eight registers
-            rows, panels = min(rows, TILE_ROWS), 1
-        elif columns.valid > 1 and are_few(kernel, schedule, columns, machine):
-            rows = rows_of_few(columns, machine)
-        else:  # as many sums where there are fewer columns
-            rows = max(rows, min(NARROW_ROWS, rows * lanes // columns.lanes))
-        strips = covers(contraction.extent(contraction.m), rows, overlap)
+            strips, panels = tile_covers(contraction, schedule.rows), 1
+        else:
+            few = columns.valid > 1 and are_few(kernel, schedule, columns, machine)
+            narrow = min(NARROW_ROWS, schedule.rows * lanes // columns.lanes)  # as many sums where columns are fewer
+            rows = rows_of_few(columns, machine) if few else max(schedule.rows, narrow)
+            strips, panels = covers(contraction.extent(contraction.m), rows, overlap), schedule.panels
         groups = covers(columns.panels, panels, overlap)
         tasks = Tasks.of(contraction, schedule, strips, groups, columns, machine)
         found.append(Share(columns, strips, groups, tasks))

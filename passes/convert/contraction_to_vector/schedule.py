@@ -58,10 +58,10 @@ class Schedule:
 
     With a `depth`, tiles pass over all rows and panels of a task for so many rounds of the outermost loop over k,
     then for the next, and the sums wait in the output meanwhile (0: all of k at once); tiles of AMX pass over rows
-    alone, and sums wait beside the output. With an `ahead`, a tile asks for a row of the next panels of B every so
-    many rounds of its innermost loop (0: it does not), one of AMX for so much less than what comes next. With `copy`
-    (0 or 1), a task copies its rows of A, block of k by block, into the order in which tiles read them. Rows and
-    panels that do not divide the problem are covered by tiles of two sizes.
+    alone, for so many of the innermost loop, and sums wait beside the output. With an `ahead`, a tile asks for a row of
+    the next panels of B every so many rounds of its innermost loop (0: it does not), one of AMX for so much less than
+    what comes next. With `copy` (0 or 1), a task copies its rows of A, block of k by block, into the order in which
+    tiles read them. Rows and panels that do not divide the problem are covered by tiles of two sizes.
     """
 
     rows: int

@@ -221,11 +221,11 @@ class TileWriter:
 
     def in_place(self, place: TilePlace, rows: int) -> Left:
         """A where it lies."""
-        return Left(self.flats[self.contraction.a.value], self.a_places(place, rows), self.steps(1))
+        return Left(self.flats[self.contraction.a.value], self.a_places(place, range(rows)), self.steps(1))
 
-    def a_places(self, place: TilePlace, rows: int) -> list[tuple[SSAValue, int]]:
+    def a_places(self, place: TilePlace, rows: Sequence[int]) -> list[tuple[SSAValue, int]]:
         """For each row the position in A where its k begins, as a value and a constant to add."""
-        exprs = [place.outer(self.contraction.a.form, row) for row in range(rows)]
+        exprs = [place.outer(self.contraction.a.form, row) for row in rows]
         if not is_linear(exprs[0]):
             return [(self.code.index(expr, *place.operands), 0) for expr in exprs]
         base = self.code.index(exprs[0], *place.operands)

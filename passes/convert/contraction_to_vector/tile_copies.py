@@ -26,9 +26,9 @@ from .tile import Left, k_levels
 
 
 def can_copy_tiles(contraction: Contraction) -> bool:
-    """Whether rows of A can be copied into tiles: they are contiguous, along one loop over k."""
+    """Whether rows of A can be copied into tiles: they are contiguous, along one loop over k, and fill them."""
     levels = k_levels(contraction)
-    return len(levels) == 1 and levels[0][1] == 1
+    return len(levels) == 1 and levels[0][1] == 1 and levels[0][0] % row_elements(contraction) == 0
 
 
 def row_elements(contraction: Contraction) -> int:

@@ -102,14 +102,15 @@ def _steps(now: dict[str, int], problem: Problem, machine: Machine) -> Iterator[
 def _depths(depth: int, problem: Problem) -> tuple[int, ...]:
     """None, half and twice; from none, half and a quarter of the loop over k, where sums may wait in the output.
 
-    Of tiles besides one tile more and less: their blocks need not divide k.
+    Of tiles besides one tile more and less: their blocks need not divide k; of one of several loops they do.
     """
     if not problem.loops or not (problem.in_memory or problem.tile):
         return ()
     size, tile = problem.loops[0], problem.tile
     if tile:
         if len(problem.loops) > 1:
-            return ()
+            parts = [d for d in range(tile, problem.loops[-1] + 1, tile) if problem.loops[-1] % d == 0]
+            return (0, *[d for d in parts if not depth or d < depth][-1:], *[d for d in parts if d > depth > 0][:1])
         half = (depth or size) // 2 // tile * tile
         return (0, half, depth * 2, depth - tile, depth + tile) if 0 < depth < size else (half,)
     found = (

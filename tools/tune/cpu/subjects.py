@@ -17,7 +17,7 @@ from ....compiler.machine import Machine
 from ....compiler.program import Program
 from ....compiler.schedules import SCHEDULE, Entry, Schedules
 from ....passes.convert.contraction_to_vector import problem_of
-from ....passes.convert.contraction_to_vector.amx_tiles import takes_tiles, tile_depth
+from ....passes.convert.contraction_to_vector.amx_schedule import takes_tiles, tile_depth
 from ....passes.convert.contraction_to_vector.analysis import analyse
 from ....passes.convert.contraction_to_vector.schedule import Problem, Schedule, choose
 from ...inputs import complete

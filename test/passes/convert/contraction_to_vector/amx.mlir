@@ -134,3 +134,36 @@ func.func private @blocks(%x: memref<64x224xbf16>, %w: memref<3x112x32x2xbf16>, 
   }
   func.return
 }
+
+// Of a window rows are as far apart as pixels of one row of the image: tiles of 14 of 28, two of them a strip, that begin
+// where their pixels do. All of k fits: 16 channels of three columns are two tiles of 24. Neighbours read the same rows
+// of A, which stay in L1.
+
+// CHECK-LABEL: func.func private @window
+// CHECK:         affine.for %[[STRIP:.*]] = 0 to 4 {
+// CHECK-COUNT-4:   amx.tile_load {{.*}} : memref<64xf32> into !amx.tile<14x16xf32>
+// CHECK:           affine.for %[[R:.*]] = 0 to 3 iter_args
+// CHECK-NEXT:        affine.for %[[K:.*]] = 0 to 48 step 24 iter_args
+// CHECK:               amx.tile_load %{{[0-9]+}}[%{{.*}}], %{{.*}} : memref<2880xbf16> into !amx.tile<14x24xbf16>
+// CHECK:               amx.tile_load {{.*}} : memref<4608xbf16> into !amx.tile<12x32xbf16>
+// CHECK-COUNT-4:       amx.tile_mulf {{.*}} : !amx.tile<14x24xbf16>, !amx.tile<12x32xbf16>, !amx.tile<14x16xf32>
+// CHECK:           affine.yield
+// CHECK-COUNT-4:   amx.tile_store %{{.*}}, %{{.*}} : memref<3584xf32>, !amx.tile<14x16xf32>
+func.func private @window(%x: memref<6x30x16xbf16>, %w: memref<1x3x3x8x32x2xbf16>, %y: memref<4x28x32xf32>)
+    attributes {lamina.kernel = "contraction", lamina.schedule = "rows=28"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%y : memref<4x28x32xf32>)
+  linalg.generic {indexing_maps = [affine_map<(y, x, n, r, s, c) -> (y + r, x + s, c)>,
+      affine_map<(y, x, n, r, s, c) -> (n floordiv 32, r, s, c floordiv 2, n mod 32, c mod 2)>,
+      affine_map<(y, x, n, r, s, c) -> (y, x, n)>],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}
+      ins(%x, %w : memref<6x30x16xbf16>, memref<1x3x3x8x32x2xbf16>) outs(%y : memref<4x28x32xf32>) {
+  ^bb0(%l: bf16, %r: bf16, %o: f32):
+    %u = arith.extf %l : bf16 to f32
+    %v = arith.extf %r : bf16 to f32
+    %p = arith.mulf %u, %v : f32
+    %s = arith.addf %o, %p : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}

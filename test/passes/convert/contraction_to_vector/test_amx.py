@@ -170,7 +170,98 @@ def test_too_many_strips_between_blocks_are_refused():
         lowered(text(1280, 32, 256, "bf16", schedule="rows=32 depth=128"), "convert-contraction-to-vector")
 
 
-@pytest.mark.parametrize(("m", "k"), [(3, 64), (32, 33), (32, 48), (32, 16)])
+# tiles as deep as an equal part of k: 24, 8, 30; 36 and 20 bytes
+@pytest.mark.parametrize(("element", "k"), [("bf16", 48), ("bf16", 8), ("bf16", 120), ("i8", 36), ("i8", 20)])
+@pytest.mark.parametrize(("m", "n"), [(33, 33), (17, 16)])
+def test_shallow_tiles(element: str, k: int, m: int, n: int):
+    rng = np.random.default_rng(k)
+    dtype = BF16 if element == "bf16" else np.int8
+    x, w = (rng.integers(-9, 10, shape).astype(dtype) for shape in ((m, k), (k, n)))
+    y, ir = run(text(m, n, k, element), x, w, np.zeros(n, np.float32 if element == "bf16" else I32))
+    np.testing.assert_array_equal(y, x.astype(np.int64) @ w.astype(np.int64))
+    assert "amx.tile_mul" in ir
+
+
+def test_shallow_tiles_are_not_copied():
+    rng = np.random.default_rng(5)
+    x, w = (rng.integers(-9, 10, shape).astype(BF16) for shape in ((64, 48), (48, 64)))
+    y, _ = run(text(64, 64, 48, "bf16", schedule="rows=32 copy=1"), x, w, np.zeros(64, np.float32))
+    np.testing.assert_array_equal(y, x.astype(np.int64) @ w.astype(np.int64))
+
+
+def window(
+    image: tuple[int, int, int], n: int, size: tuple[int, int], element: str, step: int = 1, schedule: str | None = None
+) -> str:
+    """A convolution of an image of rows, columns and channels."""
+    group, (sums, zero) = GROUPS[element], ("f32", "0.0") if element == "bf16" else ("i32", "0")
+    (h, w, c), (r, s) = image, size
+    rows, columns = (h - r) // step + 1, (w - s) // step + 1
+    wt = f"memref<{-(-n // LANES)}x{r}x{s}x{-(-c // group)}x{LANES}x{group}x{element}>"
+    x, y = f"memref<{h}x{w}x{c}x{element}>", f"memref<{rows}x{columns}x{n}x{sums}>"
+    given = f', lamina.schedule = "{schedule}"' if schedule else ""
+    loops = "(y, x, n, r, s, c)"
+    return f"""
+    func.func public @kernel(%x: {x}, %w: {wt}, %y: {y}) attributes {{lamina.kernel = "contraction"{given}}} {{
+      %zero = arith.constant {zero} : {sums}
+      linalg.fill ins(%zero : {sums}) outs(%y : {y})
+      linalg.generic {{indexing_maps = [affine_map<{loops} -> ({step} * y + r, {step} * x + s, c)>,
+          affine_map<{loops} -> (n floordiv {LANES}, r, s, c floordiv {group}, n mod {LANES}, c mod {group})>,
+          affine_map<{loops} -> (y, x, n)>],
+          iterator_types = ["parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]}}
+          ins(%x, %w : {x}, {wt}) outs(%y : {y}) {{
+      ^bb0(%l: {element}, %r: {element}, %o: {sums}):
+        {BODIES[element].format(left="extsi")}
+        linalg.yield %s : {sums}
+      }}
+      func.return
+    }}"""
+
+
+# rows of a tile: 14 of 28, 7, 13, 9 of 27, 6; the odd number of tiles of 3 rows of 7; blocks of the innermost loop
+WINDOWS = [
+    ((5, 30, 32), 40, (3, 3), "bf16", 1, None),
+    ((5, 9, 64), 33, (3, 3), "bf16", 1, "rows=14 depth=64"),
+    ((5, 9, 64), 64, (3, 3), "i8", 1, "rows=14 depth=64 row_blocks=2"),
+    ((4, 15, 64), 16, (2, 3), "i8", 1, "rows=13"),
+    ((7, 55, 8), 32, (3, 3), "bf16", 2, None),
+    ((9, 8, 96), 48, (3, 3), "bf16", 1, "rows=12 depth=96 ahead=2"),
+    ((6, 7, 64), 70, (1, 1), "i8", 1, None),
+    ((9, 16, 4), 24, (7, 7), "bf16", 1, "rows=20 depth=28"),
+]
+
+
+@pytest.mark.parametrize(("image", "n", "size", "element", "step", "schedule"), WINDOWS)
+def test_windows(
+    image: tuple[int, int, int], n: int, size: tuple[int, int], element: str, step: int, schedule: str | None
+):
+    rng = np.random.default_rng(n)
+    dtype = BF16 if element == "bf16" else np.int8
+    x, w = (rng.integers(-9, 10, shape).astype(dtype) for shape in (image, (*size, image[2], n)))
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.int64), size, (0, 1))[::step, ::step]
+    want = np.einsum("yxcrs,rscn->yxn", windows, w.astype(np.int64))
+    module, ctx = lowered(window(image, n, size, element, step, schedule), "convert-contraction-to-vector")
+    flat = packed(w.reshape(-1, n), 4 // x.itemsize)
+    y = np.full(want.shape, 77, np.float32 if element == "bf16" else I32)
+    shape = (flat.shape[0], *size, image[2] * x.itemsize // 4, *flat.shape[2:])
+    Interpreter(ctx).run(module, [x, flat.reshape(shape), y], "kernel")
+    np.testing.assert_array_equal(y, want)
+    assert "amx.tile_mul" in str(module)
+
+
+@pytest.mark.parametrize(("image", "size"), [((5, 19, 32), (3, 3)), ((5, 30, 2), (3, 3)), ((5, 30, 3), (3, 3))])
+def test_windows_in_rows_without_an_equal_part_and_few_channels_take_vectors(
+    image: tuple[int, int, int], size: tuple[int, int]
+):
+    assert "amx" not in str(lowered(window(image, 32, size, "bf16"), "convert-contraction-to-vector")[0])
+
+
+def test_blocks_of_one_of_several_loops_are_equal():
+    source = window((5, 9, 96), 32, (3, 3), "bf16", schedule="rows=14 depth=64")
+    with pytest.raises(LaminaError, match="share its 288 rounds out evenly"):
+        lowered(source, "convert-contraction-to-vector")
+
+
+@pytest.mark.parametrize(("m", "k"), [(3, 64), (32, 33), (32, 34), (32, 4)])
 def test_few_rows_and_part_of_a_tile_take_vectors(m: int, k: int):
     assert "amx" not in str(lowered(text(m, 32, k, "bf16"), "convert-contraction-to-vector")[0])
 
