@@ -4,6 +4,8 @@ before: %y = stablehlo.dot_general %x, %w ... : (tensor<1x64xf32>, tensor<64x8xf
 after, on machines that multiply pairs of bfloat16:
         %a = stablehlo.convert %x : (tensor<1x64xf32>) -> tensor<1x64xbf16>
         %y = stablehlo.dot_general %a, %v ... : (tensor<1x64xbf16>, tensor<64x8xbf16>) -> tensor<1x8xf32>
+after, on machines that have tiles of it (AMX), if tiles multiply these, and pairs where few rows are; an image of an
+odd number of channels, which are last, has one more, of zeros: vectors would take pairs no faster than single numbers
 after, elsewhere, where few rows make reading the weights what takes time: those known at compile time are kept in
 bfloat16 and widened where they are read
         %v = stablehlo.constant ... : tensor<64x8xbf16>
@@ -29,12 +31,14 @@ from xdsl.passes import ModulePass
 from ...compiler.context import lamina_context
 from ...compiler.diagnostics import LaminaError
 from ...compiler.rewriting import GreedyRewriter
-from ...dialects.stablehlo import ConvertOp, ConvolutionOp, DotGeneralOp
+from ...dialects.amx.types import FEWEST_ROWS, depth_of, rows_of
+from ...dialects.stablehlo import ConvertOp, ConvolutionOp, DotGeneralOp, PadOp, Window
 from ...dialects.stablehlo.canonical.contraction import dot_like
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of
 from ...dialects.stablehlo.canonical.windows import convolution_like
 
 PRECISIONS = ("f32", "bf16", "tf32")
+PAIR = 2  # numbers of bfloat16 in four bytes
 FEW_ROWS = 8  # so many rows are multiplied while the weights come from memory
 bf16 = BFloat16Type()
 
@@ -56,10 +60,12 @@ class LowerPrecision(ModulePass):
             raise LaminaError(f"{ours.machine.name} multiplies no tf32", hint="precision f32 or bf16")
         if precision in ("f32", "tf32"):  # tf32 is how products are taken, not a type
             return
-        table = pairs if ours.machine.multiplies_bf16 else weights
+        machine = ours.machine
+        table = tiles if machine.has_tiles("amx-bf16") else pairs if machine.multiplies_bf16 else weights
         GreedyRewriter(ours, table.patterns(ours.weights), fold=False).run(op)
 
 
+tiles = RuleTable()
 pairs = RuleTable()
 weights = RuleTable()
 Product = DotGeneralOp | ConvolutionOp
@@ -72,6 +78,49 @@ def round_both(op: Product, b: Builder) -> Replacement:
         return None
     lhs, rhs = _rounded(op.lhs, b), _rounded(op.rhs, b)
     return None if lhs is None or rhs is None else _like(op, lhs, rhs, b)
+
+
+@tiles(DotGeneralOp)
+def round_for_tiles(op: DotGeneralOp, b: Builder) -> Replacement:
+    """Both operands, if tiles multiply them, or if what takes time is to read the right one."""
+    numbers = op.dot_dimension_numbers.data
+    size = shape_of(op.lhs)[numbers.lhs_contracting_dimensions[-1]] if numbers.lhs_contracting_dimensions else 1
+    return round_both(op, b) if has_few_rows(op) or depth_of(size, PAIR) else None
+
+
+@tiles(ConvolutionOp)
+def round_windows_for_tiles(op: ConvolutionOp, b: Builder) -> Replacement:
+    """Both operands, if tiles multiply them: channels are last. Of an odd number one more is zeros."""
+    dims, window = op.dims, op.window()
+    channels, width = dims.input_feature_dimension, shape_of(op.result)[dims.output_spatial_dimensions[-1]]
+    count = shape_of(op.lhs)[channels]
+    more = count % PAIR
+    beside = window.size[-1] if window.dilation[-1] == 1 else 1
+    last = channels == len(shape_of(op.lhs)) - 1
+    evenly = rows_of(width) >= FEWEST_ROWS or _is_pointwise(window)
+    if not (last and evenly and depth_of((count + more) * beside, PAIR)):
+        return None
+    if not more:
+        return round_both(op, b)
+    if b.constant_of(op.rhs) is None or any(element_type(v) != f32 for v in op.operands) or _is_depthwise(op):
+        return None
+    lhs, rhs = _with_zeros(op.lhs, channels, b), _with_zeros(op.rhs, dims.kernel_input_feature_dimension, b)
+    return b.value(convolution_like(op, lhs, rhs))
+
+
+def _is_pointwise(window: Window) -> bool:
+    return all(n == 1 for n in (*window.size, *window.strides))
+
+
+def _with_zeros(value: SSAValue, dimension: int, b: Builder) -> SSAValue:
+    """One more of a dimension, all zeros."""
+    beside = [int(i == dimension) for i in range(len(shape_of(value)))]
+    array = b.constant_of(value)
+    if array is not None:
+        return b.constant(np.pad(array, [(0, n) for n in beside]), "even")
+    none = [0] * len(beside)
+    zero = b.constant(np.zeros((), np.float32), "zero")
+    return b.value(PadOp(value, zero, edge_padding_low=none, edge_padding_high=beside, interior_padding=none))
 
 
 @weights(DotGeneralOp)

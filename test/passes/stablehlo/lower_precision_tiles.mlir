@@ -1,0 +1,32 @@
+// RUN: lamina-opt %s -p 'stablehlo-lower-precision{to=bf16}' --machine x86-64-amx | filecheck %s
+// A machine that has tiles rounds what tiles multiply: vectors take pairs no faster than single numbers there.
+
+// CHECK-LABEL: func.func @parts
+func.func @parts(%x: tensor<32x144xf32>, %w: tensor<144x32xf32>, %u: tensor<32x197xf32>, %v: tensor<197x32xf32>) -> (tensor<32x32xf32>, tensor<32x32xf32>) {
+  // CHECK: stablehlo.dot_general {{.*}} : (tensor<32x144xbf16>, tensor<144x32xbf16>) -> tensor<32x32xf32>
+  // CHECK-NEXT: stablehlo.dot_general %u, %v, {{.*}} : (tensor<32x197xf32>, tensor<197x32xf32>) -> tensor<32x32xf32>
+  %a = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<32x144xf32>, tensor<144x32xf32>) -> tensor<32x32xf32>
+  %b = stablehlo.dot_general %u, %v, contracting_dims = [1] x [0] : (tensor<32x197xf32>, tensor<197x32xf32>) -> tensor<32x32xf32>
+  func.return %a, %b : tensor<32x32xf32>, tensor<32x32xf32>
+}
+
+// A row of 28 is two tiles of 14; of 19 no part is one. Channels that are last become even.
+// CHECK-LABEL: func.func @windows
+func.func @windows(%x: tensor<1x3x30x3xf32>, %y: tensor<1x3x21x3xf32>) -> (tensor<1x1x28x4xf32>, tensor<1x1x19x4xf32>) {
+  // CHECK: %[[P:.*]] = stablehlo.pad %x, %{{.*}}, low = [0, 0, 0, 0], high = [0, 0, 0, 1], interior = [0, 0, 0, 0]
+  // CHECK-NEXT: %[[R:.*]] = stablehlo.convert %[[P]] : (tensor<1x3x30x4xf32>) -> tensor<1x3x30x4xbf16>
+  // CHECK-NEXT: %[[W:.*]] = stablehlo.constant dense_resource<rounded> : tensor<3x3x4x4xbf16>
+  // CHECK-NEXT: stablehlo.convolution(%[[R]], %[[W]]) {{.*}} -> tensor<1x1x28x4xf32>
+  // CHECK-NEXT: stablehlo.convolution(%y, %{{.*}}) {{.*}} : (tensor<1x3x21x3xf32>, tensor<3x3x3x4xf32>)
+  %w = stablehlo.constant dense<1.0> : tensor<3x3x3x4xf32>
+  %a = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x30x3xf32>, tensor<3x3x3x4xf32>) -> tensor<1x1x28x4xf32>
+  %b = stablehlo.convolution(%y, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x3x21x3xf32>, tensor<3x3x3x4xf32>) -> tensor<1x1x19x4xf32>
+  func.return %a, %b : tensor<1x1x28x4xf32>, tensor<1x1x19x4xf32>
+}
+
+// CHECK-LABEL: func.func @channels_first
+func.func @channels_first(%x: tensor<1x32x3x30xf32>, %w: tensor<4x32x3x3xf32>) -> tensor<1x4x1x28xf32> {
+  // CHECK-NEXT: stablehlo.convolution(%x, %w) {{.*}} : (tensor<1x32x3x30xf32>, tensor<4x32x3x3xf32>)
+  %a = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x32x3x30xf32>, tensor<4x32x3x3xf32>) -> tensor<1x4x1x28xf32>
+  func.return %a : tensor<1x4x1x28xf32>
+}
