@@ -35,7 +35,7 @@ MODULE_PHASES = (
             "linalg-hoist-constants",
             "linalg-fold-constants",
             "linalg-block-separable",
-            "linalg-outline-kernels",
+            "linalg-outline-kernels{roundings=true}",
             "linalg-share-kernels",
             "linalg-deduplicate-kernels",
             "inline",

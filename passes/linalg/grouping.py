@@ -82,6 +82,7 @@ class Group:
 class Plan:
     """The groups of one block."""
 
+    roundings: bool = False
     groups: list[Group] = field(default_factory=list[Group])
     group_of: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
 
@@ -123,9 +124,12 @@ def operands_of(op: Operation) -> list[SSAValue]:
     return [value for value in used if value not in inner]
 
 
-def plan_groups(block: Block) -> Plan:
-    """Groups of the ops of `block`, captures counted as uses. Ops left out stay where they are."""
-    plan = Plan()
+def plan_groups(block: Block, roundings: bool = False) -> Plan:
+    """Groups of the ops of `block`, captures counted as uses. Ops left out stay where they are.
+
+    With `roundings` what only rounds a contraction's result is part of its group, whoever else reads that.
+    """
+    plan = Plan(roundings=roundings)
     depends: dict[SSAValue, int] = {}
     parts: set[Operation] = set()  # elementwise ops that will join the concatenation or padding they are for
     for op in block.ops:
@@ -237,7 +241,7 @@ def _home(plan: Plan, op: Operation, used: list[SSAValue], depends: dict[SSAValu
             group.accumulates = isinstance(op, WinogradOutputTransformOp)
         elif GOES_ON in op.attributes and all(v.owner is group.members[-1] and v.has_one_use() for v in ours):
             group.contraction = group.accumulates = True
-        elif _is_epilogue(group, op, ours):
+        elif _is_epilogue(group, op, ours, plan.roundings):
             pass
         elif all(depends.get(v, -1) < number for v in others) and (rows := _shared_rows(group, op, ours)) is not None:
             group.rows = rows
@@ -274,12 +278,16 @@ def is_elementwise(op: Operation) -> bool:
     )
 
 
-def _is_epilogue(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
-    """An elementwise op on the reduction's own domain and the only user of what it reads from it."""
+def _is_epilogue(group: Group, op: Operation, ours: list[SSAValue], roundings: bool) -> bool:
+    """An elementwise op on the reduction's own domain and the only user of what it reads from it, or a rounding."""
     if not group.accumulates or not isinstance(op, GenericOp) or not is_elementwise(op) or len(ours) != 1:
         return False
     [value] = ours
-    if value.owner is not group.members[-1] or any(use.operation is not op for use in value.uses):
+    shared = any(use.operation is not op for use in value.uses)
+    two = (
+        roundings and group.contraction and _only_rounds(op) and all(GOES_ON not in m.attributes for m in group.members)
+    )
+    if value.owner is not group.members[-1] or (shared and not two):
         return False
     tiled = group.contraction or isinstance(group.members[0], WinogradOp)
     if tiled and not fits_tiles(op):
@@ -288,6 +296,12 @@ def _is_epilogue(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
     if any(isinstance(inner, IndexOp | ExtractOp) for inner in op.body.block.ops):
         return False
     return all(op.maps[i] == identity for i, v in enumerate(op.operands) if v is value)
+
+
+def _only_rounds(op: GenericOp) -> bool:
+    """Whether an op is the rounding of one array to a narrower type of floats, and nothing else."""
+    body = list(op.body.block.ops)
+    return len(op.inputs) == 1 and len(body) == 2 and isinstance(body[0], arith.TruncFOp)
 
 
 def fits_tiles(op: GenericOp) -> bool:

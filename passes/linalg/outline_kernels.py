@@ -15,8 +15,10 @@ after:
 
 The last arguments of a kernel are the destinations of its results. What a call gives for one is a `tensor.empty`, or
 the old value where the kernel changes a part of it (`tensor.insert_slice`, a loop that inserts). Constants, views
-(collapse_shape, expand_shape) and structured control flow stay in @main; what a region of the latter holds is
-outlined too. A call's location is that of all ops it stands for. What is a kernel, and why, is in `grouping`.
+(collapse_shape, expand_shape) and structured control flow stay in @main; what a region of the latter holds is outlined
+too. With `roundings` the kernel of a contraction whose result is read as it is by some, and rounded to 16 bits by
+others, writes both: code for processors does. A call's location is that of all ops it stands for. What is a kernel,
+and why, is in `grouping`.
 """
 
 from __future__ import annotations
@@ -54,12 +56,14 @@ KERNEL = "lamina.kernel"
 
 @dataclass(frozen=True)
 class OutlineKernels(ModulePass):
-    """Moves every computation on tensors out of the functions into destination-passing kernels."""
+    """Moves computations on tensors into kernels; with `roundings` contractions also write what others read rounded."""
 
     name = "linalg-outline-kernels"
 
+    roundings: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        outliner = _Outliner(op)
+        outliner = _Outliner(op, self.roundings)
         for function in [f for f in op.ops if isinstance(f, func.FuncOp)]:
             if KERNEL not in function.attributes and function.body.blocks:
                 _own_results(function)
@@ -99,6 +103,7 @@ def _copy_before(op: Operation, value: SSAValue, type_: TensorType[Attribute]) -
 @dataclass
 class _Outliner:
     module: ModuleOp
+    roundings: bool
     count: int = 0
     taken: set[str] = field(default_factory=set[str])
 
@@ -107,7 +112,7 @@ class _Outliner:
 
     def region(self, region: Region) -> None:
         for block in region.blocks:
-            plan = plan_groups(block)
+            plan = plan_groups(block, self.roundings)
             for op in block.ops:
                 if op not in plan.group_of and op.name.startswith("scf."):
                     for inner in op.regions:

@@ -50,6 +50,35 @@ def test_operands_are_rounded_and_nothing_else(m: int, k: int, n: int):
     assert np.abs(y - x @ w).max() > 1e-3  # and they are
 
 
+# tiles of two rows, whole panels and what is left of one, sums in blocks of k, a window; for each kind of processor
+@pytest.mark.parametrize("machine", ["x86-64", "x86-64-avx2", "x86-64-avx512", "x86-64-amx"])
+@pytest.mark.parametrize(("m", "k", "n"), [(33, 40, 50), (64, 2112, 32), (5, 64, 3), (1, 96, 64)])
+def test_what_is_rounded_for_one_and_read_as_it_is_by_another_is_written_once(machine: str, m: int, k: int, n: int):
+    text = f"""
+    func.func public @main(%x: tensor<{m}x{k}xbf16>, %w: tensor<{k}x{n}xbf16>, %b: tensor<{m}x{n}xf32>)
+        -> (tensor<{m}x{n}xf32>, tensor<{m}x{n}xbf16>) {{
+      %p = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
+          : (tensor<{m}x{k}xbf16>, tensor<{k}x{n}xbf16>) -> tensor<{m}x{n}xf32>
+      %s = stablehlo.add %p, %b : tensor<{m}x{n}xf32>
+      %r = stablehlo.convert %s : (tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xbf16>
+      func.return %s, %r : tensor<{m}x{n}xf32>, tensor<{m}x{n}xbf16>
+    }}"""
+    context = new_context()
+    program = Program(parse_module(text, "both.mlir", context), context)
+    rng = np.random.default_rng(n)
+    x, w = (rng.integers(-4, 5, shape).astype(ml_dtypes.bfloat16) for shape in ((m, k), (k, n)))
+    b = rng.standard_normal((m, n)).astype(np.float32)
+    target = CpuTarget(machine)
+    kernels = [op for op in target.buffers(program, Options()).module.ops if "lamina.kernel" in op.attributes]
+    assert len(kernels) == 1
+    if not set(Machine.preset(machine).features) <= set(Machine.host().features):
+        return
+    s, r = lamina.compile(program, f"cpu:{machine}", cache=False)(x, w, b)
+    want = (x.astype(np.int64) @ w.astype(np.int64)).astype(np.float32) + b
+    np.testing.assert_array_equal(s, want)
+    np.testing.assert_array_equal(r, want.astype(ml_dtypes.bfloat16))
+
+
 def test_weights_take_half_the_memory():
     program, w = product(1, 1024, 1024)
     buffers = CpuTarget("x86-64-avx2").buffers(program, Options(precision="bf16"))
