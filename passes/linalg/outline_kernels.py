@@ -16,9 +16,9 @@ after:
 The last arguments of a kernel are the destinations of its results. What a call gives for one is a `tensor.empty`, or
 the old value where the kernel changes a part of it (`tensor.insert_slice`, a loop that inserts). Constants, views
 (collapse_shape, expand_shape) and structured control flow stay in @main; what a region of the latter holds is outlined
-too. With `roundings` the kernel of a contraction whose result is read as it is by some, and rounded to 16 bits by
-others, writes both: code for processors does. A call's location is that of all ops it stands for. What is a kernel,
-and why, is in `grouping`.
+too. With `roundings` the kernel of a contraction whose result is read as it is by some, and rounded by others, writes
+both: code for processors does. A call's location is that of all ops it stands for. What is a kernel, and why, is in
+`grouping`.
 """
 
 from __future__ import annotations

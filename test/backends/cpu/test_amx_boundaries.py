@@ -62,9 +62,12 @@ def products(kind: str, some: list[Shape], signed: bool) -> tuple[bytes, list[np
         outputs.append(helper.make_tensor_value_info(f"y{i}", result, y.shape))
         given.append(x)
         want.append(y)
-    graph = helper.make_graph(nodes, "products", inputs, outputs, weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
-    return model.SerializeToString(), given, want
+    return serialised(nodes, inputs, outputs, weights), given, want
+
+
+def serialised(nodes: list, inputs: list, outputs: list, weights: list) -> bytes:
+    graph = helper.make_graph(nodes, "boundaries", inputs, outputs, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString()
 
 
 @pytest.mark.parametrize(("kind", "signed", "every"), [("bf16", True, 1), ("int8", False, 1), ("int8", True, 4)])
@@ -127,9 +130,7 @@ def windows(kind: str) -> tuple[bytes, list[np.ndarray], list[np.ndarray]]:
         outputs.append(helper.make_tensor_value_info(f"y{i}", result, y.shape))
         given.append(x)
         want.append(y)
-    graph = helper.make_graph(nodes, "windows", inputs, outputs, weights)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
-    return model.SerializeToString(), given, want
+    return serialised(nodes, inputs, outputs, weights), given, want
 
 
 @pytest.mark.parametrize(("kind", "threads"), [("bf16", 2), ("int8", 1)])
@@ -156,9 +157,7 @@ def test_large_windows_by_threads(kind: str, tmp_path):
         helper.make_tensor_value_info(name, type_, shape)
         for name, type_, shape in (("x", element, x.shape), ("y", result, (2, 96, 14, 28)))
     ]
-    graph = helper.make_graph([node], "windows", sides[:1], sides[1:], [numpy_helper.from_array(w, "w")])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10)
-    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    (tmp_path / "m.onnx").write_bytes(serialised([node], sides[:1], sides[1:], [numpy_helper.from_array(w, "w")]))
     seen = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (3, 3), (2, 3))
     want = np.einsum("bcyxrs,fcrs->bfyx", seen, w.astype(np.float64), optimize=True)
     for threads in (1, 2):

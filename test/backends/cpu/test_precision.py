@@ -16,8 +16,11 @@ from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.machine import Machine
 from lamina.compiler.parsing import parse_module
 from lamina.compiler.program import Program
+from lamina.compiler.signature import dtype_named
 from lamina.tools.sources import new_context, read_program, whole
 from lamina.tools.tiny_models import write
+
+NAMES = {"bf16": "bfloat16", "f16": "float16", "f32": "float32", "f64": "float64"}
 
 
 def product(m: int, k: int, n: int) -> tuple[Program, np.ndarray]:
@@ -50,33 +53,45 @@ def test_operands_are_rounded_and_nothing_else(m: int, k: int, n: int):
     assert np.abs(y - x @ w).max() > 1e-3  # and they are
 
 
-# tiles of two rows, whole panels and what is left of one, sums in blocks of k, a window; for each kind of processor
+# rows of one tile and of more, whole panels and what is left of one, sums in blocks of k; for each kind of processor
+SHAPES = [(33, 40, 50), (64, 2112, 32), (5, 64, 3), (1, 96, 64)]
+TYPES = [
+    ("bf16", "f32", "bf16"),
+    ("f32", "f32", "f16"),
+    ("f64", "f64", "f32"),
+]  # of what is multiplied, sums, roundings
+
+
 @pytest.mark.parametrize("machine", ["x86-64", "x86-64-avx2", "x86-64-avx512", "x86-64-amx"])
-@pytest.mark.parametrize(("m", "k", "n"), [(33, 40, 50), (64, 2112, 32), (5, 64, 3), (1, 96, 64)])
-def test_what_is_rounded_for_one_and_read_as_it_is_by_another_is_written_once(machine: str, m: int, k: int, n: int):
+@pytest.mark.parametrize(("shape", "types"), [*((s, TYPES[0]) for s in SHAPES), *((SHAPES[0], t) for t in TYPES[1:])])
+def test_what_is_rounded_for_one_and_read_as_it_is_by_another_is_written_once(
+    machine: str, shape: tuple[int, int, int], types: tuple[str, str, str]
+):
+    (m, k, n), (given, wide, narrow) = shape, types
     text = f"""
-    func.func public @main(%x: tensor<{m}x{k}xbf16>, %w: tensor<{k}x{n}xbf16>, %b: tensor<{m}x{n}xf32>)
-        -> (tensor<{m}x{n}xf32>, tensor<{m}x{n}xbf16>) {{
+    func.func public @main(%x: tensor<{m}x{k}x{given}>, %w: tensor<{k}x{n}x{given}>, %b: tensor<{m}x{n}x{wide}>)
+        -> (tensor<{m}x{n}x{wide}>, tensor<{m}x{n}x{narrow}>) {{
       %p = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0]
-          : (tensor<{m}x{k}xbf16>, tensor<{k}x{n}xbf16>) -> tensor<{m}x{n}xf32>
-      %s = stablehlo.add %p, %b : tensor<{m}x{n}xf32>
-      %r = stablehlo.convert %s : (tensor<{m}x{n}xf32>) -> tensor<{m}x{n}xbf16>
-      func.return %s, %r : tensor<{m}x{n}xf32>, tensor<{m}x{n}xbf16>
+          : (tensor<{m}x{k}x{given}>, tensor<{k}x{n}x{given}>) -> tensor<{m}x{n}x{wide}>
+      %s = stablehlo.add %p, %b : tensor<{m}x{n}x{wide}>
+      %r = stablehlo.convert %s : (tensor<{m}x{n}x{wide}>) -> tensor<{m}x{n}x{narrow}>
+      func.return %s, %r : tensor<{m}x{n}x{wide}>, tensor<{m}x{n}x{narrow}>
     }}"""
     context = new_context()
     program = Program(parse_module(text, "both.mlir", context), context)
-    rng = np.random.default_rng(n)
-    x, w = (rng.integers(-4, 5, shape).astype(ml_dtypes.bfloat16) for shape in ((m, k), (k, n)))
-    b = rng.standard_normal((m, n)).astype(np.float32)
-    target = CpuTarget(machine)
-    kernels = [op for op in target.buffers(program, Options()).module.ops if "lamina.kernel" in op.attributes]
+    kernels = [
+        op for op in CpuTarget(machine).buffers(program, Options()).module.ops if "lamina.kernel" in op.attributes
+    ]
     assert len(kernels) == 1
     if not set(Machine.preset(machine).features) <= set(Machine.host().features):
         return
+    rng = np.random.default_rng(n)
+    x, w = (rng.integers(-4, 5, each).astype(dtype_named(NAMES[given])) for each in ((m, k), (k, n)))
+    b = rng.standard_normal((m, n)).astype(dtype_named(NAMES[wide]))
     s, r = lamina.compile(program, f"cpu:{machine}", cache=False)(x, w, b)
-    want = (x.astype(np.int64) @ w.astype(np.int64)).astype(np.float32) + b
+    want = (x.astype(np.int64) @ w.astype(np.int64)).astype(b.dtype) + b
     np.testing.assert_array_equal(s, want)
-    np.testing.assert_array_equal(r, want.astype(ml_dtypes.bfloat16))
+    np.testing.assert_array_equal(r, want.astype(dtype_named(NAMES[narrow])))
 
 
 def test_weights_take_half_the_memory():
