@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects.builtin import StringAttr
 
 from ..compiler.descent import Phase, descend, level_of
@@ -15,42 +17,49 @@ INTEGERS = Phase(
     ("onnx-infer-shapes", "onnx-fuse-qdq", "dce"),
 )
 
-GRAPH_PHASES = (
-    Phase(
-        "stablehlo",
-        "index notation and the ONNX graph become hub operators",
-        ("convert-dsl-to-stablehlo", "onnx-infer-shapes", "convert-onnx-to-stablehlo"),
-    ),
-    Phase(
-        "stablehlo-canonical",
-        "algebra, constants and layout are settled",
-        (
-            "inline",
-            "stablehlo-inline-composites",
-            "stablehlo-legalize-quant-to-math",
-            "stablehlo-refine-shapes",
-            "stablehlo-replace-deprecated",
-            "stablehlo-decompose-chlo",
-            "stablehlo-expand-fft",
-            "stablehlo-expand-random",
-            "stablehlo-expand-library-calls",
-            "stablehlo-expand-linear-algebra",
-            "canonicalize",
-            "cse",
-            "stablehlo-simplify",
-            "stablehlo-fold-constants",
-            "stablehlo-narrow-integers",
-            "stablehlo-widen-halves",  # where the machine does not multiply them
-            "stablehlo-propagate-layout",
-            "stablehlo-simplify",  # layout leaves transposes next to each other
-            "stablehlo-fold-constants",  # and transposed weights
-            "stablehlo-lower-precision",  # where it is asked for
-            "cse",
-            "dce",
-            "stablehlo-outline-repeats",  # equal layers go down to kernels once
+
+def graph_phases(keep: Sequence[str] = ()) -> tuple[Phase, ...]:
+    """The phases down to the canonical graph; composites that a target knows how to `keep` stay composites."""
+    inlined = "stablehlo-inline-composites"
+    if keep:
+        names = ",".join(f'"{name}"' for name in keep)
+        inlined += f"{{keep={names}}}"
+    return (
+        Phase(
+            "stablehlo",
+            "index notation and the ONNX graph become hub operators",
+            ("convert-dsl-to-stablehlo", "onnx-infer-shapes", "convert-onnx-to-stablehlo"),
         ),
-    ),
-)
+        Phase(
+            "stablehlo-canonical",
+            "algebra, constants and layout are settled",
+            (
+                "inline",
+                inlined,
+                "stablehlo-legalize-quant-to-math",
+                "stablehlo-refine-shapes",
+                "stablehlo-replace-deprecated",
+                "stablehlo-decompose-chlo",
+                "stablehlo-expand-fft",
+                "stablehlo-expand-random",
+                "stablehlo-expand-library-calls",
+                "stablehlo-expand-linear-algebra",
+                "canonicalize",
+                "cse",
+                "stablehlo-simplify",
+                "stablehlo-fold-constants",
+                "stablehlo-narrow-integers",
+                "stablehlo-widen-halves",  # where the machine does not multiply them
+                "stablehlo-propagate-layout",
+                "stablehlo-simplify",  # layout leaves transposes next to each other
+                "stablehlo-fold-constants",  # and transposed weights
+                "stablehlo-lower-precision",  # where it is asked for
+                "cse",
+                "dce",
+                "stablehlo-outline-repeats",  # equal layers go down to kernels once
+            ),
+        ),
+    )
 
 
 def in_integers(program: Program) -> Program:

@@ -51,6 +51,7 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-split-complex": ".stablehlo.split_complex:SplitComplex",
         "stablehlo-outline-repeats": ".stablehlo.outline_repeats:OutlineRepeats",
         "convert-stablehlo-to-onnx": ".convert.stablehlo_to_onnx:ConvertStablehloToOnnx",
+        "convert-matmul-nbits-to-linalg": ".convert.matmul_nbits_to_linalg:ConvertMatmulNBitsToLinalg",
         "convert-stablehlo-to-linalg": ".convert.stablehlo_to_linalg:ConvertStablehloToLinalg",
     },
     "linalg: structured ops on tensors": {
@@ -82,6 +83,7 @@ PASSES: dict[str, dict[str, str]] = {
         "convert-depthwise-to-vector": ".convert.depthwise_to_vector:ConvertDepthwiseToVector",
         "convert-winograd-to-vector": ".convert.winograd_to_vector:ConvertWinogradToVector",
         "convert-attention-to-vector": ".convert.attention_to_vector:ConvertAttentionToVector",
+        "convert-matmul-nbits-to-vector": ".convert.matmul_nbits_to_vector:ConvertMatmulNBitsToVector",
         "convert-linalg-to-affine": ".convert.linalg_to_affine:ConvertLinalgToAffine",
         "affine-loop-fusion": ".affine.loop_fusion:LoopFusion",
         "affine-loop-interchange": ".affine.loop_interchange:LoopInterchange",

@@ -7,10 +7,11 @@ once on the whole model; the kernel phases run on each distinct kernel, whose ma
 from __future__ import annotations
 
 from ...compiler.descent import Phase
-from ..graph_phases import GRAPH_PHASES
+from ...dialects.stablehlo.composites import MATMUL_NBITS
+from ..graph_phases import graph_phases
 
 MODULE_PHASES = (
-    *GRAPH_PHASES,
+    *graph_phases(keep=(MATMUL_NBITS,)),
     Phase(
         "linalg",
         "every computation is a structured op; ops that belong together become one kernel",
@@ -22,6 +23,7 @@ MODULE_PHASES = (
             "stablehlo-sum-in-steps",
             "stablehlo-separate-windows",
             "stablehlo-sort-by-digits",
+            "convert-matmul-nbits-to-linalg",
             "convert-stablehlo-to-linalg",
             "canonicalize",
             "cse",
@@ -58,6 +60,7 @@ KERNEL_PHASES = (
             "convert-separable-to-vector",
             "convert-winograd-to-vector",
             "convert-attention-to-vector",
+            "convert-matmul-nbits-to-vector",
             "convert-linalg-to-affine",
             "affine-loop-fusion",
             "affine-loop-coalescing",  # before loops that belong together are parted
@@ -105,6 +108,7 @@ REQUIRED = frozenset(
     {
         "convert-winograd-to-vector",
         "convert-attention-to-vector",
+        "convert-matmul-nbits-to-vector",
         "convert-linalg-to-affine",
         "math-expand",
         "convert-affine-to-scf",

@@ -7,10 +7,10 @@ other tiles than vectors do, and nothing is left on a stack: what a kernel keeps
 from __future__ import annotations
 
 from ...compiler.descent import Phase
-from ..graph_phases import GRAPH_PHASES
+from ..graph_phases import graph_phases
 
 MODULE_PHASES = (
-    *GRAPH_PHASES,
+    *graph_phases(),
     Phase(
         "linalg",
         "every computation is a structured op; ops that belong together become one kernel",

@@ -11,6 +11,7 @@ from xdsl.ir.affine import AffineDimExpr
 from ...compiler.semantics import Call, Region, semantics
 from ...compiler.weights import Array
 from ..linalg.views import view
+from .matmul_nbits import MatmulNBitsOp
 from .ops import AttentionOp
 
 
@@ -40,4 +41,26 @@ def attention(*operands: Array, call: Call, regions: Sequence[Region]) -> list[A
     if op.results:
         return [result]
     operands[-1][...] = result
+    return []
+
+
+@semantics("linalg_ext.matmul_nbits")
+def matmul_nbits(*operands: Array, call: Call) -> list[Array]:
+    op = cast(MatmulNBitsOp, call.op)
+    lhs, rhs, scales, starts, *lhs_scales, output = operands
+    rows, blocks, block = lhs.shape
+    columns = output.shape[1]
+    shifts = np.arange(0, 8, op.bits, dtype=np.uint8)[:, None, None]
+    pieces = (rhs.view(np.uint8)[:, :, None] >> shifts) & np.uint8((1 << op.bits) - 1)
+    whole = pieces.transpose(0, 3, 1, 2, 4).reshape(-1, blocks, block)[:columns]
+    by_column = scales.transpose(0, 2, 1).reshape(-1, blocks)[:columns]
+    total = np.zeros((rows, columns), np.float32)
+    for b in range(blocks):
+        left = lhs[:, b].astype(starts.dtype)
+        part = (left @ whole[:, b].astype(starts.dtype).T + starts[:, b, None]).astype(np.float32)
+        part = part * by_column[:, b]
+        total += part if not lhs_scales else part * lhs_scales[0][:, b, None]
+    if op.results:
+        return [total]
+    output[...] = total
     return []

@@ -22,7 +22,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...compiler.diagnostics import LaminaError
 from ...dialects.linalg import FillOp, GenericOp, PackOp, WinogradOp
 from ...dialects.linalg import YieldOp as LinalgYieldOp
-from ...dialects.linalg_ext import AttentionOp
+from ...dialects.linalg_ext import AttentionOp, MatmulNBitsOp
 from ...dialects.memref import LoadOp, StoreOp, SubviewOp
 from ...dialects.memref.views import collapse, expand, kept_dims
 from ...dialects.tensor import (
@@ -136,6 +136,11 @@ class Emitter(ABC):
                 self._structured(op, plan)
             case WinogradOp():
                 self._winograd(op, plan)
+            case MatmulNBitsOp():
+                inputs = [self.buffer(value, op) for value in op.operands[:4]]
+                lhs_scales = None if op.lhs_scales is None else self.buffer(op.lhs_scales, op)
+                target = self.home(plan, op.results[0], op)
+                self._replace(op, MatmulNBitsOp.of(inputs, lhs_scales, target, op.bits))
             case CollapseShapeOp() | ExpandShapeOp():
                 self._reshape(op, plan)
             case ExtractSliceOp():

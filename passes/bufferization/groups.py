@@ -19,7 +19,7 @@ from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 
 from ...dialects.linalg import FillOp, GenericOp, PackOp, WinogradOp, WinogradOutputTransformOp
-from ...dialects.linalg_ext import AttentionOp
+from ...dialects.linalg_ext import AttentionOp, MatmulNBitsOp
 from ...dialects.scf import ForOp
 from ...dialects.tensor import (
     CollapseShapeOp,
@@ -53,7 +53,7 @@ def destinations(op: Operation) -> list[tuple[SSAValue, SSAValue]]:
             return list(zip(op.results, op.outputs, strict=True))
         case PackOp() | InsertSliceOp() | InsertOp():
             return [(op.results[0], op.dest)]
-        case WinogradOp():
+        case WinogradOp() | MatmulNBitsOp():
             return [(op.results[0], op.output)]
         case CallOp():
             count = len(op.results)
@@ -204,6 +204,8 @@ def _is_destination(op: Operation, operand: int, index: int) -> bool:
             return operand == len(op.inputs) + index
         case InsertSliceOp() | InsertOp() | PackOp() | WinogradOp():
             return operand == 1
+        case MatmulNBitsOp():
+            return operand == len(op.operands) - 1
         case CallOp():
             return operand == len(op.operands) - len(op.results) + index
         case _:

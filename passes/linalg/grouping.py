@@ -29,7 +29,7 @@ from ...dialects.linalg import (
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.linalg.depthwise import match_depthwise
 from ...dialects.linalg.views import linear_form, loop_ranges
-from ...dialects.linalg_ext import AttentionOp
+from ...dialects.linalg_ext import AttentionOp, MatmulNBitsOp
 from ...dialects.tensor import (
     CollapseShapeOp,
     ConcatOp,
@@ -55,6 +55,7 @@ ALONE = "lamina.alone"  # a unit attribute: a kernel of its own
 _ROOTS = (
     GenericOp,
     AttentionOp,
+    MatmulNBitsOp,
     WinogradOp,
     PadOp,
     ConcatOp,
@@ -104,6 +105,8 @@ def _is_destination(user: Operation, operand: int) -> bool:
             return operand >= len(user.inputs)
         case InsertSliceOp() | InsertOp() | WinogradOp():
             return operand == 1
+        case MatmulNBitsOp():
+            return operand == len(op.operands) - 1
         case _:
             return False
 

@@ -46,7 +46,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...compiler.locations import fuse
 from ...dialects.linalg import FillOp, GenericOp, WinogradOp, YieldOp
 from ...dialects.linalg.depthwise import match_depthwise
-from ...dialects.linalg_ext import AttentionOp
+from ...dialects.linalg_ext import AttentionOp, MatmulNBitsOp
 from ...dialects.scf import ForOp
 from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp, InsertOp, InsertSliceOp
 from .grouping import Group, Plan, is_elementwise, is_free, is_movement, is_sinkable, operands_of, plan_groups
@@ -318,7 +318,7 @@ def _write_into(result: SSAValue, destination: SSAValue) -> None:
     while isinstance(owner := value.owner, Operation):
         if isinstance(owner, GenericOp | AttentionOp):
             value = owner.outputs[list(owner.results).index(value)]  # pyright: ignore
-        elif isinstance(owner, FillOp | WinogradOp):
+        elif isinstance(owner, FillOp | WinogradOp | MatmulNBitsOp):
             value = owner.output
         else:
             if isinstance(owner, EmptyOp) and owner.tensor.type == destination.type:
@@ -337,4 +337,6 @@ def _kind(group: Group) -> str:
         return "winograd"
     if any(isinstance(op, AttentionOp) for op in group.members):
         return "attention"
+    if isinstance(group.members[0], MatmulNBitsOp):
+        return "matmul_nbits"
     return "copy" if all(is_movement(op) for op in group.members) else "loops"

@@ -25,10 +25,11 @@ from ...dialects.stablehlo import CompositeOp
 
 @dataclass(frozen=True)
 class InlineComposites(ModulePass):
-    """Replaces composites by their decompositions, all or those whose name is in `only`."""
+    """Replaces composites by their decompositions: all, or those whose name is in `only`, but none of `keep`."""
 
     name = "stablehlo-inline-composites"
     only: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = {f.sym_name.data: f for f in op.ops if isinstance(f, FuncOp)}
@@ -37,7 +38,8 @@ class InlineComposites(ModulePass):
         depth = {id(composite): 0 for composite in pending}
         while pending:
             composite = pending.pop()
-            if self.only and plain(composite.properties["name"]) not in self.only:
+            called = plain(composite.properties["name"])
+            if (self.only and called not in self.only) or called in self.keep:
                 continue
             name = composite.decomposition.string_value()
             if name not in functions:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import IntegerType, Signedness, f32, i32
 from xdsl.ir import Attribute
 
-from ....compiler.signature import Array
 from ....dialects import stablehlo as hlo
-from ...stablehlo.lower_precision import FEW_ROWS
+from ....dialects.stablehlo.composites import MATMUL_NBITS
 from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
 from .contraction import matmul
 from .contrib import MICROSOFT, to_channels_first, to_channels_last
@@ -39,8 +38,6 @@ def _unpacked(b: GraphBuilder, packed: Value, bits: int) -> Value:
     """The numbers of `bits` bits that lie in the bytes of the last dimension, the lowest bits first."""
     if bits == 8:
         return packed
-    if bits not in (2, 4):
-        raise b.fail(f"numbers of {bits} bits are not supported")
     shape, element = shape_of(packed), element_of(packed)
     shifts = b.constant(np.arange(0, 8, bits, dtype=np.uint8))
     wide, amount = b.broadcast(b.expand_dims(packed, [len(shape)]), shifts)
@@ -49,10 +46,9 @@ def _unpacked(b: GraphBuilder, packed: Value, bits: int) -> Value:
     return b.reshape(kept, [*shape[:-1], shape[-1] * (8 // bits)])
 
 
-def _zero_points(b: GraphBuilder, zeros: Value | None, rows: int, blocks: int, bits: int, element: Attribute) -> Value:
+def _zero_points(b: GraphBuilder, zeros: Value, shape: tuple[int, int], bits: int, element: Attribute) -> Value:
     """[rows, blocks] in the type of the scales, whether they came packed or not."""
-    if zeros is None:
-        return b.broadcast_to(b.scalar(2 ** (bits - 1), element), [rows, blocks])
+    rows, blocks = shape
     if is_float(zeros):
         return b.reshape(zeros, [rows, blocks])
     width = math.ceil(blocks * bits / 8)
@@ -77,65 +73,56 @@ def matmul_n_bits(
     accuracy_level: int = 0,
     weight_prepacked: int = 0,
 ) -> Value:
-    """x times a matrix of [N, K] whose blocks along K have a scale each; computed in the type of `x`."""
+    """x times a matrix of [N, K] whose blocks along K have a scale each; computed in the type of `x`.
+
+    An accuracy_level of 4 lets x be rounded to bytes, block by block, which is done as in ONNX Runtime.
+    """
     if g_idx is not None or weight_prepacked:
         raise b.fail("g_idx and weight_prepacked are not supported")
+    if bits not in (2, 4, 8):
+        raise b.fail(f"numbers of {bits} bits are not supported")
+    *outer, depth = shape_of(x)
     blocks = math.ceil(K / block_size)
-    numbers = _unpacked(b, b.reshape(packed, [N, blocks, block_size * bits // 8]), bits)
-    scales = b.reshape(scales, [N, blocks])
-    small = _as_bytes(b, packed, zeros, (N, blocks, block_size), bits) if _is_few_rows(x) else None
-    if small is not None:
-        result = _by_blocks(b, x, small, scales)
-        return result if bias is None else b.add(result, bias)
-    middle = b.expand_dims(_zero_points(b, zeros, N, blocks, bits, element_of(scales)), [2])
-    real = b.multiply(b.subtract(b.convert(numbers, element_of(scales)), middle), b.expand_dims(scales, [2]))
-    weights = b.slice_axis(b.reshape(real, [N, blocks * block_size]), 1, 0, K)
-    result = b.dot(x, weights, ([rank_of(x) - 1], [1]))
+    rows = b.reshape(x, [math.prod(outer), depth])
+    shared = [b.reshape(packed, [N, blocks, block_size * bits // 8]), b.reshape(scales, [N, blocks])]
+    if zeros is not None:
+        shared.append(_zero_points(b, zeros, (N, blocks), bits, element_of(scales)))
+    said = {"K": K, "N": N, "bits": bits, "block_size": block_size, "accuracy_level": accuracy_level}
+    known = not any(b.depends_on_inputs(value) for value in shared)
+    if element_of(x) == f32 and known and block_size * bits % 32 == 0:
+        result = b.composite(MATMUL_NBITS, [rows, *shared], said, _matmul_n_bits)
+    else:
+        result = _matmul_n_bits(b, said, rows, *shared)
+    result = b.reshape(result, [*outer, N])
     return result if bias is None else b.add(result, bias)
 
 
-def _is_few_rows(x: Value) -> bool:
-    return element_of(x) == f32 and math.prod(shape_of(x)[:-1]) <= FEW_ROWS
+def _matmul_n_bits(
+    b: GraphBuilder, said: Mapping[str, int], x: Value, packed: Value, scales: Value, zeros: Value | None = None
+) -> Value:
+    """What MATMUL_NBITS means; also for other types than f32."""
+    rows, depth = shape_of(x)
+    columns, blocks = shape_of(scales)
+    bits, block = said["bits"], said["block_size"]
+    if blocks * block != depth:
+        x = b.pad(x, b.scalar(0.0, element_of(x)), [0, 0], [0, blocks * block - depth])
+    if said["accuracy_level"] == 4:
+        x = b.reshape(_rounded_to_bytes(b, b.reshape(x, [rows, blocks, block])), [rows, blocks * block])
+    numbers = b.convert(_unpacked(b, packed, bits), element_of(scales))
+    middle = b.scalar(2 ** (bits - 1), element_of(scales)) if zeros is None else b.expand_dims(zeros, [2])
+    weights = b.multiply(b.subtract(numbers, middle), b.expand_dims(scales, [2]))
+    return b.dot(x, b.reshape(b.convert(weights, element_of(x)), [columns, blocks * block]), ([1], [1]))
 
 
-def _as_bytes(
-    b: GraphBuilder, packed: Value, zeros: Value | None, shape: tuple[int, int, int], bits: int
-) -> Array | None:
-    """Weights less their zero points [blocks, block, rows], where both are known and the differences are bytes."""
-    rows, blocks, size = shape
-    known = b.constant_value(packed)
-    middle = np.full((rows, blocks), 1 << (bits - 1), np.int16)
-    if zeros is not None:
-        given = b.constant_value(zeros)
-        if given is None or given.dtype != np.uint8:
-            return None
-        middle = _numbers(given.reshape(rows, -1), bits)[:, :blocks].astype(np.int16)
-    if known is None or (numbers := _numbers(known.reshape(rows, blocks, -1), bits)).shape[2] != size:
-        return None
-    less = numbers.astype(np.int16) - middle[:, :, None]
-    if less.size and (less.min() < -128 or less.max() > 127):
-        return None
-    return np.ascontiguousarray(less.astype(np.int8).transpose(1, 2, 0))
+def _rounded_to_bytes(b: GraphBuilder, x: Value) -> Value:
+    """`x` whose rows are whole numbers from -127 to 127 times a scale: the largest one's 127th part.
 
-
-def _numbers(packed: Array, bits: int) -> Array:
-    """What `_unpacked` gives, now."""
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    return ((packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)).reshape(*packed.shape[:-1], -1)
-
-
-def _by_blocks(b: GraphBuilder, x: Value, weights: Array, scales: Value) -> Value:
-    """The product of each block, scaled and added up: so weights are read as bytes, not as floats that are known."""
-    blocks, size, columns = weights.shape
-    *outer, depth = shape_of(x)
-    rows = math.prod(outer)
-    flat = b.reshape(x, [rows, depth])
-    if blocks * size != depth:
-        flat = b.pad(flat, b.scalar(0.0, f32), [0, 0], [0, blocks * size - depth])
-    numbers = b.convert(b.constant(weights, name="bytes"), f32)
-    product = b.dot(b.reshape(flat, [rows, blocks, size]), numbers, ([2], [1]), ([1], [0]))
-    scaled = b.multiply(product, b.expand_dims(b.transpose(b.convert(scales, f32), [1, 0]), [1]))
-    return b.reshape(b.reduce("add", scaled, [0]), [*outer, columns])
+    Rows whose scale is no normal number are zeros; what is not finite makes a row NaN.
+    """
+    scale = b.divide(b.reduce("maximum", b.abs(x), [rank_of(x) - 1], keepdims=True), 127.0)
+    least = float(np.finfo(np.float32).tiny)
+    inverse = b.select(b.compare(scale, least, "GE"), b.divide(1.0, scale), 0.0)
+    return b.multiply(b(hlo.RoundNearestEvenOp(b.multiply(x, inverse))), scale)
 
 
 @lowers("GatherBlockQuantized", domain=MICROSOFT)

@@ -158,6 +158,7 @@ def _convert(function: FuncOp, weights: WeightStore) -> None:
     _drop_dead(block)
     function.body.detach_block(old)
     function.body.add_block(block)
+    _declare(function, builder)
     _check_made(block)
     old.erase(safe_erase=False)
     attributes = list(function.arg_attrs or [DictionaryAttr({}) for _ in old.args])
@@ -166,6 +167,16 @@ def _convert(function: FuncOp, weights: WeightStore) -> None:
         kept.append(DictionaryAttr({NAME: StringAttr("key"), KEY: UnitAttr()}))
     if any(each.data for each in kept):
         function.properties["arg_attrs"] = ArrayAttr(kept)
+
+
+def _declare(function: FuncOp, builder: GraphBuilder) -> None:
+    """Puts what composites mean into the module."""
+    module = function.parent_op()
+    assert isinstance(module, ModuleOp)
+    there = {op.sym_name.data for op in module.ops if isinstance(op, FuncOp)}
+    for name, decomposition in builder.decompositions.items():
+        if name not in there:
+            module.body.block.add_op(decomposition)
 
 
 def _refuse(failed: Sequence[tuple[OnnxOp, LaminaError]]) -> None:

@@ -1,0 +1,145 @@
+"""convert-matmul-nbits-to-linalg: products with weights of a few bits take these packed, in panels of a vector's lanes.
+
+before: %y = stablehlo.composite "lamina.matmul_nbits" %x, %packed, %scales {composite_attributes = {bits = 4, ...}}
+            : (tensor<3x256xf32>, tensor<24x8x16xui8>, tensor<24x8xf32>) -> tensor<3x24xf32>
+after:  %p = linalg.pack %packed ... inner_tiles = [16, 4] : ... -> tensor<2x32x16x4xui8>
+        %s = linalg.pack %scales ... inner_tiles = [16] : ... -> tensor<2x8x16xf32>
+        ... each block of %x as bytes and a scale, with accuracy_level = 4; the sum of each block times -8
+        %y = linalg_ext.matmul_nbits(%bytes, %p, %s, %sums, %x_scales, %empty) {bits = 4}
+
+Weights less their zero points are not formed: Σ x (w - z) = Σ x w - z Σ x. Zero points of columns, where they differ
+from 2^(bits - 1), are a product of their own, of the sums of the blocks. Decompositions that nobody refers to go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, f32, i8, i32
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+
+from ...compiler.context import lamina_context
+from ...compiler.dtypes import dense_attribute, dtype_of
+from ...dialects import stablehlo as hlo
+from ...dialects.linalg import PackOp
+from ...dialects.linalg_ext import MatmulNBitsOp
+from ...dialects.stablehlo.composites import MATMUL_NBITS
+from ...dialects.tensor import EmptyOp
+from ..stablehlo.elements import Elements, before, choose
+
+
+@dataclass(frozen=True)
+class ConvertMatmulNBitsToLinalg(ModulePass):
+    """Lowers the composite; `lanes` overrides the width of a panel."""
+
+    name = "convert-matmul-nbits-to-linalg"
+
+    lanes: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        lanes = self.lanes or lamina_context(ctx).machine.lanes(4)
+        composites = [inner for inner in op.walk() if isinstance(inner, hlo.CompositeOp)]
+        called = {composite.decomposition for composite in composites}
+        for composite in composites:
+            if composite.composite_name.data == MATMUL_NBITS:
+                composite.results[0].replace_all_uses_with(_lowered(composite, lanes).value)
+                composite.detach()
+                composite.erase()
+        left = {inner.decomposition for inner in composites if inner.parent is not None}
+        gone = {symbol.string_value() for symbol in called - left}
+        for function in [f for f in op.ops if isinstance(f, FuncOp) and f.sym_name.data in gone]:
+            function.detach()
+            function.erase()
+
+
+def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
+    insert = before(op)
+    x, packed, scales, *zeros = (Elements(insert, value) for value in op.inputs)
+    bits, rounded = _said(op, "bits"), _said(op, "accuracy_level") == 4
+    (rows, depth), (columns, blocks, width) = x.shape, packed.shape
+    block = width * 8 // bits
+    x = _padded(x, 1, blocks * block - depth).reshape(rows, blocks, block)
+    x_scales, sum_type = None, f32
+    if rounded:
+        x, x_scales = _as_bytes(x)
+        sum_type = i32
+    total = _sum(x.convert(sum_type))
+    panels = -(-columns // lanes)
+    rhs, by_column = (_padded(e, 0, panels * lanes - columns) for e in (packed, scales.convert(f32)))
+    rhs = _packed(rhs.reshape(panels * lanes, blocks * width), (lanes, 4))
+    middle = 1 << (bits - 1)
+    out = EmptyOp([], TensorType(f32, [rows, columns]))
+    insert(out)
+    product = MatmulNBitsOp.of(
+        [_in_order(x, bits).value, rhs.value, _packed(by_column, (lanes,)).value, (total * -middle).value],
+        None if x_scales is None else x_scales.value,
+        out.tensor,
+        bits,
+    )
+    result = x.of(product)
+    if not zeros:
+        return result
+    total = total.convert(f32)
+    off = (zeros[0].convert(f32).like(float(middle)) - zeros[0].convert(f32)) * scales.convert(f32)
+    contracting = {"lhs_contracting_dimensions": [1], "rhs_contracting_dimensions": [1]}
+    by_sums = hlo.DotGeneralOp((total if x_scales is None else total * x_scales).value, off.value, **contracting)
+    return result + x.of(by_sums)
+
+
+def _said(op: hlo.CompositeOp, name: str) -> int:
+    assert op.composite_attributes is not None
+    return cast(Any, op.composite_attributes.data[name]).value.data
+
+
+def _as_bytes(x: Elements) -> tuple[Elements, Elements]:
+    """Blocks [m, b, k] as bytes and what they are times, [m, b]: NaN where a block is not finite."""
+    low = x.of(hlo.ConstantOp(_scalar(-np.inf)))
+    largest = x.of(hlo.ReduceOp([x.abs().value], [low.value], dimensions=[2], body="maximum"))
+    scale = largest / 127.0
+    normal = float(np.finfo(np.float32).tiny)
+    inverse = choose(scale >= normal, 1.0 / scale, 0.0).broadcast(x.shape, (0, 1))
+    whole = x.of(hlo.RoundNearestEvenOp((x * inverse).value))
+    finite = x.of(hlo.IsFiniteOp(scale.value))
+    return whole.convert(i8), choose(finite, scale, float("nan"))
+
+
+def _scalar(number: float) -> Any:
+    return dense_attribute(np.array(number, np.float32))
+
+
+def _sum(x: Elements) -> Elements:
+    """Over the last of three dimensions."""
+    zero = dense_attribute(np.zeros((), np.int32 if isinstance(x.element_type, IntegerType) else np.float32))
+    return x.of(hlo.ReduceOp([x.value], [x.of(hlo.ConstantOp(zero)).value], dimensions=[2], body="add"))
+
+
+def _in_order(x: Elements, bits: int) -> Elements:
+    """The elements of each word in the order of `linalg_ext.matmul_nbits`: those of equal place in a byte together."""
+    if bits == 8:
+        return x
+    rows, blocks, block = x.shape
+    words = x.reshape(rows, blocks, block * bits // 32, 4, 8 // bits)
+    return x.of(hlo.TransposeOp(words.value, permutation=[0, 1, 2, 4, 3])).reshape(rows, blocks, block)
+
+
+def _padded(x: Elements, dimension: int, more: int) -> Elements:
+    """With `more` zeros at the end of a dimension."""
+    if not more:
+        return x
+    zero = x.of(hlo.ConstantOp(dense_attribute(np.zeros((), dtype_of(x.element_type)))))
+    none = [0] * len(x.shape)
+    high = [more if i == dimension else 0 for i in range(len(x.shape))]
+    return x.of(hlo.PadOp(x.value, zero.value, edge_padding_low=none, edge_padding_high=high, interior_padding=none))
+
+
+def _packed(x: Elements, tiles: Sequence[int]) -> Elements:
+    """In tiles of the first dimensions, which divide them."""
+    outer = [size // tile for size, tile in zip(x.shape, (*tiles, 1), strict=False)]
+    empty = EmptyOp([], TensorType(x.element_type, [*outer, *tiles]))
+    x.insert(empty)
+    return x.of(PackOp(x.value, empty.tensor, list(range(len(tiles))), list(tiles)))

@@ -1,0 +1,257 @@
+"""One register tile of a product with weights of a few bits: some rows times some panels, over all of k."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, VectorType, f32, i8, i32
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ....compiler.machine import Machine
+from ....dialects import dot, vector
+from ....dialects.arith import shaped
+from ....dialects.linalg_ext import MatmulNBitsOp
+from ....dialects.linalg_ext.matmul_nbits import WORD, shape_of
+from ..contraction_to_vector.loops import D, Loops
+
+MOST_AT_ONCE = 4  # words of a block that are written out one after the other
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The sizes of a product; `whole`: its left operand is bytes with scales."""
+
+    rows: int
+    columns: int
+    blocks: int
+    block: int
+    panels: int
+    lanes: int
+    bits: int
+    whole: bool
+
+    @staticmethod
+    def of(op: MatmulNBitsOp) -> Problem:
+        """That of an op."""
+        rows, blocks, block = shape_of(op.lhs)
+        panels, _, lanes, _ = shape_of(op.rhs)
+        columns = shape_of(op.output)[1]
+        return Problem(rows, columns, blocks, block, panels, lanes, op.bits, op.lhs_scales is not None)
+
+    @property
+    def words(self) -> int:
+        """Of a block, in each lane."""
+        return self.block * self.bits // WORD
+
+    @property
+    def row_bytes(self) -> int:
+        """Of a row of the left operand."""
+        return self.blocks * self.block * (1 if self.whole else 4)
+
+    @property
+    def masked(self) -> int:
+        """How many lanes of the last panel are columns; 0 for all."""
+        return self.columns % self.lanes
+
+
+class TileWriter:
+    """Writes tiles of one size; `flats` are the op's operands as one dimension."""
+
+    def __init__(
+        self, code: Loops, problem: Problem, flats: Sequence[SSAValue], tile: tuple[int, int], machine: Machine
+    ):
+        self.code = code
+        self.problem = problem
+        self.lhs, self.rhs, self.scales, self.starts, *lhs_scales, self.out = flats
+        self.lhs_scales = lhs_scales[0] if lhs_scales else None
+        self.rows, self.panels = tile
+        self.spots = [(row, panel) for row in range(self.rows) for panel in range(self.panels)]
+        self.floats = VectorType(f32, [problem.lanes])
+        self.words = VectorType(i32, [problem.lanes])
+        # what has fewer bits than a byte is the same with a sign, which AArch64 wants where it has no usdot
+        self.unsigned = problem.bits == 8 or machine.triple.startswith("x86")
+
+    def write(self, row: SSAValue | None, panel: SSAValue | None) -> None:
+        """The tile that begins at a row and a panel (None: 0)."""
+        code, p = self.code, self.problem
+        zero = self.every(code(arith.ConstantOp(FloatAttr(0.0, f32))).result, self.floats)
+
+        def block(b: SSAValue, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return self.added(row, panel, b, totals)
+
+        blocks = (AffineExpr.constant(0), AffineExpr.constant(p.blocks))
+        totals = code.serial(*blocks, (), [zero] * len(self.spots), block)
+        for (i, j), total in zip(self.spots, totals, strict=True):
+            place = (D(0) + i) * p.columns + (D(1) + j) * p.lanes
+            if not p.masked or j < self.panels - 1:
+                code.store_vector(total, self.out, place, row, panel)
+            elif panel is None:
+                self.store_last(total, place, row, panel)
+            else:
+                last = (panel, p.panels - self.panels)
+                code.choose(
+                    last,
+                    (),
+                    lambda total=total, place=place: self.store_last(total, place, row, panel),
+                    lambda total=total, place=place: self.store(total, place, row, panel),
+                )
+
+    def store(self, total: SSAValue, place: AffineExpr, row: SSAValue | None, panel: SSAValue | None) -> tuple[()]:
+        """A vector of results."""
+        self.code.store_vector(total, self.out, place, row, panel)
+        return ()
+
+    def store_last(self, total: SSAValue, place: AffineExpr, row: SSAValue | None, panel: SSAValue | None) -> tuple[()]:
+        """Those of the last panel that are columns."""
+        mask = self.code(vector.ConstantMaskOp(self.problem.masked, self.problem.lanes)).result
+        self.code.store_vector(total, self.out, place, row, panel, mask=mask)
+        return ()
+
+    def added(
+        self, row: SSAValue | None, panel: SSAValue | None, b: SSAValue, totals: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """The totals with one more block."""
+        code, p = self.code, self.problem
+        sums = self.begun(row, b)
+        whole = p.words <= MOST_AT_ONCE or p.words % MOST_AT_ONCE
+        if whole:
+            for word in range(p.words):
+                sums = self.step(row, panel, b, (None, word), sums)
+        else:
+
+            def some(first: SSAValue, held: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                for word in range(MOST_AT_ONCE):
+                    held = self.step(row, panel, b, (first, word), held)
+                return held
+
+            ends = (AffineExpr.constant(0), AffineExpr.constant(p.words))
+            sums = code.serial(*ends, (), sums, some, MOST_AT_ONCE)
+        place = D(0) * (p.blocks * p.lanes) + D(1) * p.lanes
+        apart = p.blocks * p.lanes
+        scales = [code.load_vector(self.floats, self.scales, place + j * apart, panel, b) for j in range(self.panels)]
+        if self.lhs_scales is None:
+            return [self.fma(s, scales[j], t) for (_, j), s, t in zip(self.spots, sums, totals, strict=True)]
+        mine = [
+            self.every(code.load(self.lhs_scales, (D(0) + i) * p.blocks + D(1), row, b), self.floats)
+            for i in range(self.rows)
+        ]
+        done: list[SSAValue] = []
+        for (i, j), s, t in zip(self.spots, sums, totals, strict=True):
+            real = self.made(shaped.SIToFPOp, s, self.floats)
+            scaled = code(arith.MulfOp(real, scales[j])).result
+            done.append(self.fma(scaled, mine[i], t))
+        return done
+
+    def begun(self, row: SSAValue | None, b: SSAValue) -> list[SSAValue]:
+        """What the sums of a block begin with."""
+        type_ = self.words if self.problem.whole else self.floats
+        found = [
+            self.every(self.code.load(self.starts, (D(0) + i) * self.problem.blocks + D(1), row, b), type_)
+            for i in range(self.rows)
+        ]
+        return [found[i] for i, _ in self.spots]
+
+    def step(
+        self,
+        row: SSAValue | None,
+        panel: SSAValue | None,
+        b: SSAValue,
+        word: tuple[SSAValue | None, int],
+        sums: Sequence[SSAValue],
+    ) -> list[SSAValue]:
+        """The sums with one more word of each lane: the word number of a loop plus a constant."""
+        code, p = self.code, self.problem
+        all_words = p.blocks * p.words
+        place = (D(0) * all_words + D(1) * p.words + D(2) + word[1]) * (4 * p.lanes)
+        bytes_ = VectorType(i8, [4 * p.lanes])
+        rights: list[SSAValue] = []
+        for j in range(self.panels):
+            loaded = code.load_vector(
+                bytes_, self.rhs, place + j * all_words * 4 * p.lanes, panel, b, word[0]
+            )
+            rights.append(code(vector.BitcastOp(loaded, self.words)).result)
+        each = WORD // p.bits  # elements in a word
+        left = (D(0) * p.blocks + D(1)) * p.block + (D(2) + word[1]) * each
+        now = list(sums)
+        for shift in range(0, 8, p.bits):
+            now = (self.of_bytes if p.whole else self.of_floats)(rights, shift, left, (row, b, word[0]), now)
+        return now
+
+    def of_bytes(
+        self,
+        rights: Sequence[SSAValue],
+        shift: int,
+        left: AffineExpr,
+        at: tuple[SSAValue | None, ...],
+        sums: Sequence[SSAValue],
+    ) -> list[SSAValue]:
+        """The sums with the elements that begin at bit `shift` of each byte, times four neighbours of every row."""
+        code, p = self.code, self.problem
+        bytes_ = VectorType(i8, [4 * p.lanes])
+        few = VectorType(i8, [4])
+        mask = ((1 << p.bits) - 1) * 0x01010101
+        parts = [code(vector.BitcastOp(self.part(right, shift, mask), bytes_)).result for right in rights]
+        lefts: list[SSAValue] = []
+        for i in range(self.rows):
+            place = left + i * p.blocks * p.block + shift // p.bits * 4
+            four = code.load_vector(few, self.lhs, place, *at)
+            one = code(vector.BitcastOp(four, VectorType(i32, [1]))).result
+            scalar = code(vector.ExtractOp(one, [0], i32)).result
+            lefts.append(code(vector.BitcastOp(self.every(scalar, self.words), bytes_)).result)
+        flags = {"unsigned_lhs": self.unsigned, "pairs_fit": p.bits < 8}
+        return [
+            code(dot.ProductOp(parts[j], lefts[i], s, **flags)).result
+            for (i, j), s in zip(self.spots, sums, strict=True)
+        ]
+
+    def of_floats(
+        self,
+        rights: Sequence[SSAValue],
+        shift: int,
+        left: AffineExpr,
+        at: tuple[SSAValue | None, ...],
+        sums: Sequence[SSAValue],
+    ) -> list[SSAValue]:
+        """The same with floats, one byte after the other."""
+        code, p = self.code, self.problem
+        now = list(sums)
+        for byte in range(4):
+            parts = [
+                self.made(shaped.SIToFPOp, self.part(right, 8 * byte + shift, (1 << p.bits) - 1), self.floats)
+                for right in rights
+            ]
+            place = left + (shift // p.bits * 4 + byte)
+            lefts = [
+                self.every(code.load(self.lhs, place + i * p.blocks * p.block, *at), self.floats)
+                for i in range(self.rows)
+            ]
+            now = [self.fma(parts[j], lefts[i], s) for (i, j), s in zip(self.spots, now, strict=True)]
+        return now
+
+    def part(self, words: SSAValue, shift: int, mask: int) -> SSAValue:
+        """Bits of every word, from `shift` on, that the mask sets."""
+        if shift:
+            words = self.code(arith.ShRUIOp(words, self.number(shift))).result
+        if not mask & (mask + 1) and shift + mask.bit_length() == WORD:  # the shift leaves nothing else
+            return words
+        return self.code(arith.AndIOp(words, self.number(mask))).result
+
+    def number(self, value: int) -> SSAValue:
+        """In every lane."""
+        signed = value - (1 << WORD) if value >> (WORD - 1) else value
+        return self.every(self.code(arith.ConstantOp(IntegerAttr(signed, i32))).result, self.words)
+
+    def every(self, scalar: SSAValue, type_: VectorType) -> SSAValue:
+        """A number in every lane."""
+        return self.code(vector.BroadcastOp(scalar, type_)).vector
+
+    def fma(self, x: SSAValue, y: SSAValue, total: SSAValue) -> SSAValue:
+        """x * y + total in one rounding"""
+        return self.code(vector.FMAOp(x, y, total)).res
+
+    def made(self, op: type[Operation], value: SSAValue, type_: VectorType) -> SSAValue:
+        """The result of an op of one operand."""
+        return self.code(op.create(operands=[value], result_types=[type_])).results[0]
