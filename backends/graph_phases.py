@@ -13,8 +13,8 @@ from ..passes import all_passes
 
 INTEGERS = Phase(
     "integers",
-    "what QDQ models compute between bytes is computed in integers",
-    ("onnx-infer-shapes", "onnx-fuse-qdq", "dce"),
+    "what QDQ models compute between bytes is computed in integers, and rows where a product allows it",
+    ("onnx-infer-shapes", "onnx-fuse-qdq", "onnx-dynamic-quantization", "dce"),
 )
 
 
@@ -70,7 +70,6 @@ def in_integers(program: Program) -> Program:
     if (here := level_of(program)) != "onnx":
         raise LaminaError(f"integers are made of ONNX operators, got level '{here}'", hint="a quantised .onnx file")
     copy = program.clone()
-    copy.record_signature()
     descend(copy, [INTEGERS], all_passes())
     copy.module.attributes[LEVEL] = StringAttr("onnx")
     return copy

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 REGION_NAMES = "onnx.regions"
 OPSET = "onnx.opset"
 OPSETS = "onnx.opsets"
+DYNAMIC_QUANTIZATION = "onnx.dynamic_quantization"  # a unit attribute: rows of floats are rounded to bytes
 
 
 class OnnxOp(Operation):

@@ -107,7 +107,7 @@ def _write(
         if strips == 1:
             writer.write(None, panel)
             return
-        first = D(0) * 0 if stretches == 1 else D(0).floor_div(groups) * stretch
+        first = D(0) * 0 if stretches == 1 else D(0) // groups * stretch
         last = [first + stretch] if strips % stretch == 0 else [first + stretch, D(0) * 0 + strips]
 
         def strip(i: SSAValue, _: object) -> tuple[()]:

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IntegerType, Signedness, f32, i32
 from xdsl.ir import Attribute
 
 from ....dialects import stablehlo as hlo
+from ....dialects.onnx.ops import DYNAMIC_QUANTIZATION
 from ....dialects.stablehlo.composites import MATMUL_NBITS
 from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
 from .contraction import matmul
@@ -75,7 +76,7 @@ def matmul_n_bits(
 ) -> Value:
     """x times a matrix of [N, K] whose blocks along K have a scale each; computed in the type of `x`.
 
-    An accuracy_level of 4 lets x be rounded to bytes, block by block, which is done as in ONNX Runtime.
+    Where `onnx-dynamic-quantization` says so, blocks of x are rounded to bytes, as ONNX Runtime does.
     """
     if g_idx is not None or weight_prepacked:
         raise b.fail("g_idx and weight_prepacked are not supported")
@@ -87,7 +88,8 @@ def matmul_n_bits(
     shared = [b.reshape(packed, [N, blocks, block_size * bits // 8]), b.reshape(scales, [N, blocks])]
     if zeros is not None:
         shared.append(_zero_points(b, zeros, (N, blocks), bits, element_of(scales)))
-    said = {"K": K, "N": N, "bits": bits, "block_size": block_size, "accuracy_level": accuracy_level}
+    rounded = b.node is not None and DYNAMIC_QUANTIZATION in b.node.attributes
+    said = {"bits": bits, "block_size": block_size, "accuracy_level": 4 if rounded else 0}
     known = not any(b.depends_on_inputs(value) for value in shared)
     if element_of(x) == f32 and known and block_size * bits % 32 == 0:
         result = b.composite(MATMUL_NBITS, [rows, *shared], said, _matmul_n_bits)
