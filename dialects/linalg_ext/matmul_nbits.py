@@ -40,15 +40,15 @@ WORD = 32  # bits that a lane holds of a panel's row
 class MatmulNBitsOp(IRDLOperation):
     """Rows times a matrix of `bits` bits an element, with a scale for each block of what is summed:
 
-        out[m, n] = Σ_b lhs_scales[m, b] · scales[n, b] · (starts[m, b] + Σ_k lhs[m, b, k] · rhs[n, b, k])
+        out[m, n] = Σ_b lhs_scales[b, m] · scales[n, b] · (starts[b, m] + Σ_k lhs[b, m, k] · rhs[n, b, k])
 
         %o = "linalg_ext.matmul_nbits"(%lhs, %rhs, %scales, %starts, %lhs_scales, %init) <{bits = 4 : i64, ...}>
-            : (tensor<3x8x32xi8>, tensor<2x32x16x4xui8>, tensor<2x8x16xf32>, tensor<3x8xi32>, tensor<3x8xf32>,
+            : (tensor<8x3x32xi8>, tensor<2x32x16x4xui8>, tensor<2x8x16xf32>, tensor<8x3xi32>, tensor<8x3xf32>,
                tensor<3x24xf32>) -> tensor<3x24xf32>
 
     Panels hold `lanes` columns: `rhs` is (panels, words, lanes, 4 bytes), `scales` (panels, blocks, lanes); columns
     beyond those of the output are not read. Elements are unsigned. Those of a word come in this order of k: the lowest
-    bits of its four bytes, then the next higher ones; `lhs`, (rows, blocks, block), has them so.
+    bits of its four bytes, then the next higher ones; `lhs`, (blocks, rows, block), has them so.
 
     `lhs` is f32, and so is `starts`; or it is i8 with `lhs_scales`, and `starts` i32, in which a block is summed up.
 
@@ -85,7 +85,7 @@ class MatmulNBitsOp(IRDLOperation):
     @property
     def rows(self) -> int:
         """Of the left operand."""
-        return shape_of(self.lhs)[0]
+        return shape_of(self.lhs)[1]
 
     def verify_(self) -> None:
         if self.bits not in (2, 4, 8):
@@ -101,12 +101,12 @@ class MatmulNBitsOp(IRDLOperation):
             raise VerifyException("expected lhs and starts of f32, or of i8 and i32 with lhs_scales, the rest f32 (C2)")
         if not isinstance(right, IntegerType) or right.width.data != 8:
             raise VerifyException(f"expected a right operand of bytes, got {right} (C2)")
-        (rows, blocks, block), (panels, words, lanes, four) = shape_of(self.lhs), shape_of(self.rhs)
+        (blocks, rows, block), (panels, words, lanes, four) = shape_of(self.lhs), shape_of(self.rhs)
         if block * self.bits % WORD or words * WORD != blocks * block * self.bits or four != 4:
             raise VerifyException(f"{self.rhs.type} does not hold {blocks} blocks of {block} as whole words (C1)")
-        places = [(self.starts, (rows, blocks)), (self.scales, (panels, blocks, lanes))]
+        places = [(self.starts, (blocks, rows)), (self.scales, (panels, blocks, lanes))]
         if self.lhs_scales is not None:
-            places.append((self.lhs_scales, (rows, blocks)))
+            places.append((self.lhs_scales, (blocks, rows)))
         for value, shape in places:
             if shape_of(value) != shape:
                 raise VerifyException(f"expected a shape of {list(shape)}, got {value.type} (C3)")

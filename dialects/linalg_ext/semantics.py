@@ -48,7 +48,7 @@ def attention(*operands: Array, call: Call, regions: Sequence[Region]) -> list[A
 def matmul_nbits(*operands: Array, call: Call) -> list[Array]:
     op = cast(MatmulNBitsOp, call.op)
     lhs, rhs, scales, starts, *lhs_scales, output = operands
-    rows, blocks, block = lhs.shape
+    blocks, rows, block = lhs.shape
     columns = output.shape[1]
     shifts = np.arange(0, 8, op.bits, dtype=np.uint8)[:, None, None]
     pieces = (rhs.view(np.uint8)[:, :, None] >> shifts) & np.uint8((1 << op.bits) - 1)
@@ -56,10 +56,10 @@ def matmul_nbits(*operands: Array, call: Call) -> list[Array]:
     by_column = scales.transpose(0, 2, 1).reshape(-1, blocks)[:columns]
     total = np.zeros((rows, columns), np.float32)
     for b in range(blocks):
-        left = lhs[:, b].astype(starts.dtype)
-        part = (left @ whole[:, b].astype(starts.dtype).T + starts[:, b, None]).astype(np.float32)
+        left = lhs[b].astype(starts.dtype)
+        part = (left @ whole[:, b].astype(starts.dtype).T + starts[b, :, None]).astype(np.float32)
         part = part * by_column[:, b]
-        total += part if not lhs_scales else part * lhs_scales[0][:, b, None]
+        total += part if not lhs_scales else part * lhs_scales[0][b, :, None]
     if op.results:
         return [total]
     output[...] = total

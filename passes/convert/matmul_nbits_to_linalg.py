@@ -63,7 +63,7 @@ def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
     bits, rounded = _said(op, "bits"), _said(op, "accuracy_level") == 4
     (rows, depth), (columns, blocks, width) = x.shape, packed.shape
     block = width * 8 // bits
-    x = _padded(x, 1, blocks * block - depth).reshape(rows, blocks, block)
+    x = _by_blocks(_padded(x, 1, blocks * block - depth).reshape(rows, blocks, block * bits // 32, 4, 8 // bits))
     x_scales, sum_type = None, f32
     if rounded:
         x, x_scales = _as_bytes(x)
@@ -76,7 +76,7 @@ def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
     out = EmptyOp([], TensorType(f32, [rows, columns]))
     insert(out)
     product = MatmulNBitsOp.of(
-        [_in_order(x, bits).value, rhs.value, _packed(by_column, (lanes,)).value, (total * -middle).value],
+        [x.value, rhs.value, _packed(by_column, (lanes,)).value, (total * -middle).value],
         None if x_scales is None else x_scales.value,
         out.tensor,
         bits,
@@ -86,7 +86,7 @@ def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
         return result
     total = total.convert(f32)
     off = (zeros[0].convert(f32).like(float(middle)) - zeros[0].convert(f32)) * scales.convert(f32)
-    contracting = {"lhs_contracting_dimensions": [1], "rhs_contracting_dimensions": [1]}
+    contracting = {"lhs_contracting_dimensions": [0], "rhs_contracting_dimensions": [1]}
     by_sums = hlo.DotGeneralOp((total if x_scales is None else total * x_scales).value, off.value, **contracting)
     return result + x.of(by_sums)
 
@@ -97,7 +97,7 @@ def _said(op: hlo.CompositeOp, name: str) -> int:
 
 
 def _as_bytes(x: Elements) -> tuple[Elements, Elements]:
-    """Blocks [m, b, k] as bytes and what they are times, [m, b]: NaN where a block is not finite."""
+    """Blocks [b, m, k] as bytes and what they are times, [b, m]: NaN where a block is not finite."""
     low = x.of(hlo.ConstantOp(_scalar(-np.inf)))
     largest = x.of(hlo.ReduceOp([x.abs().value], [low.value], dimensions=[2], body="maximum"))
     scale = largest / 127.0
@@ -118,13 +118,11 @@ def _sum(x: Elements) -> Elements:
     return x.of(hlo.ReduceOp([x.value], [x.of(hlo.ConstantOp(zero)).value], dimensions=[2], body="add"))
 
 
-def _in_order(x: Elements, bits: int) -> Elements:
-    """The elements of each word in the order of `linalg_ext.matmul_nbits`: those of equal place in a byte together."""
-    if bits == 8:
-        return x
-    rows, blocks, block = x.shape
-    words = x.reshape(rows, blocks, block * bits // 32, 4, 8 // bits)
-    return x.of(hlo.TransposeOp(words.value, permutation=[0, 1, 2, 4, 3])).reshape(rows, blocks, block)
+def _by_blocks(x: Elements) -> Elements:
+    """Rows of blocks as blocks of rows, those elements of each word together that have an equal place in their bytes."""
+    rows, blocks, words, four, pieces = x.shape
+    turned = x.of(hlo.TransposeOp(x.value, permutation=[1, 0, 2, 4, 3]))
+    return turned.reshape(blocks, rows, words * four * pieces)
 
 
 def _padded(x: Elements, dimension: int, more: int) -> Elements:

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
@@ -38,6 +39,7 @@ from ....dialects.affine.linear_forms import memref_shape
 from ....dialects.linalg_ext import MatmulNBitsOp
 from ..contraction_to_vector.loops import D, Loops
 from .tile import Problem, TileWriter
+from .unpacked import STRIPS, UnpackedWriter
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def convert(op: MatmulNBitsOp, machine: Machine, given: tuple[int | None, int | 
 
 
 def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
-    """Rows and panels of a register tile: a vector for the sum of a block and one for the total of each.
+    """Rows and panels of a register tile that unpacks as it goes: a vector each for a block's sums and the total.
 
     One row streams through as many panels as there are sums to wait for; many rows share what is unpacked.
     """
@@ -80,44 +82,59 @@ def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
     if problem.rows >= most:
         rows = most
     else:
-        tiles = -(-problem.rows // most)
-        rows = -(-problem.rows // tiles)
+        rows = -(-problem.rows // -(-problem.rows // most))
     return rows, max(1, min(most // rows, 8, problem.panels))
 
 
 def _write(
     code: Loops, op: MatmulNBitsOp, problem: Problem, machine: Machine, given: tuple[int | None, int | None]
 ) -> None:
-    rows, panels = tile_of(problem, machine)
-    rows, panels = min(given[0] or rows, problem.rows), min(given[1] or panels, problem.panels)
     flats: list[SSAValue] = []
     for value in op.operands:
         if memref_shape(value) is None:
             raise LaminaError("matmul_nbits on a buffer that is not row-major", where=op)
         flats.append(code.flat(value))
-    writer = TileWriter(code, problem, flats, (rows, panels), machine)
-    strips = -(-problem.rows // rows)  # of as many rows as a tile has
-    held = max(1, machine.l2_bytes // 2 // (problem.row_bytes * rows))  # that stay in the second cache
-    stretch = min(strips, held)
-    stretches, groups = -(-strips // stretch), -(-problem.panels // panels)
+    tall = (machine.vector_registers - 6) // 2  # beside two vectors of the right operand and one of the left
+    unpacks = not problem.whole and problem.rows >= 2 * tall
+    rows, panels = (tall, min(2, problem.panels)) if unpacks else tile_of(problem, machine)
+    tile = min(given[0] or rows, problem.rows), min(given[1] or panels, problem.panels)
+    groups = -(-problem.panels // tile[1])
 
-    def task(number: SSAValue | None) -> None:
-        group = number if stretches == 1 else code.index(D(0) % groups, number)
-        panel = code.least([D(0) * panels, D(0) * 0 + problem.panels - panels], group) if groups > 1 else None
-        if strips == 1:
-            writer.write(None, panel)
-            return
-        first = D(0) * 0 if stretches == 1 else D(0) // groups * stretch
-        last = [first + stretch] if strips % stretch == 0 else [first + stretch, D(0) * 0 + strips]
+    def panel_of(group: SSAValue | None) -> SSAValue | None:
+        last = AffineExpr.constant(problem.panels - tile[1])
+        return None if groups == 1 else code.least([D(0) * tile[1], last], group)
 
-        def strip(i: SSAValue, _: object) -> tuple[()]:
-            writer.write(code.least([D(0) * rows, D(0) * 0 + problem.rows - rows], i), panel)
-            return ()
+    strips = -(-problem.rows // tile[0])  # of as many rows as a tile has
+    if unpacks:
+        writer = UnpackedWriter(code, problem, flats, tile, machine)
+        blocks = writer.blocks_of(machine.l1_bytes * 3 // 4)
+        tasks = -(-strips // STRIPS) * groups
 
-        code.serial(first, last, (number,), (), strip)
+        def task(number: SSAValue | None) -> None:
+            panel = panel_of(number if tasks == groups else code.index(D(0) % groups, number))
+            writer.write_rows(D(0) // groups * STRIPS, number, panel, blocks)
+    else:
+        writer = TileWriter(code, problem, flats, tile, machine)
+        stretch = min(strips, max(1, machine.l2_bytes // 2 // (problem.row_bytes * tile[0])))  # stays in the cache
+        tasks = -(-strips // stretch) * groups
+
+        def task(number: SSAValue | None) -> None:
+            panel = panel_of(number if tasks == groups else code.index(D(0) % groups, number))
+            if strips == 1:
+                writer.write(None, panel)
+                return
+            first = D(0) // groups * stretch
+            end = [first + stretch, *([AffineExpr.constant(strips)] if strips % stretch else [])]
+
+            def strip(i: SSAValue, _: object) -> tuple[()]:
+                last = AffineExpr.constant(problem.rows - tile[0])
+                writer.write(code.least([D(0) * tile[0], last], i), panel)
+                return ()
+
+            code.serial(first, end, (number,), (), strip)
 
     work = problem.rows * problem.panels * problem.lanes * problem.blocks * problem.block
-    if stretches * groups > 1 and machine.cores > 1 and work >= machine.worth_forking:
-        code.parallel(stretches * groups, task)
+    if tasks > 1 and machine.cores > 1 and work >= machine.worth_forking:
+        code.parallel(tasks, task)
     else:
-        code.count(stretches * groups, task)
+        code.count(tasks, task)

@@ -36,7 +36,7 @@ class Problem:
     @staticmethod
     def of(op: MatmulNBitsOp) -> Problem:
         """That of an op."""
-        rows, blocks, block = shape_of(op.lhs)
+        blocks, rows, block = shape_of(op.lhs)
         panels, _, lanes, _ = shape_of(op.rhs)
         columns = shape_of(op.output)[1]
         return Problem(rows, columns, blocks, block, panels, lanes, op.bits, op.lhs_scales is not None)
@@ -83,21 +83,29 @@ class TileWriter:
             return self.added(row, panel, b, totals)
 
         blocks = (AffineExpr.constant(0), AffineExpr.constant(p.blocks))
-        totals = code.serial(*blocks, (), [zero] * len(self.spots), block)
+        self.finish(code.serial(*blocks, (), [zero] * len(self.spots), block), row, panel)
+
+    def finish(self, totals: Sequence[SSAValue], row: SSAValue | None, panel: SSAValue | None) -> None:
+        """Stores a tile, of the last panel what are columns."""
+        p = self.problem
         for (i, j), total in zip(self.spots, totals, strict=True):
-            place = (D(0) + i) * p.columns + (D(1) + j) * p.lanes
+            place = self.place(i, j)
             if not p.masked or j < self.panels - 1:
-                code.store_vector(total, self.out, place, row, panel)
+                self.store(total, place, row, panel)
             elif panel is None:
                 self.store_last(total, place, row, panel)
             else:
                 last = (panel, p.panels - self.panels)
-                code.choose(
+                self.code.choose(
                     last,
                     (),
                     lambda total=total, place=place: self.store_last(total, place, row, panel),
                     lambda total=total, place=place: self.store(total, place, row, panel),
                 )
+
+    def place(self, i: int, j: int) -> AffineExpr:
+        """Where the results of a spot lie, over row and panel."""
+        return (D(0) + i) * self.problem.columns + (D(1) + j) * self.problem.lanes
 
     def store(self, total: SSAValue, place: AffineExpr, row: SSAValue | None, panel: SSAValue | None) -> tuple[()]:
         """A vector of results."""
@@ -129,13 +137,11 @@ class TileWriter:
 
             ends = (AffineExpr.constant(0), AffineExpr.constant(p.words))
             sums = code.serial(*ends, (), sums, some, MOST_AT_ONCE)
-        place = D(0) * (p.blocks * p.lanes) + D(1) * p.lanes
-        apart = p.blocks * p.lanes
-        scales = [code.load_vector(self.floats, self.scales, place + j * apart, panel, b) for j in range(self.panels)]
+        scales = self.block_scales(panel, b)
         if self.lhs_scales is None:
             return [self.fma(s, scales[j], t) for (_, j), s, t in zip(self.spots, sums, totals, strict=True)]
         mine = [
-            self.every(code.load(self.lhs_scales, (D(0) + i) * p.blocks + D(1), row, b), self.floats)
+            self.every(code.load(self.lhs_scales, D(1) * p.rows + D(0) + i, row, b), self.floats)
             for i in range(self.rows)
         ]
         done: list[SSAValue] = []
@@ -147,12 +153,34 @@ class TileWriter:
 
     def begun(self, row: SSAValue | None, b: SSAValue) -> list[SSAValue]:
         """What the sums of a block begin with."""
+        found = self.row_starts(row, b)
+        return [found[i] for i, _ in self.spots]
+
+    def row_starts(self, row: SSAValue | None, b: SSAValue) -> list[SSAValue]:
+        """What the sums of each row begin with."""
         type_ = self.words if self.problem.whole else self.floats
-        found = [
-            self.every(self.code.load(self.starts, (D(0) + i) * self.problem.blocks + D(1), row, b), type_)
+        return [
+            self.every(self.code.load(self.starts, D(1) * self.problem.rows + D(0) + i, row, b), type_)
             for i in range(self.rows)
         ]
-        return [found[i] for i, _ in self.spots]
+
+    def block_scales(self, panel: SSAValue | None, b: SSAValue) -> list[SSAValue]:
+        """Of the columns of each panel."""
+        lanes, apart = self.problem.lanes, self.problem.blocks * self.problem.lanes
+        place = D(0) * apart + D(1) * lanes
+        return [
+            self.code.load_vector(self.floats, self.scales, place + j * apart, panel, b) for j in range(self.panels)
+        ]
+
+    def loaded(self, panel: SSAValue | None, b: SSAValue, word: tuple[SSAValue | None, int]) -> list[SSAValue]:
+        """One word of each lane of each panel: the word number of a loop plus a constant."""
+        code, p = self.code, self.problem
+        all_words = p.blocks * p.words
+        place = (D(0) * all_words + D(1) * p.words + D(2) + word[1]) * (4 * p.lanes)
+        apart = all_words * 4 * p.lanes
+        bytes_ = VectorType(i8, [4 * p.lanes])
+        rights = [code.load_vector(bytes_, self.rhs, place + j * apart, panel, b, word[0]) for j in range(self.panels)]
+        return [code(vector.BitcastOp(right, self.words)).result for right in rights]
 
     def step(
         self,
@@ -162,19 +190,11 @@ class TileWriter:
         word: tuple[SSAValue | None, int],
         sums: Sequence[SSAValue],
     ) -> list[SSAValue]:
-        """The sums with one more word of each lane: the word number of a loop plus a constant."""
-        code, p = self.code, self.problem
-        all_words = p.blocks * p.words
-        place = (D(0) * all_words + D(1) * p.words + D(2) + word[1]) * (4 * p.lanes)
-        bytes_ = VectorType(i8, [4 * p.lanes])
-        rights: list[SSAValue] = []
-        for j in range(self.panels):
-            loaded = code.load_vector(
-                bytes_, self.rhs, place + j * all_words * 4 * p.lanes, panel, b, word[0]
-            )
-            rights.append(code(vector.BitcastOp(loaded, self.words)).result)
+        """The sums with one more word of each lane."""
+        p = self.problem
+        rights = self.loaded(panel, b, word)
         each = WORD // p.bits  # elements in a word
-        left = (D(0) * p.blocks + D(1)) * p.block + (D(2) + word[1]) * each
+        left = (D(1) * p.rows + D(0)) * p.block + (D(2) + word[1]) * each
         now = list(sums)
         for shift in range(0, 8, p.bits):
             now = (self.of_bytes if p.whole else self.of_floats)(rights, shift, left, (row, b, word[0]), now)
@@ -196,7 +216,7 @@ class TileWriter:
         parts = [code(vector.BitcastOp(self.part(right, shift, mask), bytes_)).result for right in rights]
         lefts: list[SSAValue] = []
         for i in range(self.rows):
-            place = left + i * p.blocks * p.block + shift // p.bits * 4
+            place = left + i * p.block + shift // p.bits * 4
             four = code.load_vector(few, self.lhs, place, *at)
             one = code(vector.BitcastOp(four, VectorType(i32, [1]))).result
             scalar = code(vector.ExtractOp(one, [0], i32)).result
@@ -225,7 +245,7 @@ class TileWriter:
             ]
             place = left + (shift // p.bits * 4 + byte)
             lefts = [
-                self.every(code.load(self.lhs, place + i * p.blocks * p.block, *at), self.floats)
+                self.every(code.load(self.lhs, place + i * p.block, *at), self.floats)
                 for i in range(self.rows)
             ]
             now = [self.fma(parts[j], lefts[i], s) for (i, j), s in zip(self.spots, now, strict=True)]

@@ -1,0 +1,134 @@
+"""Many rows of floats: weights are unpacked once for all of them, a stretch of k at a time, into memory of the thread.
+
+    for stretch of k:                       // that fits into the first cache
+      for word of it:  %unpacked[k, ...] = elements * scale
+      for tile of rows:
+        sums = %sums of the tile, 0 at first; sums += starts * scales for each block
+        for k:  sums += lhs[k, row] * %unpacked[k, ...]
+        %sums = sums, %out in the end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType, f32, i64
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ....dialects import memref
+from ....dialects.arith import shaped
+from ..contraction_to_vector.loops import D
+from .tile import WORD, TileWriter
+
+ZERO = AffineExpr.constant(0)
+STRIPS = 16  # tiles of rows for which weights are unpacked once
+
+
+class UnpackedWriter(TileWriter):
+    """Writes tiles of rows, over stretches of k."""
+
+    def blocks_of(self, bytes_: int) -> int:
+        """Blocks of a stretch whose unpacked floats take at most so many bytes."""
+        p = self.problem
+        most = max(1, bytes_ // (4 * self.panels * p.lanes * p.block))
+        return max(d for d in range(1, min(most, p.blocks) + 1) if p.blocks % d == 0)
+
+    def write_rows(self, first: AffineExpr, number: SSAValue | None, panel: SSAValue | None, blocks: int) -> None:
+        """`STRIPS` tiles of rows, the first one's number an expression of `number`; over stretches of so many blocks."""
+        code, p = self.code, self.problem
+        width = self.panels * p.lanes
+        self.unpacked = self.room(blocks * p.block * width)
+        strips = -(-p.rows // self.rows)
+        self.sums = self.room(min(STRIPS, strips) * self.rows * width)
+        end = [first + STRIPS, *([AffineExpr.constant(strips)] if strips % STRIPS else [])]
+
+        def stretch(k: SSAValue, _: Sequence[SSAValue]) -> tuple[()]:
+            code.serial(D(0), D(0) + blocks, (k,), (), lambda b, _: self.unpack(panel, k, b))
+
+            def strip(i: SSAValue, _: Sequence[SSAValue]) -> tuple[()]:
+                last = AffineExpr.constant(p.rows - self.rows)
+                row = code.least([D(0) * self.rows, last], i)
+                self.tile((row, code.index(D(0) % STRIPS, i)), panel, k, blocks)
+                return ()
+
+            code.serial(first, end, (number,), (), strip)
+            return ()
+
+        code.serial(ZERO, AffineExpr.constant(p.blocks), (), (), stretch, blocks)
+
+    def room(self, elements: int) -> SSAValue:
+        """Memory of the thread."""
+        type_, alignment = MemRefType(f32, [elements]), {"alignment": IntegerAttr(64, i64)}
+        op = memref.AllocaOp.build(operands=[[], []], result_types=[type_], properties=alignment)
+        return self.code(op).memref
+
+    def unpack(self, panel: SSAValue | None, first: SSAValue, b: SSAValue) -> tuple[()]:
+        """A block's elements times their scales: a vector of each panel, k by k."""
+        code, p = self.code, self.problem
+        scales = self.block_scales(panel, b)
+        each, width = WORD // p.bits, self.panels * p.lanes
+
+        def word(w: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            rights = self.loaded(panel, b, (w, 0))
+            for shift in range(0, 8, p.bits):
+                for byte in range(4):
+                    k = shift // p.bits * 4 + byte
+                    for j, right in enumerate(rights):
+                        part = self.part(right, 8 * byte + shift, (1 << p.bits) - 1)
+                        real = self.made(shaped.SIToFPOp, part, self.floats)
+                        scaled = code(arith.MulfOp(real, scales[j])).result
+                        place = ((D(1) - D(0)) * p.block + D(2) * each + k) * width + j * p.lanes
+                        code.store_vector(scaled, self.unpacked, place, first, b, w)
+            return ()
+
+        code.serial(ZERO, AffineExpr.constant(p.words), (), (), word)
+        return ()
+
+    def tile(self, at: tuple[SSAValue, SSAValue], panel: SSAValue | None, first: SSAValue, blocks: int) -> None:
+        """A tile at a row, with sums of a number, with one more stretch from a block on."""
+        code, p = self.code, self.problem
+        row, number = at
+        depth, width = p.block, self.panels * p.lanes
+        spots = [(self.spots[n], (D(0) * self.rows + i) * width + j * p.lanes) for n, (i, j) in enumerate(self.spots)]
+
+        def begin() -> list[SSAValue]:
+            zero = self.every(code(arith.ConstantOp(FloatAttr(0.0, f32))).result, self.floats)
+            return [zero] * len(spots)
+
+        def go_on() -> list[SSAValue]:
+            return [code.load_vector(self.floats, self.sums, place, number) for _, place in spots]
+
+        sums = code.choose((first, 0), [self.floats] * len(spots), begin, go_on)
+
+        def block(b: SSAValue, held: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            scales, starts = self.block_scales(panel, b), self.row_starts(row, b)
+            held = [self.fma(starts[i], scales[j], s) for (i, j), s in zip(self.spots, held, strict=True)]
+
+            def step(k: SSAValue, held: Sequence[SSAValue]) -> Sequence[SSAValue]:
+                at = ((D(1) - D(0)) * p.block + D(2)) * width
+                rights = [
+                    code.load_vector(self.floats, self.unpacked, at + j * p.lanes, first, b, k)
+                    for j in range(self.panels)
+                ]
+                place = (D(1) * p.rows + D(0)) * depth + D(2)
+                lefts = [
+                    self.every(code.load(self.lhs, place + i * depth, row, b, k), self.floats) for i in range(self.rows)
+                ]
+                return [self.fma(lefts[i], rights[j], s) for (i, j), s in zip(self.spots, held, strict=True)]
+
+            return code.serial(ZERO, AffineExpr.constant(p.block), (), held, step, at_once=4)
+
+        sums = code.serial(D(0), D(0) + blocks, (first,), sums, block)
+
+        def end() -> tuple[()]:
+            self.finish(sums, row, panel)
+            return ()
+
+        def keep() -> tuple[()]:
+            for (_, place), total in zip(spots, sums, strict=True):
+                code.store_vector(total, self.sums, place, number)
+            return ()
+
+        code.choose((first, p.blocks - blocks), (), end, keep)
