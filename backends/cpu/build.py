@@ -30,7 +30,8 @@ from .emit import llvm_version, module_text, object_code, optimise
 from .pipeline import KERNEL_PHASES
 
 ENTRY = "lamina_main"
-TILED = ("contraction", "depthwise", "separable", "winograd", "attention", "matmul_nbits")  # the inner loops are register tiles
+# The inner loops of these are register tiles.
+TILED = ("contraction", "depthwise", "separable", "winograd", "attention", "matmul_nbits")
 MAIN_PHASE = Phase(
     "llvm", "calls of kernels in order", ("convert-parallel-to-runtime", "convert-scf-to-cf", "convert-to-llvm")
 )

@@ -4,6 +4,6 @@ MATMUL_NBITS = "lamina.matmul_nbits"
 """(x, packed, scales[, zeros]) {bits, block_size, accuracy_level}: ONNX Runtime's MatMulNBits on rows of f32.
 
 x is [M, K] of f32; packed [N, blocks, block_size * bits / 8] of ui8, the first element of each byte in its lowest bits;
-scales [N, blocks]; zeros [N, blocks] in the scales' type, else 2^(bits - 1). With an accuracy_level of 4 each block of x
-is rounded to signed bytes times a scale.
+scales [N, blocks]; zeros [N, blocks] in the scales' type, else 2^(bits - 1). With an accuracy_level of 4 each block of
+x is rounded to signed bytes times a scale.
 """

@@ -86,8 +86,8 @@ def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
         return result
     total = total.convert(f32)
     off = (zeros[0].convert(f32).like(float(middle)) - zeros[0].convert(f32)) * scales.convert(f32)
-    contracting = {"lhs_contracting_dimensions": [0], "rhs_contracting_dimensions": [1]}
-    by_sums = hlo.DotGeneralOp((total if x_scales is None else total * x_scales).value, off.value, **contracting)
+    sums = total if x_scales is None else total * x_scales
+    by_sums = hlo.DotGeneralOp(sums.value, off.value, lhs_contracting_dimensions=[0], rhs_contracting_dimensions=[1])
     return result + x.of(by_sums)
 
 
@@ -119,7 +119,7 @@ def _sum(x: Elements) -> Elements:
 
 
 def _by_blocks(x: Elements) -> Elements:
-    """Rows of blocks as blocks of rows, those elements of each word together that have an equal place in their bytes."""
+    """Rows of blocks as blocks of rows, whose words have those elements together that have one place in their bytes."""
     rows, blocks, words, four, pieces = x.shape
     turned = x.of(hlo.TransposeOp(x.value, permutation=[1, 0, 2, 4, 3]))
     return turned.reshape(blocks, rows, words * four * pieces)

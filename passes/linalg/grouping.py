@@ -106,7 +106,7 @@ def _is_destination(user: Operation, operand: int) -> bool:
         case InsertSliceOp() | InsertOp() | WinogradOp():
             return operand == 1
         case MatmulNBitsOp():
-            return operand == len(op.operands) - 1
+            return operand == len(user.operands) - 1
         case _:
             return False
 

@@ -20,7 +20,7 @@ from lamina.passes import all_passes
 
 TO_LLVM = (
     "canonicalize,cse,convert-affine-to-scf,convert-parallel-to-runtime,canonicalize,cse,"
-    "convert-scf-to-cf,convert-to-llvm"
+    "convert-scf-to-cf,convert-dot-to-llvm,convert-to-llvm"
 )
 
 

@@ -19,7 +19,8 @@ from ...backends.cpu.jit import link, pool
 from ...backends.cpu.native_model import aligned_bytes
 from ...backends.cpu.target import CpuTarget
 from ...compiler.dtypes import dtype_of
-from ...dialects.linalg_ext import AttentionOp
+from ...dialects.linalg_ext import AttentionOp, MatmulNBitsOp
+from ...dialects.linalg_ext.matmul_nbits import shape_of
 from ..precision import add_precision_argument
 from ..run import parse_shapes
 from ..sources import read_program, whole, with_shapes
@@ -75,6 +76,10 @@ def operations(function: FuncOp, module: ModuleOp) -> int:
         if isinstance(op, AttentionOp):
             *batch, queries, depth, keys, columns = op.ranges()
             count += 2 * prod(batch) * queries * keys * (depth + columns)
+            continue
+        if isinstance(op, MatmulNBitsOp):
+            blocks, rows, block = shape_of(op.lhs)
+            count += 2 * rows * shape_of(op.output)[1] * blocks * block
             continue
         kinds: Any = op.properties.get("iterator_types")
         if op.name != "linalg.generic" or kinds is None or "reduction" not in str(kinds):

@@ -79,10 +79,7 @@ def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
     One row streams through as many panels as there are sums to wait for; many rows share what is unpacked.
     """
     most = (machine.vector_registers - 8) // 2
-    if problem.rows >= most:
-        rows = most
-    else:
-        rows = -(-problem.rows // -(-problem.rows // most))
+    rows = most if problem.rows >= most else -(-problem.rows // -(-problem.rows // most))
     return rows, max(1, min(most // rows, 8, problem.panels))
 
 

@@ -244,10 +244,7 @@ class TileWriter:
                 for right in rights
             ]
             place = left + (shift // p.bits * 4 + byte)
-            lefts = [
-                self.every(code.load(self.lhs, place + i * p.block, *at), self.floats)
-                for i in range(self.rows)
-            ]
+            lefts = [self.every(code.load(self.lhs, place + i * p.block, *at), self.floats) for i in range(self.rows)]
             now = [self.fma(parts[j], lefts[i], s) for (i, j), s in zip(self.spots, now, strict=True)]
         return now
 

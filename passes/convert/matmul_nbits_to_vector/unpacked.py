@@ -1,11 +1,11 @@
 """Many rows of floats: weights are unpacked once for all of them, a stretch of k at a time, into memory of the thread.
 
-    for stretch of k:                       // that fits into the first cache
-      for word of it:  %unpacked[k, ...] = elements * scale
-      for tile of rows:
-        sums = %sums of the tile, 0 at first; sums += starts * scales for each block
-        for k:  sums += lhs[k, row] * %unpacked[k, ...]
-        %sums = sums, %out in the end
+for stretch of k:                       // that fits into the first cache
+  for word of it:  %unpacked[k, ...] = elements * scale
+  for tile of rows:
+    sums = %sums of the tile, 0 at first; sums += starts * scales for each block
+    for k:  sums += lhs[k, row] * %unpacked[k, ...]
+    %sums = sums, %out in the end
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class UnpackedWriter(TileWriter):
         return max(d for d in range(1, min(most, p.blocks) + 1) if p.blocks % d == 0)
 
     def write_rows(self, first: AffineExpr, number: SSAValue | None, panel: SSAValue | None, blocks: int) -> None:
-        """`STRIPS` tiles of rows, the first one's number an expression of `number`; over stretches of so many blocks."""
+        """`STRIPS` tiles of rows from the `first`, an expression of `number`, on; over stretches of so many blocks."""
         code, p = self.code, self.problem
         width = self.panels * p.lanes
         self.unpacked = self.room(blocks * p.block * width)

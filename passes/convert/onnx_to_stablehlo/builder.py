@@ -7,14 +7,14 @@ known values never becomes an op that anything depends on.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, LocationAttr, ModuleOp, Signedness, TensorType, i1, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.dialects.builtin import IntegerType, LocationAttr, Signedness, TensorType, i1
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ....compiler.diagnostics import LaminaError, ValuesNeeded
@@ -54,7 +54,7 @@ class GraphBuilder:
         self.key: SSAValue | None = None  # the input that random numbers are made of, where there are any
         self._draws: int | None = 0  # how many operators made some; None in a loop, whose steps would draw the same
         self._lower = lower
-        self.decompositions: dict[str, func.FuncOp] = {}  # of composites, to be put into the module
+        self.decompositions: dict[str, FuncOp] = {}  # of composites, to be put into the module
 
     # making ops
 
@@ -159,34 +159,12 @@ class GraphBuilder:
         inner.node, inner._draws = self.node, None
         inner.values, inner._known = self.values, self._known
         inner.extents, inner.sizes, inner.sums = self.extents, self.sizes, dict(self.sums)
-        inner.places = dict(self.places)
-        inner.decompositions = self.decompositions
+        inner.places, inner.decompositions = dict(self.places), self.decompositions
         try:
             yield inner
         except LaminaError:
             inner.block.drop_all_references()
             raise
-
-    def composite(
-        self, name: str, inputs: Sequence[Value], said: Mapping[str, int], meaning: Callable[..., Value]
-    ) -> Value:
-        """A stablehlo.composite with the attributes `said` that means what `meaning(builder, said, *inputs)` makes.
-
-        Its name says all of a decomposition, so that equal ones are one, of all functions of a module.
-        """
-        types = [value.type for value in inputs]
-        whole = "_".join([name.rpartition(".")[2], *map(str, said.values()), *(str(t)[7:-1] for t in types)])
-        if whole not in self.decompositions:
-            inner = GraphBuilder(Block(arg_types=types), self.weights, self._lower)
-            inner.node = self.node
-            result = meaning(inner, said, *inner.block.args)
-            inner.all(func.ReturnOp(result))
-            function = func.FuncOp(whole, (types, [result.type]), Region(inner.block), visibility="private")
-            function.location = self.location or function.location
-            self.decompositions[whole] = function
-        results = self.decompositions[whole].function_type.outputs.data
-        attributes = {key: IntegerAttr(value, i64) for key, value in said.items()}
-        return self(hlo.CompositeOp(inputs, results, name=name, decomposition=whole, composite_attributes=attributes))
 
     # constants
 
@@ -200,9 +178,7 @@ class GraphBuilder:
         if not isinstance(array, np.ndarray):
             array = np.asarray(array, None if like is None else dtype_of(like.type))
         op = make_constant(array, self.weights, resource_key(name))
-        place = self.location
-        if place is not None:
-            op.location = place
+        op.location = self.location or op.location
         self.block.add_op(op)
         result = op.results[0]
         self._known[result] = array

@@ -14,6 +14,7 @@ from ....dialects import stablehlo as hlo
 from ....dialects.onnx.ops import DYNAMIC_QUANTIZATION
 from ....dialects.stablehlo.composites import MATMUL_NBITS
 from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
+from .composite import composite
 from .contraction import matmul
 from .contrib import MICROSOFT, to_channels_first, to_channels_last
 from .indexing import gather
@@ -92,7 +93,7 @@ def matmul_n_bits(
     said = {"bits": bits, "block_size": block_size, "accuracy_level": 4 if rounded else 0}
     known = not any(b.depends_on_inputs(value) for value in shared)
     if element_of(x) == f32 and known and block_size * bits % 32 == 0:
-        result = b.composite(MATMUL_NBITS, [rows, *shared], said, _matmul_n_bits)
+        result = composite(b, MATMUL_NBITS, [rows, *shared], said, _matmul_n_bits)
     else:
         result = _matmul_n_bits(b, said, rows, *shared)
     result = b.reshape(result, [*outer, N])

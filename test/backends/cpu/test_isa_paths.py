@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,14 @@ from onnx import numpy_helper as nh
 import lamina
 from lamina.backends import Options
 from lamina.backends.cpu.aot import write_native
+from lamina.backends.graph_phases import in_integers
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.machine import Machine
 from lamina.tools.sources import read_program
 
 Array = np.ndarray[Any, np.dtype[Any]]
 QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+MICROSOFT = h.make_opsetid("com.microsoft", 1)
 CROSS = shutil.which("aarch64-linux-gnu-gcc")
 
 
@@ -51,7 +53,7 @@ def model(nodes: Sequence[NodeProto], inputs: dict[str, Sequence[int]], **weight
         [h.make_tensor_value_info(result, T.FLOAT, None)],
         [nh.from_array(value, name) for name, value in weights.items()],
     )
-    return h.make_model(graph, opset_imports=[h.make_opsetid("", 21)], ir_version=10)
+    return h.make_model(graph, opset_imports=[h.make_opsetid("", 21), MICROSOFT], ir_version=10)
 
 
 def normal(seed: int, *shape: int) -> Array:
@@ -141,7 +143,28 @@ def elementwise() -> ModelProto:
     return model(nodes, {"x": [19, 37], "z": [37]}, first=np.array([0]), last=np.array([1]))
 
 
-MODELS = {"conv_net": conv_net, "transformer_block": transformer_block, "elementwise": elementwise}
+def few_bits() -> ModelProto:
+    """Products with weights of 4 and 2 bits, of one row and of many, in blocks with scales; rows may become bytes."""
+    rng = np.random.default_rng(9)
+    nodes, weights = [], {"one": np.array([1, 70]), "many": np.array([33, 45])}
+    for name, x, depth, columns, bits in (("a", "flat", 70, 1485, 4), ("b", "wide", 45, 21, 2)):
+        blocks = -(-depth // 32)
+        weights[f"w{name}"] = rng.integers(0, 256, (columns, blocks, 4 * bits), np.uint8)
+        weights[f"s{name}"] = np.abs(normal(bits, columns, blocks)) / 16
+        said = {"K": depth, "N": columns, "bits": bits, "block_size": 32, "accuracy_level": 4}
+        nodes.append(h.make_node("MatMulNBits", [x, f"w{name}", f"s{name}"], [name], domain="com.microsoft", **said))
+    nodes.insert(0, h.make_node("Reshape", ["x", "one"], ["flat"]))
+    nodes.insert(2, h.make_node("Reshape", ["a", "many"], ["wide"]))
+    return model([*nodes, h.make_node("Tanh", ["b"], ["y"])], {"x": [7, 10]}, **weights)
+
+
+MODELS = {
+    "conv_net": conv_net,
+    "transformer_block": transformer_block,
+    "elementwise": elementwise,
+    "few_bits": few_bits,
+}
+PRECISIONS = [(name, "f32") for name in MODELS] + [("few_bits", "int8")]
 
 
 def inputs_of(net: ModelProto) -> list[Array]:
@@ -149,17 +172,19 @@ def inputs_of(net: ModelProto) -> list[Array]:
     return [np.random.default_rng(i).standard_normal(shape).astype(np.float32) for i, shape in enumerate(shapes)]
 
 
-def check(got: Array, net: ModelProto, inputs: list[Array]) -> None:
-    (want,) = lamina.interpret(net, inputs)
+def check(got: Array, net: ModelProto, inputs: list[Array], precision: str = "f32") -> None:
+    program = read_program(net)
+    (want,) = lamina.interpret(in_integers(program) if precision == "int8" else program, inputs)
     np.testing.assert_allclose(got.reshape(want.shape), want, rtol=2e-5, atol=2e-5)
 
 
 @pytest.mark.parametrize("name", PATHS)
-@pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
-def test_models_on_each_instruction_set(build: Callable[[], ModelProto], name: str):
-    net = build()
+@pytest.mark.parametrize(("build", "precision"), PRECISIONS)
+def test_models_on_each_instruction_set(build: str, precision: str, name: str):
+    net = MODELS[build]()
     inputs = inputs_of(net)
-    check(lamina.compile(net, f"cpu:{name}", cache=False)(*inputs)[0], net, inputs)
+    made = lamina.compile(net, f"cpu:{name}", cache=False, precision=precision)
+    check(made(*inputs)[0], net, inputs, precision)
 
 
 RUNNER = r"""
@@ -188,11 +213,11 @@ int main(void) {
 
 
 @pytest.mark.skipif(QEMU is None or CROSS is None, reason="no qemu-aarch64 and aarch64-linux-gnu-gcc")
-@pytest.mark.parametrize("build", MODELS.values(), ids=MODELS)
-def test_models_on_aarch64(build: Callable[[], ModelProto], tmp_path: Path):
-    net = build()
+@pytest.mark.parametrize(("build", "precision"), PRECISIONS)
+def test_models_on_aarch64(build: str, precision: str, tmp_path: Path):
+    net = MODELS[build]()
     inputs = inputs_of(net)
-    write_native(read_program(net), tmp_path / "net.o", "aarch64-neon", Options())
+    write_native(read_program(net), tmp_path / "net.o", "aarch64-neon", Options(precision=precision))
     names = [value.name for value in net.graph.input]
     loads = [f'float *{n} = contents("{n}", NET_{n.upper()}_SIZE * sizeof(float));' for n in names]
     source = RUNNER.replace("INPUTS", "\n  ".join(loads)).replace("ARGUMENTS", "".join(f"{n}, " for n in names))
@@ -202,7 +227,7 @@ def test_models_on_aarch64(build: Callable[[], ModelProto], tmp_path: Path):
     link = [str(CROSS), "-Wall", "-Werror", "-static", "-o", "run", "main.c", "net.o", "-lpthread"]
     subprocess.run(link, check=True, cwd=tmp_path)
     done = subprocess.run([str(QEMU), "./run"], check=True, capture_output=True, timeout=120, cwd=tmp_path)
-    check(np.frombuffer(done.stdout, np.float32), net, inputs)
+    check(np.frombuffer(done.stdout, np.float32), net, inputs, precision)
 
 
 def cast_model(source: int, target: int, size: int) -> ModelProto:

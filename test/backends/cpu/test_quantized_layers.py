@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import lamina
+from lamina.backends.graph_phases import in_integers
 
 from .test_isa_paths import PATHS
 
@@ -38,11 +39,13 @@ def model(nodes: list[Any], inputs: dict[str, Array], outputs: list[str], weight
         (7, 160, 257, 64, 4, True),
         (8, 32, 3, 32, 4, False),
         (3, 64, 40, 32, 8, False),
-        (9, 80, 24, 32, 4, False),  # many rows read floats
+        (9, 80, 24, 32, 4, False),
+        (41, 70, 35, 32, 4, True),  # unpacked once for many rows
     ],
 )
+@pytest.mark.parametrize("level", [0, 4])
 def test_weights_of_few_bits(
-    target: str, rows: int, depth: int, columns: int, block: int, bits: int, zeros: bool
+    target: str, rows: int, depth: int, columns: int, block: int, bits: int, zeros: bool, level: int
 ) -> None:
     rng = np.random.default_rng(rows * depth + columns)
     blocks = -(-depth // block)
@@ -54,14 +57,86 @@ def test_weights_of_few_bits(
     if zeros:
         weights["z"] = _packed(np.pad(middle, ((0, 0), (0, -blocks % (8 // bits)))), bits).reshape(-1)
     node = helper.make_node(
-        "MatMulNBits", ["x", *weights], ["y"], domain="com.microsoft", K=depth, N=columns, bits=bits, block_size=block
+        "MatMulNBits",
+        ["x", *weights],
+        ["y"],
+        domain="com.microsoft",
+        K=depth,
+        N=columns,
+        bits=bits,
+        block_size=block,
+        accuracy_level=level,
     )
     shift = middle[..., None].astype(int) if zeros else 1 << (bits - 1)
     real = ((numbers.astype(int) - shift) * scales[..., None].astype(np.float64)).reshape(columns, -1)[:, :depth]
-    target = target if target == "interpret" else f"cpu:{target}"
-    [y] = lamina.compile(model([node], {"x": x}, ["y"], weights), target)(x)
-    expected = x.astype(np.float64) @ real.T
-    np.testing.assert_allclose(y, expected, rtol=0, atol=2e-6 * np.abs(x).sum(1).max() * np.abs(real).max())
+    net = model([node], {"x": x}, ["y"], weights)
+    tolerance = 2e-6 * np.abs(x).sum(1).max() * np.abs(real).max()
+    whole = level == 4  # with precision int8; floats where nothing is said
+    programs = {"f32": lamina.import_onnx(net), "int8": in_integers(lamina.import_onnx(net))}
+    for precision, rows_read in (("f32", x), ("int8", rounded(x, block) if whole else x)):
+        if target == "interpret":
+            [y] = lamina.interpret(programs[precision], [x])
+        else:
+            [y] = lamina.compile(net, f"cpu:{target}", precision=precision)(x)
+        np.testing.assert_allclose(y, rows_read.astype(np.float64) @ real.T, rtol=0, atol=tolerance)
+
+
+def rounded(x: Array, block: int) -> Array:
+    """Each block of each row as whole numbers up to 127 times a scale, as ONNX Runtime rounds them."""
+    rows, depth = x.shape
+    parts = np.pad(x, ((0, 0), (0, -depth % block))).reshape(rows, -1, block)
+    scale = np.abs(parts).max(2, keepdims=True) / np.float32(127)
+    with np.errstate(divide="ignore"):
+        inverse = np.where(scale > 0, 1 / scale, np.float32(0))
+    return (np.rint(parts * inverse) * scale).reshape(rows, -1)[:, :depth]
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_rows_that_bytes_do_not_hold(path: str) -> None:
+    """Infinities and NaN make a row NaN; rows of zeros and of numbers too small for a scale are zeros."""
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((8, 64)).astype(np.float32)
+    x[1, 3], x[2, 40], x[3, 0], x[4], x[5] = np.inf, -np.inf, np.nan, 0, 1e-40
+    x[6, :32] = 3e38
+    weights = {"w": rng.integers(0, 256, (20, 2, 16), np.uint8), "s": np.ones(40, np.float32)}
+    said = {"K": 64, "N": 20, "bits": 4, "block_size": 32, "accuracy_level": 4}
+    node = helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", **said)
+    net = model([node], {"x": x}, ["y"], weights)
+    with np.errstate(all="ignore"):
+        [expected] = lamina.interpret(in_integers(lamina.import_onnx(net)), [x])
+    [y] = lamina.compile(net, f"cpu:{path}", precision="int8")(x)
+    assert np.isnan(expected[1:4]).all() and not expected[4:6].any() and np.isfinite(expected[[0, 6, 7]]).any()
+    np.testing.assert_allclose(y[:6], expected[:6], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(y[7], expected[7], rtol=1e-5, atol=1e-5)
+
+
+def test_weights_stay_packed() -> None:
+    """Half a byte an element and what the scales take, for one row and for many."""
+    rng = np.random.default_rng(0)
+    weights = {"w": rng.integers(0, 256, (512, 16, 16), np.uint8), "s": np.ones(512 * 16, np.float32)}
+    said = {"K": 512, "N": 512, "bits": 4, "block_size": 32}
+    node = helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", **said)
+    for rows in (1, 64):
+        net = model([node], {"x": np.zeros((rows, 512), np.float32)}, ["y"], weights)
+        kept = lamina.compile(net, cache=False).artefact.constants
+        assert not isinstance(kept, np.ndarray)
+        assert sum(nbytes for _, _, nbytes in kept.parts) == 512 * 512 // 2 + 4 * 512 * 16
+
+
+def test_integers_with_dimensions_without_sizes() -> None:
+    """Outputs of quantised models whose shapes only the operators' rules tell."""
+    rng = np.random.default_rng(0)
+    weights = {"w": rng.integers(0, 256, (24, 2, 16), np.uint8), "s": np.ones(48, np.float32)}
+    said = {"K": 64, "N": 24, "bits": 4, "block_size": 32, "accuracy_level": 4}
+    node = helper.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", **said)
+    net = model([node], {"x": np.zeros((1, 64), np.float32)}, ["y"], weights)
+    net.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    made = lamina.compile(net, precision="int8")
+    for rows in (1, 3):
+        x = rng.standard_normal((rows, 64)).astype(np.float32)
+        [y] = made(x)
+        [expected] = lamina.compile(net)(rounded(x, 32))
+        np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-4)
 
 
 def _packed(numbers: Array, bits: int) -> Array:

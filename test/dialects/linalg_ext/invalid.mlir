@@ -85,3 +85,67 @@ func.func @f(%q: tensor<4x2xbf16>, %k: tensor<5x2xbf16>, %v: tensor<5x3xbf16>, %
   }) : (tensor<4x2xbf16>, tensor<5x2xbf16>, tensor<5x3xbf16>, tensor<4x5xbf16>, tensor<4x3xf32>) -> tensor<4x3xf32>
   func.return %o : tensor<4x3xf32>
 }
+
+// -----
+
+func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<2x32x16x4xui8>, %s: tensor<2x8x16xf32>, %z: tensor<8x3xf32>, %t: tensor<3x24xf32>) -> tensor<3x24xf32> {
+  // expected-error@+1 {{expected elements of 2, 4 or 8 bits, got 3 (C1)}}
+  %o = "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %t) <{bits = 3 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> : (tensor<8x3x32xf32>, tensor<2x32x16x4xui8>, tensor<2x8x16xf32>, tensor<8x3xf32>, tensor<3x24xf32>) -> tensor<3x24xf32>
+  func.return %o : tensor<3x24xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x30xf32>, %w: tensor<2x32x16x4xui8>, %s: tensor<2x8x16xf32>, %z: tensor<8x3xf32>, %t: tensor<3x24xf32>) -> tensor<3x24xf32> {
+  // expected-error@+1 {{does not hold 8 blocks of 30 as whole words (C1)}}
+  %o = "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> : (tensor<8x3x30xf32>, tensor<2x32x16x4xui8>, tensor<2x8x16xf32>, tensor<8x3xf32>, tensor<3x24xf32>) -> tensor<3x24xf32>
+  func.return %o : tensor<3x24xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<2x31x16x4xui8>, %s: tensor<2x8x16xf32>, %z: tensor<8x3xf32>, %t: tensor<3x24xf32>) -> tensor<3x24xf32> {
+  // expected-error@+1 {{does not hold 8 blocks of 32 as whole words (C1)}}
+  %o = "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> : (tensor<8x3x32xf32>, tensor<2x31x16x4xui8>, tensor<2x8x16xf32>, tensor<8x3xf32>, tensor<3x24xf32>) -> tensor<3x24xf32>
+  func.return %o : tensor<3x24xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<2x32x16x4xui8>, %s: tensor<2x8x16xf32>, %z: tensor<8x3xi32>, %t: tensor<3x24xf32>) -> tensor<3x24xf32> {
+  // expected-error@+1 {{expected lhs and starts of f32, or of i8 and i32 with lhs_scales, the rest f32 (C2)}}
+  %o = "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> : (tensor<8x3x32xf32>, tensor<2x32x16x4xui8>, tensor<2x8x16xf32>, tensor<8x3xi32>, tensor<3x24xf32>) -> tensor<3x24xf32>
+  func.return %o : tensor<3x24xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<2x32x16x4xi32>, %s: tensor<2x8x16xf32>, %z: tensor<8x3xf32>, %t: tensor<3x24xf32>) -> tensor<3x24xf32> {
+  // expected-error@+1 {{expected a right operand of bytes, got i32 (C2)}}
+  %o = "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> : (tensor<8x3x32xf32>, tensor<2x32x16x4xi32>, tensor<2x8x16xf32>, tensor<8x3xf32>, tensor<3x24xf32>) -> tensor<3x24xf32>
+  func.return %o : tensor<3x24xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<2x32x16x4xui8>, %s: tensor<2x8x16xf32>, %z: tensor<3x8xf32>, %t: tensor<3x24xf32>) -> tensor<3x24xf32> {
+  // expected-error@+1 {{expected a shape of [8, 3], got tensor<3x8xf32> (C3)}}
+  %o = "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> : (tensor<8x3x32xf32>, tensor<2x32x16x4xui8>, tensor<2x8x16xf32>, tensor<3x8xf32>, tensor<3x24xf32>) -> tensor<3x24xf32>
+  func.return %o : tensor<3x24xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<2x32x64xui8>, %s: tensor<2x8x16xf32>, %z: tensor<8x3xf32>, %t: tensor<3x24xf32>) -> tensor<3x24xf32> {
+  // expected-error@+1 {{expected 4 dimensions, got tensor<2x32x64xui8> (C3)}}
+  %o = "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> : (tensor<8x3x32xf32>, tensor<2x32x64xui8>, tensor<2x8x16xf32>, tensor<8x3xf32>, tensor<3x24xf32>) -> tensor<3x24xf32>
+  func.return %o : tensor<3x24xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<2x32x16x4xui8>, %s: tensor<2x8x16xf32>, %z: tensor<8x3xf32>, %t: tensor<3x40xf32>) -> tensor<3x40xf32> {
+  // expected-error@+1 {{tensor<3x40xf32> is not 3 rows of 2 panels (C3)}}
+  %o = "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> : (tensor<8x3x32xf32>, tensor<2x32x16x4xui8>, tensor<2x8x16xf32>, tensor<8x3xf32>, tensor<3x40xf32>) -> tensor<3x40xf32>
+  func.return %o : tensor<3x40xf32>
+}

@@ -34,3 +34,15 @@ func.func @halves(%q: tensor<64x32xbf16>, %k: tensor<50x32xbf16>, %v: tensor<50x
   }) : (tensor<64x32xbf16>, tensor<50x32xbf16>, tensor<50x8xbf16>, tensor<64x50xbf16>, tensor<64x8xbf16>) -> tensor<64x8xbf16>
   func.return %o : tensor<64x8xbf16>
 }
+
+// Weights of four bits and rows of floats, or of bytes with scales.
+// CHECK-LABEL: func.func @few_bits
+func.func @few_bits(%x: tensor<8x3x32xf32>, %b: tensor<8x3x32xi8>, %w: tensor<2x32x16x4xui8>, %s: tensor<2x8x16xf32>, %z: tensor<8x3xf32>, %y: tensor<8x3xi32>, %t: tensor<3x24xf32>) -> (tensor<3x24xf32>, tensor<3x24xf32>) {
+  // CHECK: "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}>
+  %0 = "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}>
+      : (tensor<8x3x32xf32>, tensor<2x32x16x4xui8>, tensor<2x8x16xf32>, tensor<8x3xf32>, tensor<3x24xf32>) -> tensor<3x24xf32>
+  // CHECK: "linalg_ext.matmul_nbits"(%b, %w, %s, %y, %z, %t)
+  %1 = "linalg_ext.matmul_nbits"(%b, %w, %s, %y, %z, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1>}>
+      : (tensor<8x3x32xi8>, tensor<2x32x16x4xui8>, tensor<2x8x16xf32>, tensor<8x3xi32>, tensor<8x3xf32>, tensor<3x24xf32>) -> tensor<3x24xf32>
+  func.return %0, %1 : tensor<3x24xf32>, tensor<3x24xf32>
+}

@@ -1,0 +1,51 @@
+// RUN: lamina-opt %s --machine x86-64-avx512 -p convert-matmul-nbits-to-linalg | filecheck %s
+// RUN: lamina-opt %s -p 'convert-matmul-nbits-to-linalg{lanes=8}' | filecheck %s --check-prefix LANES
+
+// Rows of floats: panels of 16 columns, filled up; each block begins with -8 times the sum of its row.
+// CHECK-LABEL: func.func public @floats
+// CHECK-NOT: composite
+// CHECK: %[[X:.*]] = stablehlo.reshape %{{.*}} -> tensor<2x3x32xf32>
+// CHECK-DAG: stablehlo.reduce{{.*}}dimensions = [2]
+// CHECK-DAG: %[[W:.*]] = linalg.pack %{{.*}} inner_dims_pos = [0, 1] inner_tiles = [16, 4] into %{{.*}} : tensor<32x32xui8> -> tensor<2x8x16x4xui8>
+// CHECK-DAG: %[[S:.*]] = linalg.pack %{{.*}} inner_dims_pos = [0] inner_tiles = [16] into %{{.*}} : tensor<32x2xf32> -> tensor<2x2x16xf32>
+// CHECK: %[[M:.*]] = stablehlo.constant dense<-8.000000e+00>
+// CHECK: linalg_ext.matmul_nbits"(%[[X]], %[[W]], %[[S]], %{{.*}}) <{bits = 4 : i64
+// CHECK-NOT: dot_general
+// CHECK: return
+// CHECK-NOT: func.func private @meaning
+
+// LANES: inner_tiles = [8, 4]
+func.func public @floats(%x: tensor<3x64xf32>) -> tensor<3x24xf32> {
+  %w = stablehlo.constant dense<1> : tensor<24x2x16xui8>
+  %s = stablehlo.constant dense<0.5> : tensor<24x2xf32>
+  %y = stablehlo.composite "lamina.matmul_nbits" %x, %w, %s {composite_attributes = {bits = 4 : i64, block_size = 32 : i64, accuracy_level = 0 : i64}, decomposition = @meaning} : (tensor<3x64xf32>, tensor<24x2x16xui8>, tensor<24x2xf32>) -> tensor<3x24xf32>
+  func.return %y : tensor<3x24xf32>
+}
+
+// Rows of bytes, and zero points of each block and column: those times the sums of the blocks are a product.
+// CHECK-LABEL: func.func public @bytes
+// CHECK: stablehlo.abs
+// CHECK: stablehlo.divide {{.*}} tensor<2x3xf32>
+// CHECK: stablehlo.round_nearest_even
+// CHECK: stablehlo.is_finite
+// CHECK: stablehlo.convert {{.*}} -> tensor<2x3x32xi8>
+// CHECK: linalg_ext.matmul_nbits"
+// CHECK-SAME: tensor<2x3x32xi8>, tensor<2x8x16x4xui8>, tensor<2x2x16xf32>, tensor<2x3xi32>, tensor<2x3xf32>, tensor<3x24xf32>
+// CHECK: stablehlo.dot_general
+func.func public @bytes(%x: tensor<3x64xf32>) -> tensor<3x24xf32> {
+  %w = stablehlo.constant dense<1> : tensor<24x2x16xui8>
+  %s = stablehlo.constant dense<0.5> : tensor<24x2xf32>
+  %z = stablehlo.constant dense<7.0> : tensor<24x2xf32>
+  %y = stablehlo.composite "lamina.matmul_nbits" %x, %w, %s, %z {composite_attributes = {bits = 4 : i64, block_size = 32 : i64, accuracy_level = 4 : i64}, decomposition = @zeros} : (tensor<3x64xf32>, tensor<24x2x16xui8>, tensor<24x2xf32>, tensor<24x2xf32>) -> tensor<3x24xf32>
+  func.return %y : tensor<3x24xf32>
+}
+
+func.func private @meaning(%x: tensor<3x64xf32>, %w: tensor<24x2x16xui8>, %s: tensor<24x2xf32>) -> tensor<3x24xf32> {
+  %y = stablehlo.constant dense<0.0> : tensor<3x24xf32>
+  func.return %y : tensor<3x24xf32>
+}
+
+func.func private @zeros(%x: tensor<3x64xf32>, %w: tensor<24x2x16xui8>, %s: tensor<24x2xf32>, %z: tensor<24x2xf32>) -> tensor<3x24xf32> {
+  %y = stablehlo.constant dense<0.0> : tensor<3x24xf32>
+  func.return %y : tensor<3x24xf32>
+}
