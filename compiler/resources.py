@@ -6,11 +6,20 @@ from collections.abc import Iterable, Iterator
 from math import prod
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DenseResourceAttr, DictionaryAttr, ShapedType, StringAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    ContainerType,
+    DenseResourceAttr,
+    DictionaryAttr,
+    IntegerType,
+    ShapedType,
+    Signedness,
+    StringAttr,
+)
 from xdsl.ir import Attribute, Operation
 
 from .diagnostics import LaminaError
-from .dtypes import dtype_of
+from .dtypes import DType, dtype_of
 from .weights import Array, WeightStore
 
 # Blobs: MLIR writes 0x, the alignment as four little-endian bytes, then the data.
@@ -76,9 +85,19 @@ def check_resources(module: Operation, weights: WeightStore) -> None:
             if key not in weights:
                 raise LaminaError(f"weight '{key}' is not there", where=op, hint=hint)
             array = weights.peek(key)
-            if array.shape != kind.get_shape() or array.dtype != dtype_of(kind):  # pyright: ignore[reportArgumentType]
+            if array.shape != kind.get_shape() or not _holds(array.dtype, kind):  # pyright: ignore[reportArgumentType]
                 held = f"{array.dtype}{list(array.shape)}"
                 raise LaminaError(f"resource '{key}' holds {held}, expected {kind}", where=op)
+
+
+def _holds(dtype: DType, kind: Attribute) -> bool:
+    """Whether arrays of `dtype` are of a type's elements. Signless integers are what unsigned ones became, too."""
+    wanted = dtype_of(kind)
+    element = kind.get_element_type() if isinstance(kind, ContainerType) else kind
+    signless = isinstance(element, IntegerType) and element.signedness.data == Signedness.SIGNLESS
+    return dtype == wanted or (
+        signless and dtype.kind == "u" and wanted.kind == "i" and dtype.itemsize == wanted.itemsize
+    )
 
 
 def resource_section(weights: WeightStore, keys: Iterable[str]) -> str:

@@ -2,7 +2,7 @@
 
 before: %y = stablehlo.composite "lamina.matmul_nbits" %x, %packed, %scales {composite_attributes = {bits = 4, ...}}
             : (tensor<3x256xf32>, tensor<24x8x16xui8>, tensor<24x8xf32>) -> tensor<3x24xf32>
-after:  %p = linalg.pack %packed ... inner_tiles = [16, 4] : ... -> tensor<2x32x16x4xui8>
+after:  %p = linalg.pack %packed ... inner_tiles = [16, 4] : ... -> tensor<2x32x16x4xi8>
         %s = linalg.pack %scales ... inner_tiles = [16] : ... -> tensor<2x8x16xf32>
         ... each block of %x as bytes and a scale, with accuracy_level = 4; the sum of each block times -8
         %y = linalg_ext.matmul_nbits(%bytes, %p, %s, %sums, %x_scales, %empty) {bits = 4}
@@ -19,8 +19,10 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType, f32, i8, i32
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, ModuleOp, TensorType, f32, i8, i32
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
@@ -69,14 +71,12 @@ def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
         x, x_scales = _as_bytes(x)
         sum_type = i32
     total = _sum(x.convert(sum_type))
-    panels = -(-columns // lanes)
-    rhs, by_column = (_padded(e, 0, panels * lanes - columns) for e in (packed, scales.convert(f32)))
-    rhs = _packed(rhs.reshape(panels * lanes, blocks * width), (lanes, 4))
+    rhs = packed.of(hlo.BitcastConvertOp(packed.value, i8)).reshape(columns, blocks * width)
     middle = 1 << (bits - 1)
     out = EmptyOp([], TensorType(f32, [rows, columns]))
     insert(out)
     product = MatmulNBitsOp.of(
-        [x.value, rhs.value, _packed(by_column, (lanes,)).value, (total * -middle).value],
+        [x.value, _packed(rhs, (lanes, 4)), _packed(scales.convert(f32), (lanes,)), (total * -middle).value],
         None if x_scales is None else x_scales.value,
         out.tensor,
         bits,
@@ -135,9 +135,13 @@ def _padded(x: Elements, dimension: int, more: int) -> Elements:
     return x.of(hlo.PadOp(x.value, zero.value, edge_padding_low=none, edge_padding_high=high, interior_padding=none))
 
 
-def _packed(x: Elements, tiles: Sequence[int]) -> Elements:
-    """In tiles of the first dimensions, which divide them."""
-    outer = [size // tile for size, tile in zip(x.shape, (*tiles, 1), strict=False)]
+def _packed(x: Elements, tiles: Sequence[int]) -> SSAValue:
+    """In tiles of the first dimensions, the last ones filled up with zeros."""
+    outer = [-(-size // tile) for size, tile in zip(x.shape, (*tiles, 1), strict=False)]
     empty = EmptyOp([], TensorType(x.element_type, [*outer, *tiles]))
-    x.insert(empty)
-    return x.of(PackOp(x.value, empty.tensor, list(range(len(tiles))), list(tiles)))
+    number = FloatAttr(0.0, f32) if x.element_type == f32 else IntegerAttr(0, i8)
+    zero = arith.ConstantOp(number)
+    pack = PackOp(x.value, empty.tensor, list(range(len(tiles))), list(tiles), padding_value=zero.result)
+    for op in (empty, zero, pack):
+        x.insert(op)
+    return pack.results[0]

@@ -1,4 +1,4 @@
-"""A conv net and a transformer block, small, with random weights."""
+"""A conv net, a transformer block and layers with weights of four bits, small, with random weights."""
 
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
@@ -26,6 +26,11 @@ class Graph:
         self.weights.append(numpy_helper.from_array(np.array(values, np.int64), name))
         return name
 
+    def bytes_(self, *shape: int) -> str:
+        name = f"w{len(self.weights)}"
+        self.weights.append(numpy_helper.from_array(self.rng.integers(0, 256, shape, np.uint8), name))
+        return name
+
     def __call__(self, op: str, *inputs: str, **attributes) -> str:
         name = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(op, inputs, [name], f"{op}_{len(self.nodes)}", **attributes))
@@ -39,7 +44,9 @@ class Graph:
             [helper.make_tensor_value_info(result, TensorProto.FLOAT, None)],
             self.weights,
         )
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+        return helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)], ir_version=9
+        )
 
 
 def conv_net():
@@ -78,3 +85,15 @@ def transformer():
     hidden = g("Gelu", g("Add", g("MatMul", norm(a), g.weight(width, 50)), g.weight(50)))
     y = g("Add", a, g("Add", g("MatMul", hidden, g.weight(50, width)), g.weight(width)))
     return g.model((2, 11, width), y)
+
+
+def few_bits():
+    """Words of four bits times three rows, as many as a large constant has, and a table of bytes that rows look up."""
+    g = Graph(2)
+    said = {"domain": "com.microsoft", "bits": 4, "block_size": 32, "accuracy_level": 4}
+    scales = [g.weight(n, blocks, scale=0.1) for n, blocks in ((300, 2), (19, 10))]
+    a = g("MatMulNBits", "x", g.bytes_(300, 2, 16), scales[0], K=64, N=300, **said)
+    b = g("MatMulNBits", g("Tanh", a), g.bytes_(19, 10, 16), scales[1], K=300, N=19, **said)
+    at = g("Cast", g("ArgMax", b, axis=1, keepdims=0), to=TensorProto.INT64)
+    looked_up = g("Cast", g("Gather", g.bytes_(19, 900), at), to=TensorProto.FLOAT)
+    return g.model((3, 64), g("Add", b, g("ReduceMean", looked_up, g.ints(1))))

@@ -1,4 +1,4 @@
-"""Every level of a conv net and a transformer prints, parses back, verifies, and computes the same from there on."""
+"""Every level of three small models prints, parses back, verifies, and computes the same from there on."""
 
 import importlib.util
 import shutil
@@ -30,7 +30,7 @@ def load_models():
 MODELS = load_models()
 
 
-@pytest.fixture(scope="module", params=["conv_net", "transformer"])
+@pytest.fixture(scope="module", params=["conv_net", "transformer", "few_bits"])
 def case(request):
     program = lamina.import_onnx(getattr(MODELS, request.param)())
     shape = program.signature.inputs[0].shape

@@ -17,7 +17,8 @@ after:
       ... stores
 
 Where `lhs` is f32, elements become floats and are multiplied by one element of `lhs`. A word is unpacked once for all
-rows of a tile. Tiles at the end reach back over others, the last panel is stored under a mask.
+rows of a tile. Tiles are counted from the end, the last of which reaches over others; the last panel is stored under a
+mask.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from ....compiler.walking import all_ops
 from ....dialects.affine.linear_forms import memref_shape
 from ....dialects.linalg_ext import MatmulNBitsOp
 from ..contraction_to_vector.loops import D, Loops
-from .tile import Problem, TileWriter
+from .tile import Problem, TileWriter, tiles
 from .unpacked import STRIPS, UnpackedWriter
 
 
@@ -91,44 +92,25 @@ def _write(
         if memref_shape(value) is None:
             raise LaminaError("matmul_nbits on a buffer that is not row-major", where=op)
         flats.append(code.flat(value))
-    tall = (machine.vector_registers - 6) // 2  # beside two vectors of the right operand and one of the left
+    tall = (machine.vector_registers - 8) // 2  # beside two vectors of the right operand and some of the left
     unpacks = not problem.whole and problem.rows >= 2 * tall
     rows, panels = (tall, min(2, problem.panels)) if unpacks else tile_of(problem, machine)
     tile = min(given[0] or rows, problem.rows), min(given[1] or panels, problem.panels)
-    groups = -(-problem.panels // tile[1])
-
-    def panel_of(group: SSAValue | None) -> SSAValue | None:
-        last = AffineExpr.constant(problem.panels - tile[1])
-        return None if groups == 1 else code.least([D(0) * tile[1], last], group)
-
-    strips = -(-problem.rows // tile[0])  # of as many rows as a tile has
+    strips, groups = -(-problem.rows // tile[0]), -(-problem.panels // tile[1])
     if unpacks:
         writer = UnpackedWriter(code, problem, flats, tile, machine)
-        blocks = writer.blocks_of(machine.l1_bytes * 3 // 4)
-        tasks = -(-strips // STRIPS) * groups
-
-        def task(number: SSAValue | None) -> None:
-            panel = panel_of(number if tasks == groups else code.index(D(0) % groups, number))
-            writer.write_rows(D(0) // groups * STRIPS, number, panel, blocks)
+        stretch = STRIPS
     else:
         writer = TileWriter(code, problem, flats, tile, machine)
         stretch = min(strips, max(1, machine.l2_bytes // 2 // (problem.row_bytes * tile[0])))  # stays in the cache
-        tasks = -(-strips // stretch) * groups
+    tasks = -(-strips // stretch) * groups
 
-        def task(number: SSAValue | None) -> None:
-            panel = panel_of(number if tasks == groups else code.index(D(0) % groups, number))
-            if strips == 1:
-                writer.write(None, panel)
-                return
-            first = D(0) // groups * stretch
-            end = [first + stretch, *([AffineExpr.constant(strips)] if strips % stretch else [])]
-
-            def strip(i: SSAValue, _: object) -> tuple[()]:
-                last = AffineExpr.constant(problem.rows - tile[0])
-                writer.write(code.least([D(0) * tile[0], last], i), panel)
-                return ()
-
-            code.serial(first, end, (number,), (), strip)
+    def task(number: SSAValue | None) -> None:
+        group = number if tasks == groups else code.index(D(0) % groups, number)
+        first = D(0) // groups * stretch
+        end = [first + stretch, *([AffineExpr.constant(strips)] if strips % stretch else [])]
+        writer.begin(stretch)
+        tiles(code, problem.panels, tile[1], group, lambda panel: writer.strips((first, end), number, panel))
 
     work = problem.rows * problem.panels * problem.lanes * problem.blocks * problem.block
     if tasks > 1 and machine.cores > 1 and work >= machine.worth_forking:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
@@ -17,6 +17,7 @@ from ....dialects.linalg_ext import MatmulNBitsOp
 from ....dialects.linalg_ext.matmul_nbits import WORD, shape_of
 from ..contraction_to_vector.loops import D, Loops
 
+Strips = tuple[AffineExpr, Sequence[AffineExpr]]  # from one to before the least of some, over a number
 MOST_AT_ONCE = 4  # words of a block that are written out one after the other
 
 
@@ -57,6 +58,20 @@ class Problem:
         return self.columns % self.lanes
 
 
+def tiles(code: Loops, size: int, tile: int, number: SSAValue | None, body: Callable[[SSAValue | None], None]) -> None:
+    """Where tile `number` of `size` things begins, counted from the end: a loop of one round, whose index it is."""
+    if size == tile:
+        body(None)
+        return
+
+    def once(first: SSAValue, _: Sequence[SSAValue]) -> tuple[()]:
+        body(first)
+        return ()
+
+    end = AffineExpr.constant(size)
+    code.serial([end - (D(0) + 1) * tile, AffineExpr.constant(0)], end, (number,), (), once, size)
+
+
 class TileWriter:
     """Writes tiles of one size; `flats` are the op's operands as one dimension."""
 
@@ -68,11 +83,28 @@ class TileWriter:
         self.lhs, self.rhs, self.scales, self.starts, *lhs_scales, self.out = flats
         self.lhs_scales = lhs_scales[0] if lhs_scales else None
         self.rows, self.panels = tile
+        self.machine = machine
         self.spots = [(row, panel) for row in range(self.rows) for panel in range(self.panels)]
         self.floats = VectorType(f32, [problem.lanes])
         self.words = VectorType(i32, [problem.lanes])
         # what has fewer bits than a byte is the same with a sign, which AArch64 wants where it has no usdot
         self.unsigned = problem.bits == 8 or machine.triple.startswith("x86")
+
+    def begin(self, strips: int) -> None:
+        """Written once before so many strips of rows at most."""
+
+    def strips(self, numbers: Strips, number: SSAValue | None, panel: SSAValue | None) -> None:
+        """Strips of rows that begin at a panel."""
+        p = self.problem
+        if p.rows == self.rows:
+            self.write(None, panel)
+            return
+
+        def strip(i: SSAValue, _: Sequence[SSAValue]) -> tuple[()]:
+            tiles(self.code, p.rows, self.rows, i, lambda row: self.write(row, panel))
+            return ()
+
+        self.code.serial(*numbers, (number,), (), strip)
 
     def write(self, row: SSAValue | None, panel: SSAValue | None) -> None:
         """The tile that begins at a row and a panel (None: 0)."""

@@ -20,7 +20,7 @@ from xdsl.ir.affine import AffineExpr
 from ....dialects import memref
 from ....dialects.arith import shaped
 from ..contraction_to_vector.loops import D
-from .tile import WORD, TileWriter
+from .tile import WORD, Strips, TileWriter, tiles
 
 ZERO = AffineExpr.constant(0)
 STRIPS = 16  # tiles of rows for which weights are unpacked once
@@ -29,34 +29,29 @@ STRIPS = 16  # tiles of rows for which weights are unpacked once
 class UnpackedWriter(TileWriter):
     """Writes tiles of rows, over stretches of k."""
 
-    def blocks_of(self, bytes_: int) -> int:
-        """Blocks of a stretch whose unpacked floats take at most so many bytes."""
+    def begin(self, strips: int) -> None:
         p = self.problem
-        most = max(1, bytes_ // (4 * self.panels * p.lanes * p.block))
-        return max(d for d in range(1, min(most, p.blocks) + 1) if p.blocks % d == 0)
-
-    def write_rows(self, first: AffineExpr, number: SSAValue | None, panel: SSAValue | None, blocks: int) -> None:
-        """`STRIPS` tiles of rows from the `first`, an expression of `number`, on; over stretches of so many blocks."""
-        code, p = self.code, self.problem
         width = self.panels * p.lanes
-        self.unpacked = self.room(blocks * p.block * width)
-        strips = -(-p.rows // self.rows)
-        self.sums = self.room(min(STRIPS, strips) * self.rows * width)
-        end = [first + STRIPS, *([AffineExpr.constant(strips)] if strips % STRIPS else [])]
+        most = max(1, self.machine.l1_bytes * 3 // 4 // (4 * width * p.block))
+        self.held = max(d for d in range(1, min(most, p.blocks) + 1) if p.blocks % d == 0)  # blocks of a stretch
+        self.unpacked = self.room(self.held * p.block * width)
+        self.sums = self.room(strips * self.rows * width)
+
+    def strips(self, numbers: Strips, number: SSAValue | None, panel: SSAValue | None) -> None:
+        code, p = self.code, self.problem
 
         def stretch(k: SSAValue, _: Sequence[SSAValue]) -> tuple[()]:
-            code.serial(D(0), D(0) + blocks, (k,), (), lambda b, _: self.unpack(panel, k, b))
+            code.serial(D(0), D(0) + self.held, (k,), (), lambda b, _: self.unpack(panel, k, b))
 
             def strip(i: SSAValue, _: Sequence[SSAValue]) -> tuple[()]:
-                last = AffineExpr.constant(p.rows - self.rows)
-                row = code.least([D(0) * self.rows, last], i)
-                self.tile((row, code.index(D(0) % STRIPS, i)), panel, k, blocks)
+                place = code.index(D(0) % STRIPS, i)
+                tiles(code, p.rows, self.rows, i, lambda row: self.tile((row, place), panel, k))
                 return ()
 
-            code.serial(first, end, (number,), (), strip)
+            code.serial(*numbers, (number,), (), strip)
             return ()
 
-        code.serial(ZERO, AffineExpr.constant(p.blocks), (), (), stretch, blocks)
+        code.serial(ZERO, AffineExpr.constant(p.blocks), (), (), stretch, self.held)
 
     def room(self, elements: int) -> SSAValue:
         """Memory of the thread."""
@@ -86,9 +81,9 @@ class UnpackedWriter(TileWriter):
         code.serial(ZERO, AffineExpr.constant(p.words), (), (), word)
         return ()
 
-    def tile(self, at: tuple[SSAValue, SSAValue], panel: SSAValue | None, first: SSAValue, blocks: int) -> None:
+    def tile(self, at: tuple[SSAValue | None, SSAValue], panel: SSAValue | None, first: SSAValue) -> None:
         """A tile at a row, with sums of a number, with one more stretch from a block on."""
-        code, p = self.code, self.problem
+        code, p, blocks = self.code, self.problem, self.held
         row, number = at
         depth, width = p.block, self.panels * p.lanes
         spots = [(self.spots[n], (D(0) * self.rows + i) * width + j * p.lanes) for n, (i, j) in enumerate(self.spots)]
@@ -107,9 +102,9 @@ class UnpackedWriter(TileWriter):
             held = [self.fma(starts[i], scales[j], s) for (i, j), s in zip(self.spots, held, strict=True)]
 
             def step(k: SSAValue, held: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                at = ((D(1) - D(0)) * p.block + D(2)) * width
+                place = ((D(1) - D(0)) * p.block + D(2)) * width
                 rights = [
-                    code.load_vector(self.floats, self.unpacked, at + j * p.lanes, first, b, k)
+                    code.load_vector(self.floats, self.unpacked, place + j * p.lanes, first, b, k)
                     for j in range(self.panels)
                 ]
                 place = (D(1) * p.rows + D(0)) * depth + D(2)
@@ -118,7 +113,7 @@ class UnpackedWriter(TileWriter):
                 ]
                 return [self.fma(lefts[i], rights[j], s) for (i, j), s in zip(self.spots, held, strict=True)]
 
-            return code.serial(ZERO, AffineExpr.constant(p.block), (), held, step, at_once=4)
+            return code.serial(ZERO, AffineExpr.constant(p.block), (), held, step)
 
         sums = code.serial(D(0), D(0) + blocks, (first,), sums, block)
 

@@ -6,8 +6,8 @@
 // CHECK-NOT: composite
 // CHECK: %[[X:.*]] = stablehlo.reshape %{{.*}} -> tensor<2x3x32xf32>
 // CHECK-DAG: stablehlo.reduce{{.*}}dimensions = [2]
-// CHECK-DAG: %[[W:.*]] = linalg.pack %{{.*}} inner_dims_pos = [0, 1] inner_tiles = [16, 4] into %{{.*}} : tensor<32x32xui8> -> tensor<2x8x16x4xui8>
-// CHECK-DAG: %[[S:.*]] = linalg.pack %{{.*}} inner_dims_pos = [0] inner_tiles = [16] into %{{.*}} : tensor<32x2xf32> -> tensor<2x2x16xf32>
+// CHECK-DAG: %[[W:.*]] = linalg.pack %{{.*}} inner_dims_pos = [0, 1] inner_tiles = [16, 4] into %{{.*}} : tensor<24x32xi8> -> tensor<2x8x16x4xi8>
+// CHECK-DAG: %[[S:.*]] = linalg.pack %{{.*}} inner_dims_pos = [0] inner_tiles = [16] into %{{.*}} : tensor<24x2xf32> -> tensor<2x2x16xf32>
 // CHECK: %[[M:.*]] = stablehlo.constant dense<-8.000000e+00>
 // CHECK: linalg_ext.matmul_nbits"(%[[X]], %[[W]], %[[S]], %{{.*}}) <{bits = 4 : i64
 // CHECK-NOT: dot_general
@@ -30,7 +30,7 @@ func.func public @floats(%x: tensor<3x64xf32>) -> tensor<3x24xf32> {
 // CHECK: stablehlo.is_finite
 // CHECK: stablehlo.convert {{.*}} -> tensor<2x3x32xi8>
 // CHECK: linalg_ext.matmul_nbits"
-// CHECK-SAME: tensor<2x3x32xi8>, tensor<2x8x16x4xui8>, tensor<2x2x16xf32>, tensor<2x3xi32>, tensor<2x3xf32>, tensor<3x24xf32>
+// CHECK-SAME: tensor<2x3x32xi8>, tensor<2x8x16x4xi8>, tensor<2x2x16xf32>, tensor<2x3xi32>, tensor<2x3xf32>, tensor<3x24xf32>
 // CHECK: stablehlo.dot_general
 func.func public @bytes(%x: tensor<3x64xf32>) -> tensor<3x24xf32> {
   %w = stablehlo.constant dense<1> : tensor<24x2x16xui8>
