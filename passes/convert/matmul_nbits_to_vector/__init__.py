@@ -6,8 +6,8 @@ before:
       linalg_ext.matmul_nbits(%lhs, %rhs, %scales, %starts, %lhs_scales, %out) {bits = 4}
 
 after:
-    affine.parallel (%group) = (0) to (44) {                       // 8 panels of 16 columns
-      %totals:8 = affine.for %b = 0 to 64 iter_args(...) {         // a block: 4 words of 8 elements in each lane
+    affine.parallel (%group) = (0) to (59) {                       // 6 panels of 16 columns
+      %totals:6 = affine.for %b = 0 to 64 iter_args(...) {         // a block: 4 words of 8 elements in each lane
         ... what each sum begins with
         %w = affine.vector_load %rhs[...] : vector<64xi8>
         %low, %high = the lower and upper four bits of each byte, as bytes
@@ -77,11 +77,11 @@ def convert(op: MatmulNBitsOp, machine: Machine, given: tuple[int | None, int | 
 def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
     """Rows and panels of a register tile that unpacks as it goes: a vector each for a block's sums and the total.
 
-    One row streams through as many panels as there are sums to wait for; many rows share what is unpacked.
+    One row streams through several panels, whose words wait in registers as well; many rows share what is unpacked.
     """
     most = (machine.vector_registers - 8) // 2
     rows = most if problem.rows >= most else -(-problem.rows // -(-problem.rows // most))
-    return rows, max(1, min(most // rows, 8, problem.panels))
+    return rows, max(1, min(most // max(2, rows), problem.panels))
 
 
 def _write(
@@ -92,7 +92,7 @@ def _write(
         if memref_shape(value) is None:
             raise LaminaError("matmul_nbits on a buffer that is not row-major", where=op)
         flats.append(code.flat(value))
-    tall = (machine.vector_registers - 8) // 2  # beside two vectors of the right operand and some of the left
+    tall = (machine.vector_registers * 3 // 4) // 2  # beside two vectors of the right operand and some of the left
     unpacks = not problem.whole and problem.rows >= 2 * tall
     rows, panels = (tall, min(2, problem.panels)) if unpacks else tile_of(problem, machine)
     tile = min(given[0] or rows, problem.rows), min(given[1] or panels, problem.panels)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, VectorType, f32, i8, i32
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType, f32, i8, i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ....compiler.machine import Machine
-from ....dialects import dot, vector
+from ....dialects import dot, vector, x86
 from ....dialects.arith import shaped
 from ....dialects.linalg_ext import MatmulNBitsOp
 from ....dialects.linalg_ext.matmul_nbits import WORD, shape_of
@@ -19,6 +19,8 @@ from ..contraction_to_vector.loops import D, Loops
 
 Strips = tuple[AffineExpr, Sequence[AffineExpr]]  # from one to before the least of some, over a number
 MOST_AT_ONCE = 4  # words of a block that are written out one after the other
+FEW_ROWS = 4  # so many are multiplied while the weights come from memory, which is asked for words so far
+AHEAD = 12
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,7 @@ class TileWriter:
         self.lhs, self.rhs, self.scales, self.starts, *lhs_scales, self.out = flats
         self.lhs_scales = lhs_scales[0] if lhs_scales else None
         self.rows, self.panels = tile
+        self.table: SSAValue | None = None
         self.machine = machine
         self.spots = [(row, panel) for row in range(self.rows) for panel in range(self.panels)]
         self.floats = VectorType(f32, [problem.lanes])
@@ -92,6 +95,11 @@ class TileWriter:
 
     def begin(self, strips: int) -> None:
         """Written once before so many strips of rows at most."""
+        p = self.problem
+        if not p.whole and p.bits < 8 and p.lanes == x86.LANES and "avx512f" in self.machine.features:
+            numbers = [float(i % (1 << p.bits)) for i in range(x86.LANES)]
+            attribute = DenseIntOrFPElementsAttr.from_list(self.floats, numbers)
+            self.table = self.code(arith.ConstantOp(attribute)).result
 
     def strips(self, numbers: Strips, number: SSAValue | None, panel: SSAValue | None) -> None:
         """Strips of rows that begin at a panel."""
@@ -211,6 +219,9 @@ class TileWriter:
         place = (D(0) * all_words + D(1) * p.words + D(2) + word[1]) * (4 * p.lanes)
         apart = all_words * 4 * p.lanes
         bytes_ = VectorType(i8, [4 * p.lanes])
+        if p.rows < FEW_ROWS:
+            for j in range(self.panels):
+                code.prefetch(self.rhs, place + (j * apart + AHEAD * 4 * p.lanes), panel, b, word[0])
         rights = [code.load_vector(bytes_, self.rhs, place + j * apart, panel, b, word[0]) for j in range(self.panels)]
         return [code(vector.BitcastOp(right, self.words)).result for right in rights]
 
@@ -271,14 +282,18 @@ class TileWriter:
         code, p = self.code, self.problem
         now = list(sums)
         for byte in range(4):
-            parts = [
-                self.made(shaped.SIToFPOp, self.part(right, 8 * byte + shift, (1 << p.bits) - 1), self.floats)
-                for right in rights
-            ]
+            parts = [self.element(right, 8 * byte + shift) for right in rights]
             place = left + (shift // p.bits * 4 + byte)
             lefts = [self.every(code.load(self.lhs, place + i * p.block, *at), self.floats) for i in range(self.rows)]
             now = [self.fma(parts[j], lefts[i], s) for (i, j), s in zip(self.spots, now, strict=True)]
         return now
+
+    def element(self, words: SSAValue, shift: int) -> SSAValue:
+        """The one of every word that begins at bit `shift`, as a float: looked up where there is a table."""
+        if self.table is None:
+            return self.made(shaped.SIToFPOp, self.part(words, shift, (1 << self.problem.bits) - 1), self.floats)
+        index = self.code(arith.ShRUIOp(words, self.number(shift))).result if shift else words
+        return self.code(x86.PermuteOp(self.table, index)).result
 
     def part(self, words: SSAValue, shift: int, mask: int) -> SSAValue:
         """Bits of every word, from `shift` on, that the mask sets."""

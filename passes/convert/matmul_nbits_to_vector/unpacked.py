@@ -18,7 +18,6 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ....dialects import memref
-from ....dialects.arith import shaped
 from ..contraction_to_vector.loops import D
 from .tile import WORD, Strips, TileWriter, tiles
 
@@ -71,9 +70,7 @@ class UnpackedWriter(TileWriter):
                 for byte in range(4):
                     k = shift // p.bits * 4 + byte
                     for j, right in enumerate(rights):
-                        part = self.part(right, 8 * byte + shift, (1 << p.bits) - 1)
-                        real = self.made(shaped.SIToFPOp, part, self.floats)
-                        scaled = code(arith.MulfOp(real, scales[j])).result
+                        scaled = code(arith.MulfOp(self.element(right, 8 * byte + shift), scales[j])).result
                         place = ((D(1) - D(0)) * p.block + D(2) * each + k) * width + j * p.lanes
                         code.store_vector(scaled, self.unpacked, place, first, b, w)
             return ()

@@ -68,6 +68,41 @@ def test_products(machine: str, tmp_path: Path):
         assert not re.search(SCALAR_FMA, loop) and not re.search(STACK, loop)
 
 
+def few_bits(rows: int) -> ModelProto:
+    """Rows times weights of four bits."""
+    said = {"K": 256, "N": 160, "bits": 4, "block_size": 32, "accuracy_level": 4}
+    node = h.make_node("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", **said)
+    graph = h.make_graph(
+        [node],
+        "net",
+        [h.make_tensor_value_info("x", TensorProto.FLOAT, [rows, 256])],
+        [h.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            nh.from_array(np.zeros((160, 8, 16), np.uint8), "w"),
+            nh.from_array(np.ones((160, 8), np.float32), "s"),
+        ],
+    )
+    opsets = [h.make_opsetid("", 21), h.make_opsetid("com.microsoft", 1)]
+    return h.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+@MACHINES
+@pytest.mark.parametrize("rows", [1, 96])
+def test_weights_of_few_bits(machine: str, rows: int, tmp_path: Path):
+    loops = innermost_loops(few_bits(rows), machine, tmp_path)
+    assert max(len(re.findall(FMA, loop)) for loop in loops) >= (SUMS[machine] if rows > 1 else 32)
+    for loop in loops:
+        assert not re.search(SCALAR_FMA, loop) and not re.search(STORE_TO_STACK, loop)
+
+
+def test_weights_of_few_bits_times_bytes(tmp_path: Path):
+    """Of a block of four words 96 instructions with an element of each row from memory, and nothing is kept there."""
+    write_native(read_program(few_bits(96)), tmp_path / "net.s", "x86-64-amx", Options(precision="int8"))
+    [loop] = [part for part in (tmp_path / "net.s").read_text().split("\n.L") if part.count("vpdpbusd") > 2]
+    assert loop.count("vpdpbusd") == loop.count("{1to16}, %zmm") - loop.count("vfmadd") == 96
+    assert not re.search(STORE_TO_STACK, loop)
+
+
 @MACHINES
 def test_convolutions(machine: str, tmp_path: Path):
     model = net("Conv", [[1, 64, 56, 56], [64, 64, 3, 3]], pads=[1, 1, 1, 1])

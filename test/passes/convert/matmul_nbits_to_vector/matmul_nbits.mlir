@@ -1,17 +1,18 @@
 // RUN: lamina-opt %s --machine x86-64-avx512 -p convert-matmul-nbits-to-vector | filecheck %s
 // RUN: lamina-opt %s --machine aarch64-neon -p 'convert-matmul-nbits-to-vector{rows=2 panels=1}' | filecheck %s --check-prefix SMALL
 
-// One row of bytes: eight panels at a time, a word of each unpacked into two vectors of bytes.
+// One row of bytes: six panels at a time, a word of each unpacked into two vectors of bytes.
 // CHECK-LABEL: func.func private @row
 // CHECK: affine.parallel
-// CHECK: affine.for %{{.*}} = 0 to 64 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
-// CHECK-COUNT-8: affine.vector_load %{{.*}} vector<64xi8>
+// CHECK: affine.for %{{.*}} = 0 to 64 iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK-COUNT-6: memref.prefetch
+// CHECK-COUNT-6: affine.vector_load %{{.*}} vector<64xi8>
 // CHECK: arith.andi
-// CHECK-COUNT-8: dot.product {{.*}} {unsigned_lhs, pairs_fit}
+// CHECK-COUNT-6: dot.product {{.*}} {unsigned_lhs, pairs_fit}
 // CHECK: arith.shrui
-// CHECK-COUNT-56: dot.product
+// CHECK-COUNT-42: dot.product
 // CHECK-NOT: dot.product
-// CHECK-COUNT-8: arith.sitofp
+// CHECK-COUNT-6: arith.sitofp
 // CHECK: return
 
 // SMALL-LABEL: func.func private @row
@@ -21,10 +22,18 @@ func.func private @row(%x: memref<64x1x32xi8>, %w: memref<352x256x16x4xi8>, %s: 
   func.return
 }
 
+// SMALL-LABEL: func.func private @floats
+// SMALL: arith.shrui
+// SMALL: arith.andi
+// SMALL: arith.sitofp
+// SMALL-NOT: permutexvar
+
 // Three rows of floats, 24 columns: the last panel is stored under a mask.
 // CHECK-LABEL: func.func private @floats
 // CHECK: affine.for
-// CHECK: arith.sitofp
+// An element is looked up in a register of floats.
+// CHECK: %[[BITS:.*]] = arith.shrui
+// CHECK: "x86.permutexvar"(%{{.*}}, %[[BITS]])
 // CHECK: vector.fma
 // CHECK: vector.constant_mask [8] : vector<16xi1>
 // CHECK: vector.maskedstore
@@ -40,6 +49,7 @@ func.func private @floats(%x: memref<2x3x32xf32>, %w: memref<2x8x16x4xi8>, %s: m
 // CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<6144xf32>
 // CHECK: affine.for %{{.*}} = 0 to 64 step 8
 // CHECK: arith.shrui
+// CHECK: arith.sitofp
 // CHECK: affine.vector_store
 // CHECK: affine.if
 // CHECK-COUNT-24: vector.fma
