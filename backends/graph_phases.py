@@ -28,7 +28,12 @@ def graph_phases(keep: Sequence[str] = ()) -> tuple[Phase, ...]:
         Phase(
             "stablehlo",
             "index notation and the ONNX graph become hub operators",
-            ("convert-dsl-to-stablehlo", "onnx-infer-shapes", "convert-onnx-to-stablehlo"),
+            (
+                "convert-dsl-to-stablehlo",
+                "onnx-infer-shapes",
+                "onnx-fuse-dequantized-weights",
+                "convert-onnx-to-stablehlo",
+            ),
         ),
         Phase(
             "stablehlo-canonical",

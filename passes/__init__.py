@@ -23,6 +23,7 @@ PASSES: dict[str, dict[str, str]] = {
         "onnx-bind-shapes": ".onnx.bind_shapes:BindShapes",
         "onnx-infer-shapes": ".onnx.infer_shapes:InferShapes",
         "onnx-fuse-qdq": ".onnx.fuse_qdq:FuseQdq",
+        "onnx-fuse-dequantized-weights": ".onnx.fuse_dequantized_weights:FuseDequantizedWeights",
         "onnx-dynamic-quantization": ".onnx.dynamic_quantization:DynamicQuantization",
         "convert-onnx-to-stablehlo": ".convert.onnx_to_stablehlo:ConvertOnnxToStablehlo",
     },

@@ -171,3 +171,57 @@ def test_layers_of_bytes_are_as_the_reference(path: str, convolutions: bool) -> 
     expected = lamina.compile(program, "interpret")(x)
     # one step of a byte is 1/127 of what tanh gives, and weights may make a few times that of it
     np.testing.assert_allclose(lamina.compile(program, f"cpu:{path}")(x), expected, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("target", ["interpret", *PATHS])
+@pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT4, TensorProto.INT2, TensorProto.INT8])
+@pytest.mark.parametrize("form", ["blocks", "zeros", "transposed", "gemm", "columns", "uneven"])
+def test_dequantized_weights_stay_packed(target: str, kind: int, form: str) -> None:
+    """As `DequantizeLinear` says; the product reads the weights, but for bytes with a scale for each column."""
+    rng = np.random.default_rng(kind)
+    depth, columns, block = (80 if form == "uneven" else 96), 37, 32
+    bits = {TensorProto.INT2: 2, TensorProto.INT8: 8}.get(kind, 4)
+    low = 0 if kind == TensorProto.UINT4 else -(1 << (bits - 1))
+    whole = rng.integers(low, low + (1 << bits), (depth, columns))
+    blocks = 1 if form == "columns" else -(-depth // block)
+    scales = rng.uniform(0.5, 1.5, (blocks, columns)).astype(np.float32)
+    zeros = (
+        rng.integers(low, low + (1 << bits), (blocks, columns)) if form == "zeros" else np.zeros((blocks, columns), int)
+    )
+    x = rng.standard_normal((5, depth)).astype(np.float32)
+    shift = np.int64(0) if form == "columns" else np.repeat(zeros, block, 0)[:depth]
+    real = (whole - shift) * np.repeat(scales, depth if blocks == 1 else block, 0)[:depth].astype(np.float64)
+    expected = x @ real
+
+    turned = form in ("transposed", "gemm")
+    stored = [a.T if turned else a for a in (whole, scales, zeros)]
+    said = {"axis": 1} if form == "columns" else {"axis": 1 if turned else 0, "block_size": block}
+    weights = {"s": stored[1].reshape(-1) if form == "columns" else np.ascontiguousarray(stored[1])}
+    names, tensors = ["w", "s"], [numbers("w", kind, stored[0])]
+    if form == "zeros":
+        names.append("z")
+        tensors.append(numbers("z", kind, stored[2]))
+    nodes = [helper.make_node("DequantizeLinear", names, ["d"], **said)]
+    if form == "gemm":
+        weights["b"] = rng.standard_normal(columns).astype(np.float32)
+        expected = expected + weights["b"]
+        nodes.append(helper.make_node("Gemm", ["x", "d", "b"], ["y"], transB=1))
+    elif turned:
+        nodes += [
+            helper.make_node("Transpose", ["d"], ["t"], perm=[1, 0]),
+            helper.make_node("MatMul", ["x", "t"], ["y"]),
+        ]
+    else:
+        nodes.append(helper.make_node("MatMul", ["x", "d"], ["y"]))
+    net = model(nodes, {"x": x}, ["y"], weights)
+    net.graph.initializer.extend(tensors)
+    net.opset_import[0].version, net.ir_version = 25, 13
+    [y] = lamina.compile(net, target if target == "interpret" else f"cpu:{target}")(x)
+    np.testing.assert_allclose(y, expected, rtol=0, atol=2e-6 * np.abs(x).sum(1).max() * np.abs(real).max())
+    packed = "linalg_ext.matmul_nbits" in str(lamina.lower(lamina.import_onnx(net), to="linalg"))
+    assert packed == (form != "columns" or bits < 8)
+
+
+def numbers(name: str, kind: int, values: Array) -> TensorProto:
+    """A tensor of integers of few bits."""
+    return helper.make_tensor(name, kind, values.shape, values.reshape(-1).tolist())
