@@ -1,0 +1,86 @@
+"""A decoder with weights of four bits writes the words that ONNX Runtime writes, token by token over a cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import lamina
+from lamina.tools.language_model import Sizes, decoder, inputs_of, main
+
+Array = np.ndarray[Any, np.dtype[Any]]
+SIZES = Sizes(layers=2, hidden=64, inner=96, heads=4, shared=2, words=50, context=16)
+PROMPT = [3, 1, 4, 1, 5]
+TOKENS = 8
+
+
+class Session:
+    """ONNX Runtime's, with a cache that grows."""
+
+    def __init__(self, model: onnx.ModelProto):
+        runtime = pytest.importorskip("onnxruntime")
+        self.session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+        self.names = [spec.name for spec in self.session.get_inputs()]
+        empty = inputs_of(SIZES, 1, 0)
+        self.cache = {name: empty[name] for name in self.names[2:]}
+
+    def __call__(self, ids: list[int], seen: int) -> Array:
+        """The logits of some tokens, of which so many were seen with these."""
+        mask = np.ones((1, seen), np.int64)
+        logits, *present = self.session.run(None, {**self.cache, "input_ids": [ids], "attention_mask": mask})
+        self.cache = dict(zip(self.names[2:], present, strict=True))
+        return logits
+
+
+class Compiled:
+    """Ours, with a cache of the longest text's length: two shapes, of the prompt and of a token."""
+
+    def __init__(self, model: onnx.ModelProto, precision: str):
+        self.model = lamina.compile(model, precision=precision)
+        self.names = [spec.name for spec in self.model.signature.inputs]
+        self.cache = {name: x for name, x in inputs_of(SIZES, 1, SIZES.context).items() if name.startswith("past")}
+
+    def __call__(self, ids: list[int], seen: int) -> Array:
+        mask = (np.arange(SIZES.context) < seen).astype(np.int64)[None]
+        given = {**self.cache, "input_ids": np.array([ids]), "attention_mask": mask}
+        logits, *present = self.model(*(given[name] for name in self.names))
+        self.cache = dict(zip(self.names[2:], present, strict=True))
+        return logits
+
+
+@pytest.mark.parametrize(("bits", "precision"), [(32, "f32"), (4, "int8")])
+def test_writes_as_onnx_runtime(bits: int, precision: str) -> None:
+    """What ONNX Runtime rounds to bytes, by accuracy_level, is rounded here with --precision int8."""
+    model = decoder(SIZES, bits)
+    theirs, ours = Session(model), Compiled(model, precision)
+    written, ids = len(PROMPT), PROMPT
+    for _ in range(TOKENS):
+        expected = theirs(ids, written)
+        np.testing.assert_allclose(ours(ids, written), expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+        ids = [int(expected[0, -1].argmax())]
+        written += 1
+
+
+def test_floats_times_four_bits() -> None:
+    """Without rounding, as the reference."""
+    model = decoder(SIZES)
+    given = list(inputs_of(SIZES, 3, 4).values())
+    reference = lamina.compile(model, "interpret")
+    for got, expected in zip(lamina.compile(model)(*given), reference(*given), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+
+
+def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["language_model", str(tmp_path / "in" / "d.onnx"), "--hidden=64", "--inner=32", "--words=9", "--layers=1"]
+    monkeypatch.setattr("sys.argv", words)
+    assert main() == 0
+    assert lamina.import_onnx(tmp_path / "in" / "d.onnx").signature.inputs[2].shape[1] == 2
+    assert np.load(tmp_path / "in" / "d.token.npz")["in.attention_mask"].shape == (1, 128)
+    for wrong in ("--hidden=40", "--shared=3", "--layers=0"):
+        monkeypatch.setattr("sys.argv", [*words, wrong])
+        assert main() == 2
+        assert "must be multiples of 32" in capsys.readouterr().err
