@@ -50,10 +50,12 @@ def group_query_attention(
 ) -> list[Value]:
     """Attention over a cache whose rows up to `seqlens_k` count; heads of keys are shared by several of queries.
 
+    With `sliding_window_cache` the cache holds the latest tokens, in order from its first row on.
+
     The length of the caches must be known, so a model is compiled for each `total_sequence_length`.
     """
-    if {k_quant_type, v_quant_type} != {"NONE"} or sliding_window_cache or qk_output or not causal:
-        raise b.fail("quantised and sliding caches, qk_output and causal=0 are not supported")
+    if {k_quant_type, v_quant_type} != {"NONE"} or qk_output or not causal:
+        raise b.fail("quantised caches, qk_output and causal=0 are not supported")
     if min(num_heads, kv_num_heads) <= 0 or num_heads % kv_num_heads:
         raise b.fail(f"{num_heads} heads of queries do not divide into {kv_num_heads} of keys")
     if key is None or value is None:
@@ -64,7 +66,8 @@ def group_query_attention(
     batch, _, length, width = shape_of(query)
     total = b.number(total_sequence_length, "total_sequence_length of GroupQueryAttention")
     lengths = b.add(b.convert(b.reshape(seqlens_k, [batch]), i32), 1)
-    past = b.broadcast_to(b.scalar(0, i32), [batch]) if total == length else b.subtract(lengths, length)
+    first = total == length and not sliding_window_cache
+    past = b.broadcast_to(b.scalar(0, i32), [batch]) if first else b.subtract(lengths, length)
     if do_rotary:
         if cos_cache is None or sin_cache is None:
             raise b.fail("do_rotary needs cos_cache and sin_cache")
@@ -72,8 +75,19 @@ def group_query_attention(
         if places is None:
             places = b.add(b.iota([1, length], 1, i32), b.expand_dims(past, [1]))
         query, key = _rotated(b, [query, key], places, cos_cache, sin_cache, bool(rotary_interleaved))
-    key, value = _written(b, past_key, key, past, total), _written(b, past_value, value, past, total)
-    seen = [b.slice_axis(x, 2, 0, min(total, shape_of(x)[2])) for x in (key, value)]
+    begin = b.broadcast_to(b.scalar(0, i32), [batch])  # the position of the first key
+    if sliding_window_cache:
+        if past_key is None or past_value is None or attention_bias is not None:
+            raise b.fail("a sliding cache needs past_key and past_value, and attention_bias is not supported with it")
+        window = _Window(b, shape_of(past_key)[2], local_window_size, past, length)
+        begin, total = window.begin, window.capacity + length
+        (key, seen_keys), (value, seen_values) = (
+            window.moved(old, new) for old, new in ((past_key, key), (past_value, value))
+        )
+        seen = [seen_keys, seen_values]
+    else:
+        key, value = _written(b, past_key, key, past, total), _written(b, past_value, value, past, total)
+        seen = [b.slice_axis(x, 2, 0, min(total, shape_of(x)[2])) for x in (key, value)]
 
     group = num_heads // kv_num_heads
     queries = b.reshape(query, [batch, kv_num_heads, group * length, width])
@@ -82,11 +96,50 @@ def group_query_attention(
         score = b.multiply(b(hlo.TanhOp(b.divide(score, softcap))), softcap)
     if attention_bias is not None:
         score = b.add(score, attention_bias)
-    score = _seen(b, score, past, local_window_size)
+    score = _seen(b, score, b.subtract(past, begin), local_window_size)
     weights = _smoothed(b, score, head_sink) if head_sink is not None or smooth_softmax == 1 else softmax(b, score)
     weights = b.reshape(weights, [batch, kv_num_heads, group * length, total])
     result = b.reshape(matmul(b, weights, seen[1]), [batch, num_heads, length, width])
     return [joined(b, result), key, value]
+
+
+class _Window:
+    """A cache of C rows that holds the latest tokens, of which the W last are seen (ONNX Runtime, "Windowed KV Cache").
+
+    After T tokens it holds L(T): all of them, or as many fewer as it takes to drop G = C - W + 1 at a time.
+    """
+
+    def __init__(self, b: GraphBuilder, capacity: int, window: int, past: Value, length: int):
+        if not 0 < window <= capacity:
+            raise b.fail(f"a sliding cache of {capacity} rows does not hold local_window_size={window} tokens")
+        self.b, self.capacity, self.length = b, capacity, length
+        self.dropped = capacity - window + 1
+        self.held = self._held(past)
+        self.begin = b.subtract(past, self.held)
+        after = b.add(past, length)
+        self.shift = b.subtract(b.subtract(after, self._held(after)), self.begin)
+
+    def _held(self, count: Value) -> Value:
+        """L of each sequence."""
+        b, most = self.b, self.dropped - 1
+        over = b.maximum(b.subtract(count, self.capacity), 0)
+        steps = b.divide(b.add(over, most), self.dropped)
+        return b.subtract(count, b.multiply(steps, self.dropped))
+
+    def moved(self, past: Value, x: Value) -> tuple[Value, Value]:
+        """The cache after the rows of `x`, and what they see: the rows before, themselves, and others behind."""
+        b = self.b
+        batch, _, length, _ = shape_of(x)
+        room = b.pad(past, b.scalar(0, element_of(x)), [0] * 4, [0, 0, length + self.dropped, 0])
+        staged = _placed(b, room, x, self.held)
+        nought = b.scalar(0, i32)
+        kept: list[Value] = []
+        for i in range(batch):
+            start = b.reshape(b.slice_axis(self.shift, 0, i, i + 1), [])
+            one = b.slice_axis(staged, 0, i, i + 1)
+            sizes = [1, shape_of(past)[1], self.capacity, shape_of(past)[3]]
+            kept.append(b(hlo.DynamicSliceOp(one, [nought, nought, start, nought], slice_sizes=sizes)))
+        return b.concatenate(kept, 0), b.slice_axis(staged, 2, 0, self.capacity + length)
 
 
 def _seen(b: GraphBuilder, score: Value, past: Value, window: int) -> Value:
@@ -112,14 +165,19 @@ def _packed(b: GraphBuilder, x: Value, heads: int, shared: int) -> list[Value]:
 
 def _written(b: GraphBuilder, past: Value | None, x: Value, place: Value, total: int) -> Value:
     """The cache with the rows of `x` from `place` on, long enough for `total` rows."""
-    batch, _, length, _ = shape_of(x)
+    length = shape_of(x)[2]
     if past is None or shape_of(past)[2] == 0:
         if total != length:
             raise b.fail(f"a total_sequence_length of {total} for {length} tokens and no cache")
         return x
     zero = b.scalar(0, element_of(x))
     more = max(0, total - shape_of(past)[2])
-    room = b.pad(past, zero, [0] * 4, [0, 0, more, 0])
+    return _placed(b, b.pad(past, zero, [0] * 4, [0, 0, more, 0]), x, place)
+
+
+def _placed(b: GraphBuilder, room: Value, x: Value, place: Value) -> Value:
+    """The rows of `x` in those of `room`, of each sequence from its `place` on."""
+    batch = shape_of(x)[0]
     rows: list[Value] = []
     for i in range(batch):
         start = b.reshape(b.slice_axis(place, 0, i, i + 1), [])

@@ -251,6 +251,36 @@ def test_group_query_attention(inputs: list[Any], attributes: dict[str, Any]) ->
             np.testing.assert_allclose(actual[row, :, :length], expected[row, :, :length], rtol=2e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(("capacity", "window"), [(4, 4), (6, 4), (8, 3), (5, 1)])
+@pytest.mark.parametrize("steps", [[1] * 14, [3] * 5, [7, 1, 1, 5, 1, 9, 1], [12, 1, 1]])
+def test_sliding_caches(capacity: int, window: int, steps: list[int]) -> None:
+    """Rows that hold the latest tokens, however many come at a time; what is behind them is unspecified."""
+    theirs = ours = [np.zeros((1, 2, capacity, 16), np.float32)] * 2
+    seen, dropped = 0, capacity - window + 1
+    named = {"num_heads": 4, "kv_num_heads": 2, "outputs": 3, "sliding_window_cache": 1, "local_window_size": window}
+    for length in steps:
+        seen += length
+        rows = [reals(1, length, 64), reals(1, length, 32), reals(1, length, 32)]
+        angles = [reals(64, 8), reals(64, 8)]
+        inputs = [*rows, *theirs, ints(seen - 1), np.array(seen, np.int32), *angles]
+        model = model_of("GroupQueryAttention", inputs, {**named, "do_rotary": 1}, constants=[6, 7, 8])
+        [(_, expected), *caches] = both(model, [*rows, *theirs, inputs[5]])
+        actual, *ours = lamina.compile(model, "interpret")(*rows, *ours, inputs[5])
+        theirs = [cache for _, cache in caches]
+        np.testing.assert_allclose(actual, expected, rtol=2e-5, atol=1e-5)
+        held = seen if seen <= capacity else seen - dropped * -(-(seen - capacity) // dropped)
+        for mine, other in zip(ours, theirs, strict=True):
+            np.testing.assert_allclose(mine[:, :, :held], other[:, :, :held], rtol=2e-5, atol=1e-5)
+
+
+def test_sliding_caches_that_do_not_hold_the_window() -> None:
+    inputs = grouped(1, 6, 7, [6, 6])
+    named = {"num_heads": 4, "kv_num_heads": 2, "outputs": 3, "sliding_window_cache": 1, "local_window_size": 7}
+    model = model_of("GroupQueryAttention", inputs, named, constants=[6])
+    with pytest.raises(lamina.LaminaError, match="of 6 rows does not hold local_window_size=7 tokens"):
+        lamina.compile(model, "interpret")
+
+
 def test_packed_keys_and_values() -> None:
     stacked = np.stack([KEY.reshape(2, 7, 3, 4), KEY.reshape(2, 7, 3, 4) + 1], 3)
     parts = [QUERY, stacked[:, :, :, 0].reshape(2, 7, 12), stacked[:, :, :, 1].reshape(2, 7, 12)]
