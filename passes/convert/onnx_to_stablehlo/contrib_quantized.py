@@ -84,7 +84,17 @@ def matmul_n_bits(
     if bits not in (2, 4, 8):
         raise b.fail(f"numbers of {bits} bits are not supported")
     *outer, depth = shape_of(x)
+    if min(K, N, block_size) < 1 or block_size * bits % 8:
+        raise b.fail(f"K={K}, N={N} and block_size={block_size} must be positive, and a block whole bytes")
+    if depth != K:
+        raise b.fail(f"rows of {depth} elements cannot be multiplied by a matrix of K={K}")
     blocks = math.ceil(K / block_size)
+    if element_of(packed) != BYTE:
+        raise b.fail(f"expected packed weights of uint8, got {packed.type}")
+    _expect(b, packed, "weights", (N, blocks, block_size * bits // 8))
+    _expect(b, scales, "scales", (N, blocks))
+    if zeros is not None:
+        _expect(b, zeros, "zero points", (N, blocks if is_float(zeros) else math.ceil(blocks * bits / 8)))
     rows = b.reshape(x, [math.prod(outer), depth])
     shared = [b.reshape(packed, [N, blocks, block_size * bits // 8]), b.reshape(scales, [N, blocks])]
     if zeros is not None:
@@ -98,6 +108,12 @@ def matmul_n_bits(
         result = _matmul_n_bits(b, said, rows, *shared)
     result = b.reshape(result, [*outer, N])
     return result if bias is None else b.add(result, bias)
+
+
+def _expect(b: GraphBuilder, value: Value, what: str, shape: tuple[int, ...]) -> None:
+    """Raises LaminaError where a value has not as many elements as a shape."""
+    if math.prod(shape_of(value)) != math.prod(shape):
+        raise b.fail(f"{what} have shape {list(shape_of(value))}, expected {list(shape)} of K, N, bits and block_size")
 
 
 def _matmul_n_bits(

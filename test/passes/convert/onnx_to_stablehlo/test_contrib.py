@@ -357,3 +357,27 @@ def test_group_norm(activation: int, channels_last: int) -> None:
     options = {"groups": 3, "activation": activation, "epsilon": 1e-4, "channels_last": channels_last}
     actual = run("GroupNorm", [given, scale, shift], options)
     np.testing.assert_allclose(first(actual) if channels_last else actual, expected, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("said", "shapes", "message"),
+    [
+        ({"bits": 3}, {}, "numbers of 3 bits are not supported"),
+        ({"block_size": 0}, {}, "K=64, N=24 and block_size=0 must be positive"),
+        ({"block_size": -32}, {}, "block_size=-32 must be positive"),
+        ({"K": 0}, {}, "K=0, N=24 and block_size=32 must be positive"),
+        ({"block_size": 7}, {}, "and a block whole bytes"),
+        ({"K": 60}, {}, "rows of 64 elements cannot be multiplied by a matrix of K=60"),
+        ({"N": 23}, {}, r"weights have shape \[24, 2, 16\], expected \[23, 2, 16\]"),
+        ({}, {"w": (24, 2, 15)}, r"weights have shape \[24, 2, 15\], expected \[24, 2, 16\]"),
+        ({}, {"s": (47,)}, r"scales have shape \[47\], expected \[24, 2\]"),
+        ({}, {"z": (23,)}, r"zero points have shape \[23\], expected \[24, 1\]"),
+        ({"block_size": 1 << 40}, {}, "expected"),
+    ],
+)
+def test_weights_of_few_bits_that_do_not_fit(said: dict[str, int], shapes: dict[str, Any], message: str) -> None:
+    whole = {"K": 64, "N": 24, "bits": 4, "block_size": 32, **said}
+    sizes = {"w": (24, 2, 16), "s": (48,), **shapes}
+    inputs = [reals(1, 64), *(bytes_(*sizes[n]) if n != "s" else reals(*sizes[n]) for n in sizes)]
+    with pytest.raises(lamina.LaminaError, match=message):
+        lamina.compile(model_of("MatMulNBits", inputs, whole, constants=range(1, len(inputs))), "interpret")
