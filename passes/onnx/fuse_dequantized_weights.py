@@ -14,22 +14,22 @@ Gemm, transposed or not. Weights of bytes with scales for columns become floats:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import ml_dtypes
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, NoneType, TensorType, f32, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, NoneType, TensorType, f32, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.weights import Array, WeightStore
-from ...dialects.onnx import OnnxOp, is_absent, op_class
-from ...dialects.onnx.attributes import constant_attribute, python_value
-from ...dialects.onnx.ops import OPSETS
+from ...dialects.onnx import OnnxOp, is_absent
+from ...dialects.onnx.attributes import python_value
+from .nodes import MICROSOFT, attributes_of, constant, constant_of, import_microsoft, inserted, made
 
-MICROSOFT = "com.microsoft"
 BITS = {
     np.dtype(ml_dtypes.int2): 2,
     np.dtype(ml_dtypes.uint2): 2,
@@ -57,10 +57,8 @@ class FuseDequantizedWeights(ModulePass):
             for inner in function.body.block.ops
             if isinstance(inner, OnnxOp) and inner.name in ("onnx.MatMul", "onnx.Gemm")
         ]
-        fused = [_fuse(product, weights) for product in products]
-        opsets = op.attributes.get(OPSETS)
-        if any(fused) and isinstance(opsets, DictionaryAttr) and MICROSOFT not in opsets.data:
-            op.attributes[OPSETS] = DictionaryAttr({**opsets.data, MICROSOFT: IntegerAttr(1, i64)})
+        if any([_fuse(product, weights) for product in products]):
+            import_microsoft(op)
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ class Weights:
 
 
 def _fuse(op: OnnxOp, store: WeightStore) -> bool:
-    said = {name: python_value(value, store) for name, value in op.attributes.items() if "." not in name}
+    said: dict[str, Any] = attributes_of(op, store)
     if said.get("transA", 0) or said.get("alpha", 1.0) != 1.0 or said.get("beta", 1.0) != 1.0:
         return False
     x, y, *bias = op.operands
@@ -97,15 +95,16 @@ def _fuse(op: OnnxOp, store: WeightStore) -> bool:
     if (found.zeros != middle).any():
         per_byte = 8 // found.bits
         constants.append(_packed(np.pad(found.zeros, ((0, 0), (0, -blocks % per_byte))), found.bits))
-    operands: list[SSAValue] = [x, *(_constant(array, op, store) for array in constants)]
+    name = op.results[0].name_hint or "weights"
+    operands: list[SSAValue] = [x, *(constant(array, name, op, store) for array in constants)]
     if bias:
-        absent = [_inserted("onnx.NoValue", [], NoneType(), {}, op) for _ in range(5 - len(operands))]
+        absent = [inserted(made("onnx.NoValue", [], NoneType()), op) for _ in range(5 - len(operands))]
         operands += [*absent, *bias]
     sizes = {"K": depth, "N": columns, "bits": found.bits, "block_size": found.block}
     attributes: dict[str, Attribute] = {name: IntegerAttr(size, i64) for name, size in sizes.items()}
-    made = _inserted(f"onnx.{MICROSOFT}.MatMulNBits", operands, op.results[0].type, attributes, op)
-    made.name_hint = op.results[0].name_hint
-    op.results[0].replace_all_uses_with(made)
+    result = inserted(made(f"onnx.{MICROSOFT}.MatMulNBits", operands, op.results[0].type, attributes), op)
+    result.name_hint = op.results[0].name_hint
+    op.results[0].replace_all_uses_with(result)
     op.detach()
     op.erase()
     return True
@@ -124,13 +123,13 @@ def _dequantized(value: SSAValue, turned: bool, store: WeightStore) -> Weights |
     if not isinstance(op, OnnxOp) or op.name != "onnx.DequantizeLinear" or "output_dtype" in op.attributes:
         return None
     operands = [operand for operand in op.operands if not is_absent(operand)]
-    arrays = [_known(operand, store) for operand in operands]
+    arrays = [constant_of(operand, store) for operand in operands]
     numbers, scales = arrays[:2]
     if numbers is None or scales is None or any(array is None for array in arrays):
         return None
     if numbers.ndim != 2 or scales.dtype != np.float32 or numbers.dtype not in BITS:
         return None
-    said = {name: python_value(attribute, store) for name, attribute in op.attributes.items() if "." not in name}
+    said: dict[str, Any] = attributes_of(op, store)
     axis, block = said.get("axis", 1) % 2, said.get("block_size", 0)
     bits, middle = BITS[numbers.dtype], 0
     if numbers.dtype not in UNSIGNED:
@@ -164,30 +163,7 @@ def _divisor(depth: int, unit: int) -> int:
     return next((size for size in range(LONGEST, 0, -unit) if depth % size == 0), 0)
 
 
-def _known(value: SSAValue, store: WeightStore) -> Array | None:
-    owner = value.owner
-    if not isinstance(owner, OnnxOp) or owner.name != "onnx.Constant" or "value" not in owner.attributes:
-        return None
-    return np.asarray(python_value(owner.attributes["value"], store))
-
-
 def _packed(numbers: Array, bits: int) -> Array:
     """Those of the last dimension, the first in the lowest bits of a byte."""
     parts = numbers.reshape(*numbers.shape[:-1], -1, 8 // bits)
     return np.bitwise_or.reduce(parts << np.arange(0, 8, bits, dtype=np.uint8), axis=-1).astype(np.uint8)
-
-
-def _constant(array: Array, before: OnnxOp, store: WeightStore) -> SSAValue:
-    attribute = constant_attribute(array, store, before.results[0].name_hint or "weights")
-    return _inserted("onnx.Constant", [], attribute.type, {"value": attribute}, before)  # pyright: ignore
-
-
-def _inserted(
-    name: str, operands: list[SSAValue], type_: Attribute, attributes: dict[str, Attribute], before: Operation
-) -> SSAValue:
-    cls = op_class(name)
-    assert cls is not None and before.parent is not None
-    op = cls.create(operands=operands, result_types=[type_], attributes=attributes)
-    op.location = before.location
-    before.parent.insert_op_before(op, before)
-    return op.results[0]

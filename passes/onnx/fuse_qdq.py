@@ -24,19 +24,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, NoneType, TensorType, i64
+from xdsl.dialects.builtin import ModuleOp, NoneType, TensorType
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.dtypes import dtype_of
 from ...compiler.weights import Array, WeightStore
-from ...dialects.onnx import OnnxOp, is_absent, op_class
-from ...dialects.onnx.attributes import constant_attribute, python_value
-from ...dialects.onnx.ops import OPSETS
+from ...dialects.onnx import OnnxOp, is_absent
+from ...dialects.onnx.attributes import python_value
+from .nodes import MICROSOFT, constant, constant_of, import_microsoft, inserted, made
 
-MICROSOFT = "com.microsoft"
 _MOVED = ("MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Identity")
 _BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
 
@@ -52,9 +51,7 @@ class FuseQdq(ModulePass):
         for function in op.ops:
             if isinstance(function, FuncOp) and function.body.blocks:
                 _Fuser(weights).run(function.body.block)
-        opsets = op.attributes.get(OPSETS)
-        if isinstance(opsets, DictionaryAttr) and MICROSOFT not in opsets.data:
-            op.attributes[OPSETS] = DictionaryAttr({**opsets.data, MICROSOFT: IntegerAttr(1, i64)})
+        import_microsoft(op)
 
 
 @dataclass(frozen=True)
@@ -146,28 +143,15 @@ class _Fuser:
             low, high = min(max(low, first), last), min(max(high, first), last)
         if (low, high) == (least, most):
             return value
-        ends = [self._scalar(np.array(end, dtype), reader) for end in (low, high)]
-        clip = _made("onnx.Clip", [value, *ends], reader.results[0].type)
+        ends = [constant(np.array(end, dtype), "bound", reader, self.weights) for end in (low, high)]
+        clip = made("onnx.Clip", [value, *ends], reader.results[0].type)
+        result = inserted(clip, reader)
         clip.location = chain[-1].location
-        block = reader.parent
-        assert block is not None
-        block.insert_op_before(clip, reader)
-        return clip.results[0]
-
-    def _scalar(self, array: Array, before: Operation) -> SSAValue:
-        attribute = constant_attribute(array, self.weights, "bound")
-        assert before.parent is not None
-        op = _made("onnx.Constant", [], attribute.type, {"value": attribute})  # pyright: ignore
-        op.location = before.location
-        before.parent.insert_op_before(op, before)
-        return op.results[0]
+        return result
 
     def constant(self, value: SSAValue) -> Array | None:
         """The elements of an `onnx.Constant`."""
-        owner = value.owner
-        if not isinstance(owner, OnnxOp) or owner.name != "onnx.Constant" or "value" not in owner.attributes:
-            return None
-        return np.asarray(python_value(owner.attributes["value"], self.weights))
+        return constant_of(value, self.weights)
 
     def quantized(self, value: SSAValue) -> Quantized | None:
         """What a DequantizeLinear with known scale and zero point reads."""
@@ -207,7 +191,7 @@ def _convolution(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | No
         if bias is None:
             return None
         operands.append(bias)
-    return _made("onnx.QLinearConv", operands, reader.results[0].type, op.attributes)
+    return made("onnx.QLinearConv", operands, reader.results[0].type, op.attributes)
 
 
 def _gemm(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
@@ -225,13 +209,10 @@ def _gemm(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
             return None
         bias = [found]
     if not bias:
-        absent = _made("onnx.NoValue", [], NoneType())
-        assert op.parent is not None
-        op.parent.insert_op_before(absent, op)
-        bias = [absent.results[0]]
+        bias = [inserted(made("onnx.NoValue", [], NoneType()), op)]
     kept = {name: value for name, value in op.attributes.items() if name in ("transA", "transB")}
     operands = [*data.parameters, *weights.parameters, *bias, *reader.operands[1:]]
-    return _made(f"onnx.{MICROSOFT}.QGemm", operands, reader.results[0].type, kept)
+    return made(f"onnx.{MICROSOFT}.QGemm", operands, reader.results[0].type, kept)
 
 
 def _product(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
@@ -242,7 +223,7 @@ def _product(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
     if not right.is_uniform and not (rank == 2 and right.axis in (1, -1)):
         return None
     operands = [*left.parameters, *right.parameters, *reader.operands[1:]]
-    return _made("onnx.QLinearMatMul", operands, reader.results[0].type)
+    return made("onnx.QLinearMatMul", operands, reader.results[0].type)
 
 
 def _sum(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
@@ -250,7 +231,7 @@ def _sum(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
     if left is None or right is None or len({dtype_of(v.value.type) for v in (left, right)}) != 1:
         return None
     operands = [*left.parameters, *right.parameters, *reader.operands[1:]]
-    return _made(f"onnx.{MICROSOFT}.QLinearAdd", operands, reader.results[0].type)
+    return made(f"onnx.{MICROSOFT}.QLinearAdd", operands, reader.results[0].type)
 
 
 def _mean(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
@@ -262,7 +243,7 @@ def _mean(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
     kept = {n: a for n, a in op.attributes.items() if n != "dilations"}
     if op.operator == "AveragePool" and len(kept) != len(op.attributes):
         return None
-    return _made(name, operands, reader.results[0].type, kept)
+    return made(name, operands, reader.results[0].type, kept)
 
 
 def _moved(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
@@ -273,7 +254,7 @@ def _moved(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
         a, b = fuser.constant(ours), fuser.constant(theirs)
         if a is None or b is None or a.reshape(-1)[0] != b.reshape(-1)[0]:
             return None
-    return _made(op.name, [data.value, *op.operands[1:]], reader.results[0].type, op.attributes)
+    return made(op.name, [data.value, *op.operands[1:]], reader.results[0].type, op.attributes)
 
 
 def _joined(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
@@ -286,7 +267,7 @@ def _joined(fuser: _Fuser, op: OnnxOp, reader: Operation) -> Operation | None:
             own = fuser.constant(ours)
             if own is None or theirs is None or own.reshape(-1)[0] != theirs.reshape(-1)[0]:
                 return None
-    return _made(op.name, [data.value for data in found if data], reader.results[0].type, op.attributes)
+    return made(op.name, [data.value for data in found if data], reader.results[0].type, op.attributes)
 
 
 _FUSED: dict[str, Callable[[_Fuser, OnnxOp, Operation], Operation | None]] = {
@@ -299,14 +280,6 @@ _FUSED: dict[str, Callable[[_Fuser, OnnxOp, Operation], Operation | None]] = {
     "onnx.GlobalAveragePool": _mean,
     **{f"onnx.{name}": _moved for name in _MOVED},
 }
-
-
-def _made(
-    name: str, operands: Sequence[SSAValue], type_: Attribute, attributes: dict[str, Attribute] | None = None
-) -> Operation:
-    cls = op_class(name)
-    assert cls is not None
-    return cls.create(operands=operands, result_types=[type_], attributes=dict(attributes or {}))
 
 
 def _only_reader(value: SSAValue) -> Operation | None:

@@ -31,7 +31,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint
 
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
@@ -39,6 +38,7 @@ from ....compiler.machine import Machine
 from ....compiler.walking import all_ops
 from ....dialects.affine.linear_forms import access
 from ....dialects.linalg_ext import AttentionOp
+from ..structured_kernels import replace_op
 from .plan import Plan, plans
 from .tile import Array, TileWriter
 from .transpose import blocks
@@ -61,33 +61,29 @@ class ConvertAttentionToVector(ModulePass):
 
 def convert(op: AttentionOp, machine: Machine, block: int | None = None) -> None:
     """Replaces `op` by loops over batches and tiles of queries, which may run at the same time."""
+    replace_op(op, lambda point: _convert(op, Vectors(point), machine, block))
+
+
+def _convert(op: AttentionOp, code: Vectors, machine: Machine, block: int | None) -> None:
     ranges = op.ranges()
     batch, (queries, depth, keys, columns) = prod(ranges[:-4]), ranges[-4:]
-    point = op.prev_op
-    if min(batch, queries, columns) > 0:
-        if not keys:
-            raise LaminaError("attention to no keys at all", where=op)
-        code = Vectors(InsertPoint.before(op))
-        flats = {value: code.flat(value) for value in dict.fromkeys(op.operands)}
-        arrays: list[Array] = []
-        for value, map_ in zip(op.operands, op.maps, strict=True):
-            form = access(value, map_)
-            if form is None:
-                raise LaminaError("attention on a buffer that is not row-major", where=op)
-            arrays.append(Array(flats[value], form))
-        forks = machine.cores > 1 and batch * queries * keys * (depth + columns) >= machine.worth_forking
-        done = 0
-        for count, cut in plans(queries, keys, machine, block):
-            first = min(done, queries - cut.queries)  # a tile of its own reaches back over others
-            write(code, op, arrays, cut, (batch, first, max(count, cut.queries)), forks)
-            done += count
-    new = point.next_op if point is not None else op.parent.first_op if op.parent is not None else None
-    while new is not None and new is not op:
-        for inner in new.walk():
-            inner.location = op.location
-        new = new.next_op
-    op.detach()
-    op.erase()
+    if not min(batch, queries, columns):
+        return
+    if not keys:
+        raise LaminaError("attention to no keys at all", where=op)
+    flats = {value: code.flat(value) for value in dict.fromkeys(op.operands)}
+    arrays: list[Array] = []
+    for value, map_ in zip(op.operands, op.maps, strict=True):
+        form = access(value, map_)
+        if form is None:
+            raise LaminaError("attention on a buffer that is not row-major", where=op)
+        arrays.append(Array(flats[value], form))
+    forks = machine.cores > 1 and batch * queries * keys * (depth + columns) >= machine.worth_forking
+    done = 0
+    for count, cut in plans(queries, keys, machine, block):
+        first = min(done, queries - cut.queries)  # a tile of its own reaches back over others
+        write(code, op, arrays, cut, (batch, first, max(count, cut.queries)), forks)
+        done += count
 
 
 def write(

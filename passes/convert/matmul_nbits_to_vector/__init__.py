@@ -39,6 +39,7 @@ from ....compiler.walking import all_ops
 from ....dialects.affine.linear_forms import memref_shape
 from ....dialects.linalg_ext import MatmulNBitsOp
 from ..contraction_to_vector.loops import D, Loops
+from ..structured_kernels import replace_op
 from .tile import Problem, TileWriter, tiles
 from .unpacked import STRIPS, UnpackedWriter
 
@@ -61,17 +62,12 @@ class ConvertMatmulNBitsToVector(ModulePass):
 def convert(op: MatmulNBitsOp, machine: Machine, given: tuple[int | None, int | None] = (None, None)) -> None:
     """Replaces `op` by loops over blocks of rows and groups of panels, which may run at the same time."""
     problem = Problem.of(op)
-    point = op.prev_op
-    if problem.rows and problem.columns:
-        code = Loops(InsertPoint.before(op))
-        _write(code, op, problem, machine, given)
-    new = point.next_op if point is not None else op.parent.first_op if op.parent is not None else None
-    while new is not None and new is not op:
-        for inner in new.walk():
-            inner.location = op.location
-        new = new.next_op
-    op.detach()
-    op.erase()
+
+    def write(point: InsertPoint) -> None:
+        if problem.rows and problem.columns:
+            _write(Loops(point), op, problem, machine, given)
+
+    replace_op(op, write)
 
 
 def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
