@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation
 from xdsl.rewriter import InsertPoint
 
 from ...dialects.linalg import FillOp, GenericOp, WinogradOp
@@ -35,17 +34,3 @@ def replace_structured(function: FuncOp, location: LocationAttr, write: Callable
         if isinstance(op, GenericOp | FillOp | WinogradOp):
             op.detach()
             op.erase()
-
-
-def replace_op(op: Operation, write: Callable[[InsertPoint], None]) -> None:
-    """Lets `write` put loops before a structured op, all at its location, which goes."""
-    block, point = op.parent, op.prev_op
-    assert block is not None
-    write(InsertPoint.before(op))
-    new = point.next_op if point is not None else block.first_op
-    while new is not None and new is not op:
-        for inner in new.walk():
-            inner.location = op.location
-        new = new.next_op
-    op.detach()
-    op.erase()

@@ -23,6 +23,8 @@ from .attention_masks import Masks
 from .roundings import Half, half_of, is_rounding, widened
 from .softmax import Softmax
 
+MANY_KEYS = 256  # whose scores few queries do not go through twice
+
 
 @dataclass(frozen=True)
 class Attention:
@@ -44,11 +46,13 @@ class Attention:
         """The dimensions of the scores: batch, queries, keys."""
         return len(cast("TensorType[Any]", self.softmax.x.type).get_shape())
 
-    def worthwhile(self, fewest: int, deepest: int) -> bool:
-        """Whether the fused kernel is the faster one."""
+    def worthwhile(self, lanes: int, fewest: int | None, deepest: int) -> bool:
+        """Whether the fused kernel is the faster one, on vectors of so many `lanes`; `fewest` queries where given."""
         *_, queries, keys = cast("TensorType[Any]", self.softmax.x.type).get_shape()
         depth = _extent(self.inputs[0], self.maps[0], self.rank - 1)
         columns = _extent(self.product.res[0], self.maps[3], self.rank + 1)
+        if fewest is None:
+            fewest = max(2, lanes // 4) if keys >= MANY_KEYS else lanes
         return queries >= fewest and keys > 1 and depth <= deepest and columns <= deepest
 
 

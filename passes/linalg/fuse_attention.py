@@ -11,7 +11,8 @@ after:  %o = linalg_ext.attention {indexing_maps = ...} ins(%q, %k, %v, %mask) o
 
 The scores are never written out. A constant mask that is added and hides (-1e8 or less, -6e4 in f16) just the keys
 behind each query is the op's `causal`, and is not read at all where it is 0 otherwise: the kernel skips what is hidden.
-Queries fewer than a vector's lanes stay as they are: matrix times vector has nothing to gain.
+Queries fewer than a vector's lanes stay as they are, as matrix times vector has nothing to gain; but a quarter of them
+and more do not where keys are many: one read of these is what counts.
 
 Where warps multiply matrices, query, key and value may be of 16 bits, and weights are rounded to as many. So may be all
 that lies between, in part or as a whole: only masks and the result are of 16 bits then, scores are f32 from one product
@@ -47,7 +48,7 @@ DEEPEST = 512  # columns of queries and values beyond which a block of queries d
 
 @dataclass(frozen=True)
 class FuseAttention(ModulePass):
-    """Fuses attention of at least `queries` queries (default: a vector of f32), at most `deepest` columns deep."""
+    """Fuses attention of at least `queries` queries (default: by the machine), at most `deepest` columns deep."""
 
     name = "linalg-fuse-attention"
 
@@ -56,12 +57,12 @@ class FuseAttention(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         context = lamina_context(ctx)
-        fewest = self.queries or context.machine.lanes(4)
+        lanes = context.machine.lanes(4)
         halves = "mma" in context.machine.features
         products = [inner for inner in all_ops(op) if isinstance(inner, GenericOp) and match_contraction(inner)]
         for product in products:
             found = match(product, halves)
-            if found is not None and found.worthwhile(fewest, self.deepest):
+            if found is not None and found.worthwhile(lanes, self.queries, self.deepest):
                 rewrite(found, context.weights)
 
 

@@ -84,3 +84,19 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
         monkeypatch.setattr("sys.argv", [*words, wrong])
         assert main() == 2
         assert "must be multiples of 32" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("tokens", "past"), [(1, 300), (20, 0)])
+def test_attention_is_one_kernel(tokens: int, past: int) -> None:
+    """Of a token over many keys, which queries share, and of a prompt; layers share what hides keys."""
+    sizes = Sizes(layers=2, hidden=64, inner=32, heads=4, shared=1, words=9, context=512)
+    model, given = decoder(sizes, 32), inputs_of(sizes, tokens, past)
+    for value in model.graph.input:
+        for dimension, size in zip(value.type.tensor_type.shape.dim, given[value.name].shape, strict=True):
+            dimension.Clear()
+            dimension.dim_value = size
+    assert "linalg_ext.attention" in str(lamina.lower(lamina.import_onnx(model), to="linalg"))
+    for got, expected in zip(
+        lamina.compile(model)(*given.values()), lamina.compile(model, "interpret")(*given.values()), strict=True
+    ):
+        np.testing.assert_allclose(got, expected, rtol=0, atol=2e-5 * np.abs(expected).max())

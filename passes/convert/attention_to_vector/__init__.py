@@ -38,7 +38,7 @@ from ....compiler.machine import Machine
 from ....compiler.walking import all_ops
 from ....dialects.affine.linear_forms import access
 from ....dialects.linalg_ext import AttentionOp
-from ..structured_kernels import replace_op
+from ..op_replacement import replace_op
 from .plan import Plan, plans
 from .tile import Array, TileWriter
 from .transpose import blocks

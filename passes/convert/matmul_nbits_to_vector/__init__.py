@@ -39,7 +39,7 @@ from ....compiler.walking import all_ops
 from ....dialects.affine.linear_forms import memref_shape
 from ....dialects.linalg_ext import MatmulNBitsOp
 from ..contraction_to_vector.loops import D, Loops
-from ..structured_kernels import replace_op
+from ..op_replacement import replace_op
 from .tile import Problem, TileWriter, tiles
 from .unpacked import STRIPS, UnpackedWriter
 

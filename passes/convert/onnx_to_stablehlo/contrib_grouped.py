@@ -8,9 +8,8 @@ from xdsl.dialects.builtin import i32, i64
 
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
-from .contraction import matmul
 from .contrib import MICROSOFT
-from .contrib_attention import by_heads, joined, scores
+from .contrib_attention import by_heads, joined
 from .indexing import gather
 from .normalization import softmax
 from .table import lowers
@@ -89,18 +88,29 @@ def group_query_attention(
         key, value = _written(b, past_key, key, past, total), _written(b, past_value, value, past, total)
         seen = [b.slice_axis(x, 2, 0, min(total, shape_of(x)[2])) for x in (key, value)]
 
-    group = num_heads // kv_num_heads
-    queries = b.reshape(query, [batch, kv_num_heads, group * length, width])
-    score = b.reshape(scores(b, queries, seen[0], scale), [batch, num_heads, length, total])
+    shared = [num_heads // kv_num_heads, *([] if length == 1 else [length])]  # queries that have their keys in common
+    last = len(shared) + 2
+
+    def apart(x: Value) -> Value:
+        """[batch, heads or 1, length, size] as scores are laid out."""
+        some, heads, _, size = shape_of(x)
+        groups = [1, 1] if heads == 1 else [kv_num_heads, shared[0]]
+        return b.reshape(x, [some, *groups, *shared[1:], size])
+
+    score = b.dot(apart(query), seen[0], ([last], [3]), ([0, 1], [0, 1]))
+    score = b.multiply(score, scale or 1 / math.sqrt(width))
     if softcap:
         score = b.multiply(b(hlo.TanhOp(b.divide(score, softcap))), softcap)
     if attention_bias is not None:
-        score = b.add(score, attention_bias)
-    score = _seen(b, score, b.subtract(past, begin), local_window_size)
-    weights = _smoothed(b, score, head_sink) if head_sink is not None or smooth_softmax == 1 else softmax(b, score)
-    weights = b.reshape(weights, [batch, kv_num_heads, group * length, total])
-    result = b.reshape(matmul(b, weights, seen[1]), [batch, num_heads, length, width])
-    return [joined(b, result), key, value]
+        score = b.add(score, apart(attention_bias))
+    score = b.add(score, apart(_hiding(b, (length, total), b.subtract(past, begin), local_window_size, score)))
+    if head_sink is not None or smooth_softmax == 1:
+        smoothed = _smoothed(b, b.reshape(score, [batch, num_heads, length, total]), head_sink)
+        weights = apart(smoothed)
+    else:
+        weights = softmax(b, score)
+    result = b.dot(weights, seen[1], ([last], [2]), ([0, 1], [0, 1]))
+    return [joined(b, b.reshape(result, [batch, num_heads, length, width])), key, value]
 
 
 class _Window:
@@ -142,15 +152,15 @@ class _Window:
         return b.concatenate(kept, 0), b.slice_axis(staged, 2, 0, self.capacity + length)
 
 
-def _seen(b: GraphBuilder, score: Value, past: Value, window: int) -> Value:
-    """The scores of [batch, heads, length, total], without those of keys that come later or too long before."""
-    batch, _, length, total = shape_of(score)
+def _hiding(b: GraphBuilder, sizes: tuple[int, int], past: Value, window: int, like: Value) -> Value:
+    """[batch, 1, length, total]: what hides keys that come later or too long before, in the type of the scores."""
+    (length, total), [batch] = sizes, shape_of(past)
     now = b.reshape(b.add(b.iota([1, length], 1, i32), b.expand_dims(past, [1])), [batch, 1, length, 1])
     places = b.iota([1, 1, 1, total], 3, i32)
     hidden = b.compare(places, now, "GT")
     if window > 0:
         hidden = b(hlo.OrOp(*b.broadcast(hidden, b.compare(places, b.subtract(now, window), "LE"))))
-    return b.select(hidden, -math.inf, score)
+    return b.select(hidden, b.scalar(-math.inf, element_of(like)), 0.0)
 
 
 def _packed(b: GraphBuilder, x: Value, heads: int, shared: int) -> list[Value]:
