@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 import lamina
+from lamina.tools.bench.models import case
 from lamina.tools.language_model import Sizes, decoder, inputs_of, main
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -80,6 +81,8 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert main() == 0
     assert lamina.import_onnx(tmp_path / "in" / "d.onnx").signature.inputs[2].shape[1] == 2
     assert np.load(tmp_path / "in" / "d.token.npz")["in.attention_mask"].shape == (1, 128)
+    one, many = (case(str(tmp_path / "in" / "d.onnx"), {}, tmp_path / "in" / f"d.{n}.npz") for n in ("token", "prompt"))
+    assert (one.bound, many.bound) == ("read", "fma") and one.moved == many.moved and many.operations > one.operations
     for wrong in ("--hidden=40", "--shared=3", "--layers=0"):
         monkeypatch.setattr("sys.argv", [*words, wrong])
         assert main() == 2

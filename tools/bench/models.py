@@ -64,9 +64,10 @@ def case(
     Raises LaminaError when it cannot be read or a dimension has no size.
     """
     light = name.startswith(light_models.SCHEME)
-    program = whole(with_shapes(read_program(resolve(name)), shapes))
     beside = Path(name).with_name(Path(name).name.partition(".")[0] + ".npz")
     values = inputs or (beside if beside.is_file() else None)
+    read = read_program(resolve(name))
+    program = whole(with_shapes(read, {**_sizes(read.signature, values), **shapes}))
     if module is None and (stem := Path(name).name.partition(".")[0]) in exported.MODELS:
         module = partial(_module, stem)
     build = partial(workload, name, random_weights and light, dict(shapes), values, program.signature, module)
@@ -99,12 +100,29 @@ def _module(name: str) -> Any:
     return exported.MODELS[name]().module
 
 
+def _sizes(signature: Signature, values: Path | None) -> dict[str, int]:
+    """What the inputs in a file say of the model's dimensions."""
+    given = read_named([str(values)]) if values else {}
+    shapes = [(spec.shape, given[spec.name].shape) for spec in signature.inputs if spec.name in given]
+    return {n: size for shape, sizes in shapes for n, size in zip(shape, sizes, strict=False) if isinstance(n, str)}
+
+
 def work(program: Program) -> tuple[int, int]:
-    """Multiplications and additions of a model's products and convolutions, and the bytes of their weights."""
+    """Multiplications and additions of a model's products and convolutions, and the bytes of their weights.
+
+    MatMulNBits, whose result has no type in ONNX, has as many rows as the first input has elements: tokens.
+    """
     inferred = program.clone()
     all_passes()["onnx-infer-shapes"]()().apply(inferred.context, inferred.module)
     operations = weights = 0
+    tokens = prod(d for d in program.signature.inputs[0].shape if isinstance(d, int)) if program.signature.inputs else 1
     for op in inferred.module.walk():
+        if op.name == "onnx.com.microsoft.MatMulNBits":
+            columns, depth = (int(op.attributes[name].value.data) for name in "NK")  # pyright: ignore
+            operations += 2 * tokens * columns * depth
+            packed = (value.type for value in op.operands[1:] if isinstance(value.type, ShapedType))
+            weights += sum(prod(type_.get_shape()) * dtype_of(type_).itemsize for type_ in packed)  # pyright: ignore
+            continue
         if op.name not in ("onnx.MatMul", "onnx.Gemm", "onnx.Conv"):
             continue
         right, result = (value.type for value in (op.operands[1], op.results[0]))
