@@ -8,7 +8,8 @@ after:  %p = linalg.pack %packed ... inner_tiles = [16, 4] : ... -> tensor<2x32x
         %y = linalg_ext.matmul_nbits(%bytes, %p, %s, %sums, %x_scales, %empty) {bits = 4}
 
 Weights less their zero points are not formed: Σ x (w - z) = Σ x w - z Σ x. Zero points of columns, where they differ
-from 2^(bits - 1), are a product of their own, of the sums of the blocks. Decompositions that nobody refers to go.
+from 2^(bits - 1), are a product of their own, of the sums of the blocks. Blocks of more than 128 elements become
+several with one scale. Decompositions that nobody refers to go.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from ...dialects.linalg_ext import MatmulNBitsOp
 from ...dialects.stablehlo.composites import MATMUL_NBITS
 from ...dialects.tensor import EmptyOp
 from ..stablehlo.elements import Elements, before, choose
+
+LONGEST = 128  # elements of a block; longer ones come in parts
 
 
 @dataclass(frozen=True)
@@ -70,13 +73,21 @@ def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
     if rounded:
         x, x_scales = _as_bytes(x)
         sum_type = i32
+    scales, zeros = scales.convert(f32), [z.convert(f32) for z in zeros]
+    size = next(d for d in range(min(LONGEST, block), 0, -1) if block % d == 0 and d * bits % 32 == 0)
+    if size != block:  # parts of a block have its scale each, and fit into registers and caches
+        parts = block // size
+        x = x.of(hlo.TransposeOp(x.reshape(blocks, rows, parts, size).value, permutation=[0, 2, 1, 3]))
+        x = x.reshape(blocks * parts, rows, size)
+        scales, zeros = _repeated(scales, parts, 1), [_repeated(z, parts, 1) for z in zeros]
+        x_scales = None if x_scales is None else _repeated(x_scales, parts, 0)
     total = _sum(x.convert(sum_type))
     rhs = packed.of(hlo.BitcastConvertOp(packed.value, i8)).reshape(columns, blocks * width)
     middle = 1 << (bits - 1)
     out = EmptyOp([], TensorType(f32, [rows, columns]))
     insert(out)
     product = MatmulNBitsOp.of(
-        [x.value, _packed(rhs, (lanes, 4)), _packed(scales.convert(f32), (lanes,)), (total * -middle).value],
+        [x.value, _packed(rhs, (lanes, 4)), _packed(scales, (lanes,)), (total * -middle).value],
         None if x_scales is None else x_scales.value,
         out.tensor,
         bits,
@@ -85,7 +96,7 @@ def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
     if not zeros:
         return result
     total = total.convert(f32)
-    off = (zeros[0].convert(f32).like(float(middle)) - zeros[0].convert(f32)) * scales.convert(f32)
+    off = (float(middle) - zeros[0]) * scales
     sums = total if x_scales is None else total * x_scales
     by_sums = hlo.DotGeneralOp(sums.value, off.value, lhs_contracting_dimensions=[0], rhs_contracting_dimensions=[1])
     return result + x.of(by_sums)
@@ -133,6 +144,14 @@ def _padded(x: Elements, dimension: int, more: int) -> Elements:
     none = [0] * len(x.shape)
     high = [more if i == dimension else 0 for i in range(len(x.shape))]
     return x.of(hlo.PadOp(x.value, zero.value, edge_padding_low=none, edge_padding_high=high, interior_padding=none))
+
+
+def _repeated(x: Elements, count: int, dimension: int) -> Elements:
+    """Each element of a dimension of two so many times in a row."""
+    rows, columns = x.shape
+    wide = (rows, columns, count) if dimension else (rows, count, columns)
+    every = x.broadcast(wide, (0, 1) if dimension else (0, 2))
+    return every.reshape(*((rows, columns * count) if dimension else (rows * count, columns)))
 
 
 def _packed(x: Elements, tiles: Sequence[int]) -> SSAValue:

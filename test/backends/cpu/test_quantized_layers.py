@@ -41,6 +41,8 @@ def model(nodes: list[Any], inputs: dict[str, Array], outputs: list[str], weight
         (3, 64, 40, 32, 8, False),
         (9, 80, 24, 32, 4, False),
         (41, 70, 35, 32, 4, True),  # unpacked once for many rows
+        (3, 4096, 20, 4096, 4, True),  # one block is several
+        (30, 1056, 20, 1056, 8, True),
     ],
 )
 @pytest.mark.parametrize("level", [0, 4])
