@@ -75,9 +75,23 @@ def tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
 
     One row streams through several panels, whose words wait in registers as well; many rows share what is unpacked.
     """
-    most = (machine.vector_registers - 8) // 2
-    rows = most if problem.rows >= most else -(-problem.rows // -(-problem.rows // most))
-    return rows, max(1, min(most // max(2, rows), problem.panels))
+    rows = _even(problem.rows, most_rows(machine))
+    return rows, max(1, min(most_rows(machine) // max(2, rows), problem.panels))
+
+
+def unpacked_tile_of(problem: Problem, machine: Machine) -> tuple[int, int]:
+    """The same where weights are unpacked before: a vector for each sum, two for the weights and some for the rows."""
+    return _even(problem.rows, machine.vector_registers * 3 // 8), min(2, problem.panels)
+
+
+def most_rows(machine: Machine) -> int:
+    """Of a tile that unpacks as it goes."""
+    return (machine.vector_registers - 8) // 2
+
+
+def _even(rows: int, most: int) -> int:
+    """Rows of a tile, at most so many, where as few tiles as that takes have about as many each."""
+    return -(-rows // -(-rows // most)) if rows else 1
 
 
 def _write(
@@ -88,9 +102,8 @@ def _write(
         if memref_shape(value) is None:
             raise LaminaError("matmul_nbits on a buffer that is not row-major", where=op)
         flats.append(code.flat(value))
-    tall = (machine.vector_registers * 3 // 4) // 2  # beside two vectors of the right operand and some of the left
-    unpacks = not problem.whole and problem.rows >= 2 * tall
-    rows, panels = (tall, min(2, problem.panels)) if unpacks else tile_of(problem, machine)
+    unpacks = not problem.whole and problem.rows > most_rows(machine)
+    rows, panels = unpacked_tile_of(problem, machine) if unpacks else tile_of(problem, machine)
     tile = min(given[0] or rows, problem.rows), min(given[1] or panels, problem.panels)
     strips, groups = -(-problem.rows // tile[0]), -(-problem.panels // tile[1])
     if unpacks:
