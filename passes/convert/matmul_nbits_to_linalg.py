@@ -21,12 +21,24 @@ from typing import Any, cast
 import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, ModuleOp, TensorType, f32, i8, i32
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    Signedness,
+    TensorType,
+    f32,
+    i8,
+    i32,
+)
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
+from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dense_attribute, dtype_of
 from ...dialects import stablehlo as hlo
 from ...dialects.linalg import PackOp
@@ -35,6 +47,7 @@ from ...dialects.stablehlo.composites import MATMUL_NBITS
 from ...dialects.tensor import EmptyOp
 from ..stablehlo.elements import Elements, before, choose
 
+BYTE = IntegerType(8, Signedness.UNSIGNED)
 LONGEST = 128  # elements of a block; longer ones come in parts
 
 
@@ -63,9 +76,10 @@ class ConvertMatmulNBitsToLinalg(ModulePass):
 
 
 def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
+    bits, rounded = _said(op, "bits"), _said(op, "accuracy_level") == 4
+    _check(op, bits)
     insert = before(op)
     x, packed, scales, *zeros = (Elements(insert, value) for value in op.inputs)
-    bits, rounded = _said(op, "bits"), _said(op, "accuracy_level") == 4
     (rows, depth), (columns, blocks, width) = x.shape, packed.shape
     block = width * 8 // bits
     x = _by_blocks(_padded(x, 1, blocks * block - depth).reshape(rows, blocks, block * bits // 32, 4, 8 // bits))
@@ -103,8 +117,27 @@ def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
 
 
 def _said(op: hlo.CompositeOp, name: str) -> int:
-    assert op.composite_attributes is not None
-    return cast(Any, op.composite_attributes.data[name]).value.data
+    attributes = op.composite_attributes.data if op.composite_attributes is not None else {}
+    if not isinstance(attribute := attributes.get(name), IntegerAttr):
+        raise LaminaError(f"composite \"{MATMUL_NBITS}\" needs an integer attribute '{name}'", where=op)
+    return attribute.value.data
+
+
+def _check(op: hlo.CompositeOp, bits: int) -> None:
+    """Raises LaminaError where operands and result are not as MATMUL_NBITS has them."""
+    types = [cast("TensorType[Attribute]", value.type) for value in (*op.inputs, *op.results)]
+    if bits in (2, 4, 8) and [len(t.get_shape()) for t in types] in ([2, 3, 2, 2], [2, 3, 2, 2, 2]):
+        (rows, depth), (columns, blocks, width) = types[0].get_shape(), types[1].get_shape()
+        factor = types[2].element_type
+        expected = [TensorType(f32, (rows, depth)), TensorType(BYTE, (columns, blocks, width))]
+        expected += [TensorType(factor, (columns, blocks))] * (len(op.inputs) - 2)
+        expected.append(TensorType(f32, (rows, columns)))
+        words = width > 0 and width % 4 == 0
+        if types == expected and isinstance(factor, AnyFloat) and words and -(-depth * bits // (8 * width)) == blocks:
+            return
+    told = ", ".join(map(str, types))
+    wanted = "rows of f32, ui8 [N, blocks, bytes], scales and zero points [N, blocks], a result of f32"
+    raise LaminaError(f'composite "{MATMUL_NBITS}" of {bits} bits with {told}; expected {wanted}', where=op)
 
 
 def _as_bytes(x: Elements) -> tuple[Elements, Elements]:
