@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.builtin import IntegerType, i32, i64
 
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
@@ -63,7 +63,14 @@ def group_query_attention(
         heads = [by_heads(b, query, num_heads), by_heads(b, key, kv_num_heads), by_heads(b, value, kv_num_heads)]
     query, key, value = heads
     batch, _, length, width = shape_of(query)
+    for name, cache, x in (("past_key", past_key, key), ("past_value", past_value, value)):
+        wanted = [batch, kv_num_heads, shape_of(x)[3]]
+        if cache is not None and (rank_of(cache) != 4 or [*shape_of(cache)[:2], shape_of(cache)[3]] != wanted):
+            expected = f"[{batch}, {kv_num_heads}, length, {wanted[2]}]"
+            raise b.fail(f"{name} has shape {list(shape_of(cache))}, expected {expected}")
     total = b.number(total_sequence_length, "total_sequence_length of GroupQueryAttention")
+    if not isinstance(element_of(total_sequence_length), IntegerType):
+        raise b.fail(f"total_sequence_length must be an integer, got {total_sequence_length.type}")
     lengths = b.add(b.convert(b.reshape(seqlens_k, [batch]), i32), 1)
     first = total == length and not sliding_window_cache
     past = b.broadcast_to(b.scalar(0, i32), [batch]) if first else b.subtract(lengths, length)

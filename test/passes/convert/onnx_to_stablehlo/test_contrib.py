@@ -273,6 +273,23 @@ def test_sliding_caches(capacity: int, window: int, steps: list[int]) -> None:
             np.testing.assert_allclose(mine[:, :, :held], other[:, :, :held], rtol=2e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("place", "given", "message"),
+    [
+        (3, reals(2, 2, 6), r"past_key has shape \[2, 2, 6\], expected \[2, 2, length, 16\]"),
+        (4, reals(2, 3, 6, 16), r"past_value has shape \[2, 3, 6, 16\], expected \[2, 2, length, 16\]"),
+        (4, reals(2, 2, 6, 8), r"expected \[2, 2, length, 16\]"),
+        (6, np.array(7, np.float32), "total_sequence_length must be an integer"),
+    ],
+)
+def test_caches_that_do_not_fit(place: int, given: Any, message: str) -> None:
+    inputs = grouped(1, 6, 7, [6, 4])
+    inputs[place] = given
+    model = model_of("GroupQueryAttention", inputs, {"num_heads": 4, "kv_num_heads": 2, "outputs": 3}, constants=[6])
+    with pytest.raises(lamina.LaminaError, match=message):
+        lamina.compile(model, "interpret")
+
+
 def test_sliding_caches_that_do_not_hold_the_window() -> None:
     inputs = grouped(1, 6, 7, [6, 6])
     named = {"num_heads": 4, "kv_num_heads": 2, "outputs": 3, "sliding_window_cache": 1, "local_window_size": 7}
