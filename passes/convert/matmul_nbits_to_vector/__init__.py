@@ -38,7 +38,8 @@ from ....compiler.machine import Machine
 from ....compiler.walking import all_ops
 from ....dialects.affine.linear_forms import memref_shape
 from ....dialects.linalg_ext import MatmulNBitsOp
-from ..contraction_to_vector.loops import D, Loops
+from ..attention_to_vector.vectors import Vectors
+from ..contraction_to_vector.loops import D
 from ..op_replacement import replace_op
 from .tile import Problem, TileWriter, tiles
 from .unpacked import STRIPS, UnpackedWriter
@@ -65,7 +66,9 @@ def convert(op: MatmulNBitsOp, machine: Machine, given: tuple[int | None, int | 
 
     def write(point: InsertPoint) -> None:
         if problem.rows and problem.columns:
-            _write(Loops(point), op, problem, machine, given)
+            code = Vectors(point)
+            code.lanes = problem.lanes
+            _write(code, op, problem, machine, given)
 
     replace_op(op, write)
 
@@ -95,7 +98,7 @@ def _even(rows: int, most: int) -> int:
 
 
 def _write(
-    code: Loops, op: MatmulNBitsOp, problem: Problem, machine: Machine, given: tuple[int | None, int | None]
+    code: Vectors, op: MatmulNBitsOp, problem: Problem, machine: Machine, given: tuple[int | None, int | None]
 ) -> None:
     flats: list[SSAValue] = []
     for value in op.operands:

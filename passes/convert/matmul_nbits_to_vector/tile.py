@@ -15,12 +15,14 @@ from ....dialects import dot, vector, x86
 from ....dialects.arith import shaped
 from ....dialects.linalg_ext import MatmulNBitsOp
 from ....dialects.linalg_ext.matmul_nbits import WORD, shape_of
+from ..attention_to_vector.vectors import Vectors
 from ..contraction_to_vector.loops import D, Loops
 
 Strips = tuple[AffineExpr, Sequence[AffineExpr]]  # from one to before the least of some, over a number
+Place = tuple[AffineExpr, tuple[SSAValue | None, ...]]  # in the left operand: an expression over values
 MOST_AT_ONCE = 4  # words of a block that are written out one after the other
-FEW_ROWS = 4  # so many are multiplied while the weights come from memory, which is asked for words so far
-AHEAD = 12
+FEW_ROWS = 4  # fewer are multiplied while the weights come from memory
+AHEAD = 12  # words of a panel that memory is asked for before they are needed
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ class TileWriter:
     """Writes tiles of one size; `flats` are the op's operands as one dimension."""
 
     def __init__(
-        self, code: Loops, problem: Problem, flats: Sequence[SSAValue], tile: tuple[int, int], machine: Machine
+        self, code: Vectors, problem: Problem, flats: Sequence[SSAValue], tile: tuple[int, int], machine: Machine
     ):
         self.code = code
         self.problem = problem
@@ -117,7 +119,7 @@ class TileWriter:
     def write(self, row: SSAValue | None, panel: SSAValue | None) -> None:
         """The tile that begins at a row and a panel (None: 0)."""
         code, p = self.code, self.problem
-        zero = self.every(code(arith.ConstantOp(FloatAttr(0.0, f32))).result, self.floats)
+        zero = self.code.all_lanes(code(arith.ConstantOp(FloatAttr(0.0, f32))).result)
 
         def block(b: SSAValue, totals: Sequence[SSAValue]) -> Sequence[SSAValue]:
             return self.added(row, panel, b, totals)
@@ -179,16 +181,17 @@ class TileWriter:
             sums = code.serial(*ends, (), sums, some, MOST_AT_ONCE)
         scales = self.block_scales(panel, b)
         if self.lhs_scales is None:
-            return [self.fma(s, scales[j], t) for (_, j), s, t in zip(self.spots, sums, totals, strict=True)]
+            return [
+                self.code.multiply_add(s, scales[j], t) for (_, j), s, t in zip(self.spots, sums, totals, strict=True)
+            ]
         mine = [
-            self.every(code.load(self.lhs_scales, D(1) * p.rows + D(0) + i, row, b), self.floats)
-            for i in range(self.rows)
+            self.code.all_lanes(code.load(self.lhs_scales, D(1) * p.rows + D(0) + i, row, b)) for i in range(self.rows)
         ]
         done: list[SSAValue] = []
         for (i, j), s, t in zip(self.spots, sums, totals, strict=True):
             real = self.made(shaped.SIToFPOp, s, self.floats)
             scaled = code(arith.MulfOp(real, scales[j])).result
-            done.append(self.fma(scaled, mine[i], t))
+            done.append(self.code.multiply_add(scaled, mine[i], t))
         return done
 
     def begun(self, row: SSAValue | None, b: SSAValue) -> list[SSAValue]:
@@ -198,9 +201,8 @@ class TileWriter:
 
     def row_starts(self, row: SSAValue | None, b: SSAValue) -> list[SSAValue]:
         """What the sums of each row begin with."""
-        type_ = self.words if self.problem.whole else self.floats
         return [
-            self.every(self.code.load(self.starts, D(1) * self.problem.rows + D(0) + i, row, b), type_)
+            self.code.all_lanes(self.code.load(self.starts, D(1) * self.problem.rows + D(0) + i, row, b))
             for i in range(self.rows)
         ]
 
@@ -240,17 +242,10 @@ class TileWriter:
         left = (D(1) * p.rows + D(0)) * p.block + (D(2) + word[1]) * each
         now = list(sums)
         for shift in range(0, 8, p.bits):
-            now = (self.of_bytes if p.whole else self.of_floats)(rights, shift, left, (row, b, word[0]), now)
+            now = (self.of_bytes if p.whole else self.of_floats)(rights, shift, (left, (row, b, word[0])), now)
         return now
 
-    def of_bytes(
-        self,
-        rights: Sequence[SSAValue],
-        shift: int,
-        left: AffineExpr,
-        at: tuple[SSAValue | None, ...],
-        sums: Sequence[SSAValue],
-    ) -> list[SSAValue]:
+    def of_bytes(self, rights: Sequence[SSAValue], shift: int, at: Place, sums: Sequence[SSAValue]) -> list[SSAValue]:
         """The sums with the elements that begin at bit `shift` of each byte, times four neighbours of every row."""
         code, p = self.code, self.problem
         bytes_ = VectorType(i8, [4 * p.lanes])
@@ -259,33 +254,26 @@ class TileWriter:
         parts = [code(vector.BitcastOp(self.part(right, shift, mask), bytes_)).result for right in rights]
         lefts: list[SSAValue] = []
         for i in range(self.rows):
-            place = left + i * p.block + shift // p.bits * 4
-            four = code.load_vector(few, self.lhs, place, *at)
+            place = at[0] + i * p.block + shift // p.bits * 4
+            four = code.load_vector(few, self.lhs, place, *at[1])
             one = code(vector.BitcastOp(four, VectorType(i32, [1]))).result
             scalar = code(vector.ExtractOp(one, [0], i32)).result
-            lefts.append(code(vector.BitcastOp(self.every(scalar, self.words), bytes_)).result)
+            lefts.append(code(vector.BitcastOp(self.code.all_lanes(scalar), bytes_)).result)
         flags = {"unsigned_lhs": self.unsigned, "pairs_fit": p.bits < 8}
         return [
             code(dot.ProductOp(parts[j], lefts[i], s, **flags)).result
             for (i, j), s in zip(self.spots, sums, strict=True)
         ]
 
-    def of_floats(
-        self,
-        rights: Sequence[SSAValue],
-        shift: int,
-        left: AffineExpr,
-        at: tuple[SSAValue | None, ...],
-        sums: Sequence[SSAValue],
-    ) -> list[SSAValue]:
+    def of_floats(self, rights: Sequence[SSAValue], shift: int, at: Place, sums: Sequence[SSAValue]) -> list[SSAValue]:
         """The same with floats, one byte after the other."""
         code, p = self.code, self.problem
         now = list(sums)
         for byte in range(4):
             parts = [self.element(right, 8 * byte + shift) for right in rights]
-            place = left + (shift // p.bits * 4 + byte)
-            lefts = [self.every(code.load(self.lhs, place + i * p.block, *at), self.floats) for i in range(self.rows)]
-            now = [self.fma(parts[j], lefts[i], s) for (i, j), s in zip(self.spots, now, strict=True)]
+            place = at[0] + (shift // p.bits * 4 + byte)
+            lefts = [self.code.all_lanes(code.load(self.lhs, place + i * p.block, *at[1])) for i in range(self.rows)]
+            now = [self.code.multiply_add(parts[j], lefts[i], s) for (i, j), s in zip(self.spots, now, strict=True)]
         return now
 
     def element(self, words: SSAValue, shift: int) -> SSAValue:
@@ -306,15 +294,7 @@ class TileWriter:
     def number(self, value: int) -> SSAValue:
         """In every lane."""
         signed = value - (1 << WORD) if value >> (WORD - 1) else value
-        return self.every(self.code(arith.ConstantOp(IntegerAttr(signed, i32))).result, self.words)
-
-    def every(self, scalar: SSAValue, type_: VectorType) -> SSAValue:
-        """A number in every lane."""
-        return self.code(vector.BroadcastOp(scalar, type_)).vector
-
-    def fma(self, x: SSAValue, y: SSAValue, total: SSAValue) -> SSAValue:
-        """x * y + total in one rounding"""
-        return self.code(vector.FMAOp(x, y, total)).res
+        return self.code.all_lanes(self.code(arith.ConstantOp(IntegerAttr(signed, i32))).result)
 
     def made(self, op: type[Operation], value: SSAValue, type_: VectorType) -> SSAValue:
         """The result of an op of one operand."""

@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, MemRefType, f32, i64
+from xdsl.dialects.builtin import FloatAttr, f32
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
-from ....dialects import memref
 from ..contraction_to_vector.loops import D
 from .tile import WORD, Strips, TileWriter, tiles
 
@@ -33,8 +32,8 @@ class UnpackedWriter(TileWriter):
         width = self.panels * p.lanes
         most = max(1, self.machine.l1_bytes * 3 // 4 // (4 * width * p.block))
         self.held = max(d for d in range(1, min(most, p.blocks) + 1) if p.blocks % d == 0)  # blocks of a stretch
-        self.unpacked = self.room(self.held * p.block * width)
-        self.sums = self.room(strips * self.rows * width)
+        self.unpacked = self.code.stack(self.held * p.block * width)
+        self.sums = self.code.stack(strips * self.rows * width)
 
     def strips(self, numbers: Strips, number: SSAValue | None, panel: SSAValue | None) -> None:
         code, p = self.code, self.problem
@@ -51,12 +50,6 @@ class UnpackedWriter(TileWriter):
             return ()
 
         code.serial(ZERO, AffineExpr.constant(p.blocks), (), (), stretch, self.held)
-
-    def room(self, elements: int) -> SSAValue:
-        """Memory of the thread."""
-        type_, alignment = MemRefType(f32, [elements]), {"alignment": IntegerAttr(64, i64)}
-        op = memref.AllocaOp.build(operands=[[], []], result_types=[type_], properties=alignment)
-        return self.code(op).memref
 
     def unpack(self, panel: SSAValue | None, first: SSAValue, b: SSAValue) -> tuple[()]:
         """A block's elements times their scales: a vector of each panel, k by k."""
@@ -86,7 +79,7 @@ class UnpackedWriter(TileWriter):
         spots = [(self.spots[n], (D(0) * self.rows + i) * width + j * p.lanes) for n, (i, j) in enumerate(self.spots)]
 
         def begin() -> list[SSAValue]:
-            zero = self.every(code(arith.ConstantOp(FloatAttr(0.0, f32))).result, self.floats)
+            zero = code.all_lanes(code(arith.ConstantOp(FloatAttr(0.0, f32))).result)
             return [zero] * len(spots)
 
         def go_on() -> list[SSAValue]:
@@ -96,7 +89,7 @@ class UnpackedWriter(TileWriter):
 
         def block(b: SSAValue, held: Sequence[SSAValue]) -> Sequence[SSAValue]:
             scales, starts = self.block_scales(panel, b), self.row_starts(row, b)
-            held = [self.fma(starts[i], scales[j], s) for (i, j), s in zip(self.spots, held, strict=True)]
+            held = [code.multiply_add(starts[i], scales[j], s) for (i, j), s in zip(self.spots, held, strict=True)]
 
             def step(k: SSAValue, held: Sequence[SSAValue]) -> Sequence[SSAValue]:
                 place = ((D(1) - D(0)) * p.block + D(2)) * width
@@ -105,10 +98,8 @@ class UnpackedWriter(TileWriter):
                     for j in range(self.panels)
                 ]
                 place = (D(1) * p.rows + D(0)) * depth + D(2)
-                lefts = [
-                    self.every(code.load(self.lhs, place + i * depth, row, b, k), self.floats) for i in range(self.rows)
-                ]
-                return [self.fma(lefts[i], rights[j], s) for (i, j), s in zip(self.spots, held, strict=True)]
+                lefts = [code.all_lanes(code.load(self.lhs, place + i * depth, row, b, k)) for i in range(self.rows)]
+                return [code.multiply_add(lefts[i], rights[j], s) for (i, j), s in zip(self.spots, held, strict=True)]
 
             return code.serial(ZERO, AffineExpr.constant(p.block), (), held, step)
 
