@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -27,7 +27,10 @@ RECALLS = {"cpu": ".cpu.recall:recall"}  # light: they import nothing of the com
 
 
 class Executable(Protocol):
-    """A program made ready: checked arrays in the signature's order go in, fresh arrays come out."""
+    """A program made ready: checked arrays in the signature's order go in, fresh arrays come out.
+
+    An output of the signature's aliases is the input itself, with what was computed in its memory.
+    """
 
     @property
     def artefact(self) -> Artefact | None:
@@ -41,10 +44,11 @@ class Executable(Protocol):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a program came from: its file, and the sizes given to its symbolic dimensions."""
+    """Where a program came from: its file, the sizes given to its symbolic dimensions, and outputs put into inputs."""
 
     path: Path
     shapes: Mapping[str, int]
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

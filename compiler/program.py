@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     DenseArrayBase,
     DictionaryAttr,
     FunctionType,
+    IntegerAttr,
     ModuleOp,
     ShapedType,
     StringAttr,
@@ -25,11 +26,12 @@ from .copying import copied
 from .diagnostics import LaminaError
 from .dtypes import dtype_of
 from .printing import print_module
-from .signature import Signature, TensorSpec
+from .signature import Signature, TensorSpec, check_alias
 
 SIGNATURE = "lamina.signature"
 LEVEL = "lamina.level"
 EXTENTS = "lamina.extents"  # on a result: which dimensions of others it tells the true size of
+ALIAS = "lamina.aliasing_output"  # on an argument: which output is computed in its memory
 KEY = "lamina.key"  # on an argument, the last: random numbers are made of it, and every call is given another
 
 
@@ -91,9 +93,33 @@ def _told(module: ModuleOp) -> Signature:
     for output, dimension, _ in extents:
         if not (0 <= output < len(outputs) and 0 <= dimension < len(outputs[output].shape)):
             raise ValueError(f"there is no dimension {dimension} of output {output}")
+    aliases = aliases_of(main)
+    sized = {output for output, _, _ in extents}
+    for input_, output in aliases:
+        if not 0 <= output < len(outputs):
+            raise ValueError(f"input {input_} is to hold output {output}, which there is not")
+        check_alias(inputs[input_], outputs[output])
+        if output in sized:
+            raise LaminaError(
+                f"how large output '{outputs[output].name}' is only its data tell",
+                hint=f"it cannot lie in the memory of input '{inputs[input_].name}'",
+            )
     attributes = _entries(main.properties.get("arg_attrs"))
     random = any(isinstance(entry, DictionaryAttr) and KEY in entry.data for entry in attributes)
-    return Signature(inputs, outputs, extents, random)
+    return Signature(inputs, outputs, extents, random, aliases)
+
+
+def aliases_of(main: Operation) -> tuple[tuple[int, int], ...]:
+    """Which inputs of `@main` outputs are computed in, and these: `lamina.aliasing_output = N : i64` of an argument."""
+    found: list[tuple[int, int]] = []
+    for place, entry in enumerate(_entries(main.properties.get("arg_attrs"))):
+        output = entry.data.get(ALIAS) if isinstance(entry, DictionaryAttr) else None
+        if output is not None:
+            assert isinstance(output, IntegerAttr)
+            found.append((place, output.value.data))
+    if len({output for _, output in found}) < len(found):
+        raise ValueError("two inputs are to hold the same output")
+    return tuple(found)
 
 
 def _extents(attrs: Attribute | None) -> tuple[tuple[int, int, int], ...]:

@@ -53,12 +53,14 @@ class Signature:
     """(output, dimension, place): that dimension is the largest that can be, its true size is the output at `place`."""
     random: bool = False
     """Whether the last input is a key that random numbers are made of; it is not the caller's to give."""
+    aliases: tuple[tuple[int, int], ...] = ()
+    """(input, output): that output is computed in the memory of the input, which a call changes."""
 
     @property
     def told(self) -> Signature:
         """What a caller sees: no key, no outputs that are only sizes of others, and symbols for sizes of data."""
         if self.random:
-            return Signature(self.inputs[:-1], self.outputs, self.extents).told
+            return Signature(self.inputs[:-1], self.outputs, self.extents, aliases=self.aliases).told
         if not self.extents:
             return self
         sizes = {place for _, _, place in self.extents}
@@ -68,7 +70,8 @@ class Signature:
             for i, spec in enumerate(self.outputs)
             if i not in sizes
         ]
-        return Signature(self.inputs, tuple(outputs))
+        aliases = tuple((i, o - sum(place < o for place in sizes)) for i, o in self.aliases)
+        return Signature(self.inputs, tuple(outputs), aliases=aliases)
 
     def completed(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """The inputs of a call, with a key of their own where there are random numbers."""
@@ -83,6 +86,29 @@ class Signature:
             outputs[output] = np.ascontiguousarray(outputs[output][part])
         sizes = {place for _, _, place in self.extents}
         return [array for i, array in enumerate(outputs) if i not in sizes]
+
+    def lend(self, inputs: Sequence[Array]) -> None:
+        """Raises LaminaError for inputs that outputs cannot be computed in: read only, scattered, or shared."""
+        if not self.aliases:
+            return
+        for place, _ in self.aliases:
+            array = inputs[place]
+            if not (array.flags.writeable and array.flags.c_contiguous):
+                what = "is not contiguous" if array.flags.writeable else "is read only"
+                name = self.inputs[place].name
+                raise LaminaError(
+                    f"input '{name}' {what}: an output is to be computed in its memory", hint="give a copy of it"
+                )
+        spans = [(array.__array_interface__["data"][0], array.nbytes, i) for i, array in enumerate(inputs) if array.nbytes]
+        spans.sort()
+        places = {place for place, _ in self.aliases}
+        for (start, size, first), (next_, _, second) in zip(spans, spans[1:], strict=False):
+            if start + size > next_ and not places.isdisjoint((first, second)):
+                one, other = (self.inputs[i].name for i in (first, second))
+                raise LaminaError(
+                    f"inputs '{one}' and '{other}' share memory, in which an output is to be computed",
+                    hint="give a copy of one",
+                )
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.inputs))}) -> ({', '.join(map(str, self.outputs))})"
@@ -160,6 +186,8 @@ class Signature:
             sides["extents"] = self.extents
         if self.random:
             sides["random"] = True
+        if self.aliases:
+            sides["aliases"] = self.aliases
         return sides
 
     @staticmethod
@@ -167,7 +195,21 @@ class Signature:
         """The inverse of `to_json`. Raises ValueError, TypeError, KeyError or AttributeError for other data."""
         inputs, outputs = (tuple(_spec(*entry) for entry in data[side]) for side in ("inputs", "outputs"))
         extents = tuple((o, d, p) for o, d, p in data.get("extents", ()))
-        return Signature(inputs, outputs, extents, bool(data.get("random", False)))
+        aliases = tuple((i, o) for i, o in data.get("aliases", ()))
+        if any(not (0 <= i < len(inputs) and 0 <= o < len(outputs)) for i, o in aliases):
+            raise ValueError(f"the aliases {aliases} are not of these inputs and outputs")
+        return Signature(inputs, outputs, extents, bool(data.get("random", False)), aliases)
+
+
+def check_alias(given: TensorSpec, made: TensorSpec) -> None:
+    """Raises LaminaError where an output is known not to fit the memory of an input."""
+    sizes = zip(given.shape, made.shape, strict=False)
+    known = "..." not in made.shape
+    differ = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in sizes)
+    if given.dtype != made.dtype or (known and (differ or len(given.shape) != len(made.shape))):
+        raise LaminaError(
+            f"output {made} does not fit the memory of input {given}", hint="both have one shape and one dtype"
+        )
 
 
 def _spec(name: Any, shape: Any, dtype: Any) -> TensorSpec:

@@ -174,6 +174,7 @@ def compile(
     threads: int | None = None,
     cache: bool = True,
     precision: str = "f32",
+    aliases: Mapping[str, str] | None = None,
     options: Options | None = None,
 ) -> Model:
     """Compiles a model for a target.
@@ -183,10 +184,12 @@ def compile(
     `jax.stages.Lowered`, or a `Program`. `shapes` fixes
     symbolic dimensions ahead of time; `threads` defaults to all cores; `cache=False` neither reads nor writes the
     on-disk cache; `precision="bf16"` rounds the operands of f32 contractions to bfloat16 (docs/precision.md).
+    `aliases` names inputs and the outputs that are computed in their memory: a call changes the arrays that it is given
+    for these, and returns them; `{"past.*": "present.*"}` pairs all of a kind.
     Raises LaminaError for a model that cannot be read or an operator that cannot be lowered.
     """
     settings = options or Options(threads=threads, cache=cache, precision=precision)
-    source = source_of(model, shapes or {})
+    source = source_of(model, shapes or {}, aliases or {})
     if source is not None and (known := recall(target, source, settings)) and known.artefact:
         return Model(known.artefact.signature.told, lambda *_: known)
     from .sources import holds_only_tensors, read_program, with_shapes
@@ -194,10 +197,17 @@ def compile(
     with collected_after():
         read = read_program(model)
         if not holds_only_tensors(read):
+            if aliases:
+                raise LaminaError("a model with strings, sequences or optionals computes nothing in the memory of inputs")
             from .onnx_host.graph import HostModel, read_whole  # few models need it
 
             return HostModel(read_whole(model), lambda piece: compile(piece, target, options=settings))
-        return _specialised(with_shapes(read, shapes or {}), target, settings, source)
+        program = with_shapes(read, shapes or {})
+        if aliases:
+            from .aliases import with_aliases  # few models have them
+
+            program = with_aliases(program, aliases)
+        return _specialised(program, target, settings, source)
 
 
 def _specialised(program: Program | Unsized, target: str, options: Options, source: File | None) -> Model:

@@ -18,6 +18,7 @@ from ..compiler.diagnostics import LaminaError
 from ..compiler.program import Program
 from ..compiler.schedules import Schedules
 from . import api
+from .aliases import add_alias_argument, parse_aliases, with_aliases
 from .precision import PRECISIONS, add_precision_argument
 from .run import parse_shapes
 from .schedules import add_schedules_argument, problems_of, read_schedules, schedules_text, show_warnings
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, help="how many threads compiled code uses (default: all cores)")
     add_schedules_argument(parser)
     add_precision_argument(parser)
+    add_alias_argument(parser)
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the on-disk cache")
     parser.add_argument("--no-winograd", action="store_true", help="convolutions as sums, with less rounding")
     parser.add_argument("--timing", action="store_true", help="show the time of each level, pass and kernel")
@@ -89,6 +91,7 @@ def main(args: argparse.Namespace) -> int:
         precision=args.precision,
     )
     program = whole(with_shapes(read_program(args.model), parse_shapes(args.shape)))
+    program = with_aliases(program, parse_aliases(args.alias))
     show_warnings(program.context, "compile")
     output: Path = args.output
     match output.suffix:

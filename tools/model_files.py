@@ -14,12 +14,12 @@ from . import light_models
 FUNCTION = "::"  # between a .lam file and the function that is meant
 
 
-def source_of(model: Any, shapes: Mapping[str, int]) -> Source | None:
+def source_of(model: Any, shapes: Mapping[str, int], aliases: Mapping[str, str]) -> Source | None:
     """The file that an ONNX model comes from; None for anything else that can be compiled."""
     if not isinstance(model, str | os.PathLike) or FUNCTION in os.fspath(model) or is_text(model):
         return None
     path = resolve(model)
-    return Source(path, shapes) if path.suffix == ".onnx" else None
+    return Source(path, shapes, aliases) if path.suffix == ".onnx" else None
 
 
 def is_text(model: str | os.PathLike[str]) -> bool:

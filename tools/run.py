@@ -17,6 +17,7 @@ from ..compiler.program import Program
 from ..compiler.random_keys import seed as draw_from
 from ..compiler.signature import Array
 from . import api, light_models
+from .aliases import add_alias_argument, parse_aliases, with_aliases
 from .checks import Checks
 from .compare import Comparison, compare
 from .inputs import complete, read_named, write_outputs
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_schedules_argument(parser)
     add_precision_argument(parser)
+    add_alias_argument(parser)
     parser.add_argument("--no-cache", action="store_true", help="neither read nor write the on-disk cache")
     parser.add_argument("--no-winograd", action="store_true", help="convolutions as sums, with less rounding")
     parser.add_argument("--verify-numerics", action="store_true", help="run after every pass; name the first that errs")
@@ -107,10 +109,13 @@ def main(args: argparse.Namespace) -> int:
         trace=args.trace,
         tell=None if args.quiet else lambda line: print(line, file=sys.stderr),
     )
+    aliases = parse_aliases(args.alias)
+    if kept and aliases:
+        raise LaminaError("what an artefact computes in the memory of inputs is settled", hint="lamina compile --alias")
     if kept:
         model = api.load(args.model, shapes=parse_shapes(args.shape), threads=args.threads, emulate=args.emulate)
     else:
-        program = with_shapes(read_program(args.model), parse_shapes(args.shape))
+        program = with_aliases(with_shapes(read_program(args.model), parse_shapes(args.shape)), aliases)
         if isinstance(program, Program) and args.replicas == args.partitions == 1:
             checks = Checks.extract(program)
             show_warnings(program.context, "run")
@@ -136,7 +141,7 @@ def main(args: argparse.Namespace) -> int:
     inputs = complete(model.signature, named, args.seed)
     compiled = time.perf_counter()
     draw_from(args.seed)
-    outputs = model(*inputs)
+    outputs = model(*(map(np.array, inputs) if model.signature.aliases else inputs))
     finished = time.perf_counter()
     if log.rows:
         log.show()

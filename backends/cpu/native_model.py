@@ -153,13 +153,18 @@ class NativeModel:
         self._frames: list[_Frame] = []
         sizes = [prod(int(d) for d in s.shape) * dtype_named(s.dtype).itemsize for s in signature.inputs]
         self._largest = max(range(len(sizes)), key=sizes.__getitem__, default=0)
+        self._lenders = {output: given for given, output in signature.aliases}
         self._outputs = [OutputMemory(tuple(int(d) for d in s.shape), dtype_named(s.dtype)) for s in signature.outputs]
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
-        """One inference on arrays already checked against the signature; results are arrays that nobody else has."""
+        """One inference on arrays already checked against the signature.
+
+        Results are arrays that nobody else has, or inputs whose memory they are computed in.
+        """
         if self._pool.process != _process:
             self._pool = shared_pool(self._threads, self._runtime, self._code)
             self._frames.clear()
+        self.signature.lend(inputs)
         try:
             frame = self._frames.pop()
         except IndexError:
@@ -173,7 +178,8 @@ class NativeModel:
         outputs: list[Array] = []
         beside = frame.inputs[self._largest] or 0
         for i, memory in enumerate(self._outputs):
-            array = memory.take(beside)
+            lender = self._lenders.get(i)
+            array = memory.take(beside) if lender is None else inputs[lender]
             outputs.append(array)
             frame.outputs[i] = _address(array)
         status = self._entry(*frame.arguments)

@@ -51,7 +51,7 @@ def path_of(folder: Path, key: str) -> Path:
 
 def note_of(folder: Path, source: Source, identity: str) -> Path:
     """The file that tells what `source` was compiled to."""
-    told = f"{source.path.resolve()}|{sorted(source.shapes.items())}|{identity}"
+    told = f"{source.path.resolve()}|{sorted(source.shapes.items())}|{sorted(source.aliases.items())}|{identity}"
     return folder / f"{hashlib.sha256(told.encode()).hexdigest()}.json"
 
 

@@ -67,6 +67,8 @@ class CudaTarget:
         return EmulatedProgram(built, lowered.signature, _memory(constants_of(lowered)))
 
     def _code(self, lowered: Program, options: Options, *, assembled: bool = True) -> BuiltProgram:
+        if lowered.signature.aliases:
+            raise LaminaError("target 'cuda' computes nothing in the memory of inputs", hint="leave out the aliases")
         return build(lowered, self.architecture, KernelCache() if options.cache else None, assembled=assembled)
 
     @collector_paused()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from ...compiler.artefact import Artefact
 from ...compiler.descent import descend, level_of
 from ...compiler.diagnostics import LaminaError
@@ -58,5 +60,12 @@ class InterpretedProgram:
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference."""
         signature = self.program.signature
+        signature.lend(inputs)
         outputs = Interpreter(self.program.context).run(self.program.module, list(signature.completed(inputs)))
+        if signature.aliases:
+            outputs = [np.array(output) for output in outputs]  # they may be views of what is changed now
+        for given, made in signature.aliases:
+            signature.inputs[given].check(outputs[made], "the output in the memory of input")
+            inputs[given][...] = outputs[made]
+            outputs[made] = inputs[given]
         return signature.trimmed(outputs)

@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     FunctionType,
     IntegerAttr,
     MemRefType,
+    ModuleOp,
     StringAttr,
     SymbolRefAttr,
     TensorType,
@@ -33,6 +34,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dense_array, dense_attribute
+from ...compiler.program import aliases_of, signature_of
 from ...compiler.weights import Deferred, WeightStore, is_splat_view
 from ...dialects.linalg import FillOp
 from ...dialects.memref import AllocOp, CollapseShapeOp, ExpandShapeOp, ViewOp
@@ -101,8 +103,14 @@ class MainEmitter(Emitter):
         for old, new in zip(inputs, arguments, strict=False):
             new.name_hint = old.name_hint
             self.buffers[old] = new
-        targets = arguments[len(inputs) :]
-        self.produce(BlockPlan(block), terminator.operands, targets, terminator)
+        kept = {output: inputs[lender] for lender, output in _aliases(self.function)}
+        ends = [(terminator.operands[output], self.buffers[old]) for output, old in kept.items()]
+        plan = BlockPlan(block, owned={old: self.buffers[old] for old in kept.values()})
+        self._end_in_place(plan, ends, {self.buffers[old]: [old] for old in kept.values()})
+        others = [i for i in range(len(outputs)) if i not in kept]
+        targets = [arguments[len(inputs) + i] for i in others]
+        self.produce(plan, [terminator.operands[i] for i in others], targets, terminator)
+        self._settle(ends, terminator)
         terminator.operands = []
         self.stale += inputs
         self.erase_dead()
@@ -360,37 +368,49 @@ class MainEmitter(Emitter):
         for argument in arguments:
             if (home := self.buffers.get(argument)) is not None and home in readers:
                 readers[home].append(argument)
-        kept = {_viewed(home) for home in readers}
         plan = BlockPlan(block, owned={found[0]: home for home, found in readers.items() if len(found) == 1})
-        first = block.first_op
+        ends = [(value, home) for value, home in zip(end.operands, state, strict=True) if home is not None]
+        self._end_in_place(plan, ends, readers)
+        self.rewrite(plan)
+        self._settle(ends, end)
+        end.operands = [v for v, home in zip(end.operands, state, strict=True) if home is None]
+
+    def _end_in_place(
+        self,
+        plan: BlockPlan,
+        ends: Sequence[tuple[SSAValue, SSAValue]],
+        readers: Mapping[SSAValue, Sequence[SSAValue]],
+    ) -> None:
+        """Lets a value be computed in the home where it is to end, if nothing reads what is there any more."""
+        first = plan.block.first_op
         assert first is not None
-        for value, home in zip(end.operands, state, strict=True):
+        for value, home in ends:
             group = plan.group_of.get(value)
-            if home is None or group is None or group.home is not None or not group.writable:
+            if group is None or group.home is not None or not group.writable:
                 continue
             if isinstance(group.values[0].owner, WhileOp | ForOp):
                 continue  # what it begins with is there earlier
             read = max((plan.last_read(argument) for argument in readers[home]), default=-1)
             if group.first > read and byte_size(value.type) == byte_size(group.type) and not _has_own_place(group):
                 group.home = self.reshaped(home, group.type.get_shape(), first)
-        self.rewrite(plan)
+
+    def _settle(self, ends: Sequence[tuple[SSAValue, SSAValue]], at: Operation) -> None:
+        """Moves each value that is elsewhere into its home; what one home held before is saved where others want it."""
+        homes = {_viewed(home) for _, home in ends}
         moves: list[tuple[SSAValue, SSAValue]] = []
-        for value, home in zip(end.operands, state, strict=True):
-            if home is None:
-                continue
-            source = self.buffer(value, end)
+        for value, home in ends:
+            source = self.buffer(value, at)
             if (within := _viewed(source)) is _viewed(home):
                 continue
-            if within in kept:
+            if within in homes:
                 type_ = source.type
                 assert isinstance(type_, MemRefType)
-                saved = self.allocate(type_, end)
-                self.copy(source, saved, end)
+                saved = self.allocate(type_, at)
+                self.copy(source, saved, at)
                 source = saved
             moves.append((source, home))
         for source, home in moves:
-            self.copy(source, home, end)
-        end.operands = [v for v, home in zip(end.operands, state, strict=True) if home is None]
+            self.copy(source, home, at)
 
     def _replace_scalars(self, old: IfOp | WhileOp | ForOp, new: IfOp | WhileOp | ForOp) -> None:
         Rewriter.insert_op(new, InsertPoint.before(old))
@@ -415,6 +435,13 @@ class MainEmitter(Emitter):
         if any(entry.data for entry in attrs):
             properties["arg_attrs"] = ArrayAttr(attrs)
         properties["function_type"] = FunctionType.from_lists([a.type for a in block.args], [])
+
+
+def _aliases(main: FuncOp) -> Sequence[tuple[int, int]]:
+    """The inputs whose memory outputs take, and these. Raises LaminaError where an output does not fit."""
+    module = main.parent_op()
+    assert isinstance(module, ModuleOp)
+    return signature_of(module).aliases if aliases_of(main) else ()
 
 
 def _entries(attrs: Attribute | None, count: int) -> list[DictionaryAttr]:
