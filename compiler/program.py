@@ -97,7 +97,7 @@ def _told(module: ModuleOp) -> Signature:
     sized = {output for output, _, _ in extents}
     for input_, output in aliases:
         if not 0 <= output < len(outputs):
-            raise ValueError(f"input {input_} is to hold output {output}, which there is not")
+            raise LaminaError(f"input {input_} is to hold output {output}, which there is not", where=main)
         check_alias(inputs[input_], outputs[output])
         if output in sized:
             raise LaminaError(
@@ -110,15 +110,19 @@ def _told(module: ModuleOp) -> Signature:
 
 
 def aliases_of(main: Operation) -> tuple[tuple[int, int], ...]:
-    """Which inputs of `@main` outputs are computed in, and these: `lamina.aliasing_output = N : i64` of an argument."""
+    """Which inputs of `@main` outputs are computed in, and these: `lamina.aliasing_output = N : i64` of an argument.
+
+    Raises LaminaError for anything else under that name.
+    """
     found: list[tuple[int, int]] = []
     for place, entry in enumerate(_entries(main.properties.get("arg_attrs"))):
         output = entry.data.get(ALIAS) if isinstance(entry, DictionaryAttr) else None
         if output is not None:
-            assert isinstance(output, IntegerAttr)
+            if not isinstance(output, IntegerAttr):
+                raise LaminaError(f"{ALIAS} of input {place} is {output}", where=main, hint="the number of an output")
             found.append((place, output.value.data))
     if len({output for _, output in found}) < len(found):
-        raise ValueError("two inputs are to hold the same output")
+        raise LaminaError("two inputs are to hold the same output", where=main, hint=f"see {ALIAS}")
     return tuple(found)
 
 

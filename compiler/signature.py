@@ -99,7 +99,9 @@ class Signature:
                 raise LaminaError(
                     f"input '{name}' {what}: an output is to be computed in its memory", hint="give a copy of it"
                 )
-        spans = [(array.__array_interface__["data"][0], array.nbytes, i) for i, array in enumerate(inputs) if array.nbytes]
+        spans = [
+            (array.__array_interface__["data"][0], array.nbytes, i) for i, array in enumerate(inputs) if array.nbytes
+        ]
         spans.sort()
         places = {place for place, _ in self.aliases}
         for (start, size, first), (next_, _, second) in zip(spans, spans[1:], strict=False):

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, i64
 from xdsl.dialects.func import FuncOp
 
 from ..compiler.diagnostics import LaminaError
-from ..compiler.program import ALIAS, Program, main_function
+from ..compiler.program import ALIAS, main_function
 from ..compiler.signature import Signature, check_alias
 from .sources import whole
 
@@ -89,4 +89,3 @@ def _matched(name: str, pattern: str) -> str | None:
         return "" if name == pattern else None
     fits = len(name) >= len(before) + len(after) and name.startswith(before) and name.endswith(after)
     return name[len(before) : len(name) - len(after)] if fits else None
-

@@ -198,7 +198,9 @@ def compile(
         read = read_program(model)
         if not holds_only_tensors(read):
             if aliases:
-                raise LaminaError("a model with strings, sequences or optionals computes nothing in the memory of inputs")
+                raise LaminaError(
+                    "a model with strings, sequences or optionals computes nothing in the memory of inputs"
+                )
             from .onnx_host.graph import HostModel, read_whole  # few models need it
 
             return HostModel(read_whole(model), lambda piece: compile(piece, target, options=settings))

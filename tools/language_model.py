@@ -3,7 +3,8 @@
 Embedding, layers of grouped attention over a cache (GroupQueryAttention with rotary embedding) and of a gated
 feed-forward part, root mean square norms, and the head: the architecture of Llama (Touvron et al. 2023). Products have
 weights of four bits in blocks of 32 (MatMulNBits), or floats. Beside the model are inputs for `lamina bench models`:
-X.token.npz, one token over a cache that is full but for its place, and X.prompt.npz, as many tokens from the beginning.
+X.token.npz, one token over a cache that is full but for its place, X.fixed.npz, the same over caches that have that
+place, for `--alias 'past_key_values.*=present.*'`, and X.prompt.npz, as many tokens from the beginning.
 """
 
 from __future__ import annotations
@@ -162,13 +163,13 @@ def _added(g: _Graph, x: str, y: str, name: str, size: int) -> tuple[str, str]:
 
 
 def inputs_of(sizes: Sizes, tokens: int, past: int) -> dict[str, Array]:
-    """So many random tokens behind a cache of so many."""
+    """So many random tokens behind a cache of so many, whose last rows are theirs where that is the whole context."""
     rng = np.random.default_rng(SEED)
     shape = (1, sizes.shared, past, sizes.width)
     caches = [f"past_key_values.{i}.{part}" for i in range(sizes.layers) for part in ("key", "value")]
     return {
         "input_ids": rng.integers(0, sizes.words, (1, tokens)),
-        "attention_mask": np.ones((1, past + tokens), np.int64),
+        "attention_mask": np.ones((1, min(past + tokens, sizes.context)), np.int64),
         **{name: rng.standard_normal(shape).astype(np.float32) for name in caches},
     }
 
@@ -191,8 +192,12 @@ def main() -> int:
         return 2
     args.file.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(decoder(sizes, args.bits), args.file)
-    for name, tokens in (("token", 1), ("prompt", sizes.context)):
-        arrays: Any = {f"in.{k}": v for k, v in inputs_of(sizes, tokens, sizes.context - tokens).items()}
+    for name, tokens, past in (
+        ("token", 1, sizes.context - 1),
+        ("fixed", 1, sizes.context),
+        ("prompt", sizes.context, 0),
+    ):
+        arrays: Any = {f"in.{k}": v for k, v in inputs_of(sizes, tokens, past).items()}
         np.savez(args.file.with_suffix(f".{name}.npz"), **arrays)
     print(args.file)
     return 0

@@ -47,15 +47,17 @@ _C_TYPES = {
 
 @dataclass(frozen=True)
 class _Argument:
-    """An input or output as C sees it."""
+    """An input or output as C sees it; `lender` is the input that lends an output its memory, and so its parameter."""
 
     spec: TensorSpec
     c_name: str
     written: bool
+    lender: int | None = None
+    lends: bool = False
 
     @property
     def declaration(self) -> str:
-        const = "" if self.written else "const "
+        const = "" if self.written or self.lends else "const "
         return f"{const}{_C_TYPES.get(self.spec.dtype, 'void')} *{self.c_name}"
 
 
@@ -107,14 +109,16 @@ def _identifier(name: str) -> str:
 def _arguments(signature: Signature) -> list[_Argument]:
     taken = {"arena", "weights", "threads"}
     result: list[_Argument] = []
+    lenders = {output: given for given, output in signature.aliases}
     for specs, written in ((signature.inputs, False), (signature.outputs, True)):
-        for spec in specs:
+        for i, spec in enumerate(specs):
             name = base = _identifier(spec.name)
             number = 2
             while name in taken:
                 name, number = f"{base}_{number}", number + 1
             taken.add(name)
-            result.append(_Argument(spec, name, written))
+            lender = lenders.get(i) if written else None
+            result.append(_Argument(spec, name, written, lender, not written and i in lenders.values()))
     return result
 
 
@@ -158,14 +162,15 @@ def _wrapper(name: str, arguments: Sequence[_Argument]) -> str:
     inputs = [a for a in arguments if not a.written]
     outputs = [a for a in arguments if a.written]
     lines = [f"declare i32 @{ENTRY}(ptr, ptr, ptr, ptr, ptr)", ""]
-    parameters = ", ".join(f"ptr %a{i}" for i in range(len(arguments)))
-    separator = ", " if arguments else ""
-    lines.append(f"define i32 @{name}_run({parameters}{separator}ptr %arena, ptr %weights, ptr %threads) {{")
+    parameters = [f"ptr %a{i}" for i, argument in enumerate(arguments) if argument.lender is None]
+    parameters += ["ptr %arena", "ptr %weights", "ptr %threads"]
+    lines.append(f"define i32 @{name}_run({', '.join(parameters)}) {{")
     for label, group, first in (("inputs", inputs, 0), ("outputs", outputs, len(inputs))):
         lines.append(f"  %{label} = alloca [{max(1, len(group))} x ptr]")
-        for i in range(len(group)):
+        for i, argument in enumerate(group):
             lines.append(f"  %{label}{i} = getelementptr ptr, ptr %{label}, i64 {i}")
-            lines.append(f"  store ptr %a{first + i}, ptr %{label}{i}")
+            place = first + i if argument.lender is None else argument.lender
+            lines.append(f"  store ptr %a{place}, ptr %{label}{i}")
     call = f"call i32 @{ENTRY}(ptr %inputs, ptr %outputs, ptr %arena, ptr %weights, ptr %threads)"
     lines += [f"  %status = {call}", "  ret i32 %status", "}", ""]
     return "\n".join(lines)
@@ -192,8 +197,14 @@ def _header(name: str, arguments: Sequence[_Argument], arena: int, weights: int,
             size *= int(extent)
         lines.append(f"#define {upper}_{argument.c_name.upper()}_SIZE {size}   /* {argument.spec} */")
     declarations = ",\n    ".join(
-        [argument.declaration for argument in arguments] + ["void *arena", "const void *weights", "void *threads"]
+        [argument.declaration for argument in arguments if argument.lender is None]
+        + ["void *arena", "const void *weights", "void *threads"]
     )
+    lines += [
+        f"/* {a.c_name} is computed in the memory of {arguments[a.lender].c_name}, which holds it after a call. */"
+        for a in arguments
+        if a.lender is not None
+    ]
     lines += [
         "",
         "/* One inference; 0 when it went well. Buffers hold row-major elements. Calls may run at the same time with",

@@ -57,7 +57,9 @@ class SystolicTarget:
         if to not in levels or (here in levels and levels.index(to) <= levels.index(here)):
             raise LaminaError(f"cannot lower from level '{here}' to '{to}'", hint=f"levels: {', '.join(levels)}")
         if copy.signature.aliases:
-            raise LaminaError("target 'systolic' computes nothing in the memory of inputs", hint="leave out the aliases")
+            raise LaminaError(
+                "target 'systolic' computes nothing in the memory of inputs", hint="leave out the aliases"
+            )
         copy.record_signature()
         first = levels.index(here) + 1 if here in levels else 0
         for phase in self.phases[first : levels.index(to) + 1]:

@@ -10,8 +10,12 @@ import onnx
 import pytest
 
 import lamina
+from lamina.tools.aliases import with_aliases
+from lamina.tools.bench import peers_onnx
 from lamina.tools.bench.models import case
+from lamina.tools.bench.peers import Settings, Task
 from lamina.tools.language_model import Sizes, decoder, inputs_of, main
+from lamina.tools.sources import read_program, with_shapes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SIZES = Sizes(layers=2, hidden=64, inner=96, heads=4, shared=2, words=50, context=16)
@@ -38,10 +42,10 @@ class Session:
 
 
 class Compiled:
-    """Ours, with a cache of the longest text's length: two shapes, of the prompt and of a token."""
+    """Ours, with a cache of the longest text's length, changed in place: two shapes, of the prompt and of a token."""
 
     def __init__(self, model: onnx.ModelProto, precision: str):
-        self.model = lamina.compile(model, precision=precision)
+        self.model = lamina.compile(model, precision=precision, aliases={"past_key_values.*": "present.*"})
         self.names = [spec.name for spec in self.model.signature.inputs]
         self.cache = {name: x for name, x in inputs_of(SIZES, 1, SIZES.context).items() if name.startswith("past")}
 
@@ -49,7 +53,7 @@ class Compiled:
         mask = (np.arange(SIZES.context) < seen).astype(np.int64)[None]
         given = {**self.cache, "input_ids": np.array([ids]), "attention_mask": mask}
         logits, *present = self.model(*(given[name] for name in self.names))
-        self.cache = dict(zip(self.names[2:], present, strict=True))
+        assert all(x is given[name] for name, x in zip(self.names[2:], present, strict=True))
         return logits
 
 
@@ -87,6 +91,32 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
         monkeypatch.setattr("sys.argv", [*words, wrong])
         assert main() == 2
         assert "must be multiples of 32" in capsys.readouterr().err
+
+
+def test_caches_are_not_copied() -> None:
+    """Where they are changed in place no kernel of @main copies a buffer."""
+    program = read_program(decoder(SIZES))
+    sizes = {"batch_size": 1, "sequence_length": 1}
+    lengths = dict.fromkeys(("past_sequence_length", "total_sequence_length"), SIZES.context)
+    program = with_aliases(with_shapes(program, sizes | lengths), {"past_key_values.*": "present.*"})
+    text = str(lamina.lower(program, to="buffers"))
+    assert "@copy_" not in text and text.count("lamina.aliasing_output") == 2 * SIZES.layers
+
+
+def test_bench_changes_caches_on_both_sides(tmp_path: Path) -> None:
+    """Peers that can are given the same memory for both, and results agree."""
+    pytest.importorskip("onnxruntime")
+    onnx.save(decoder(SIZES, 32), tmp_path / "d.onnx")
+    given = {f"in.{name}": x for name, x in inputs_of(SIZES, 1, SIZES.context).items()}
+    np.savez(tmp_path / "d.npz", allow_pickle=False, **given)
+    aliases = {"past_key_values.*": "present.*"}
+    outputs = []
+    for call in (peers_onnx.lamina, peers_onnx.onnxruntime):
+        work = case(str(tmp_path / "d.onnx"), {}, tmp_path / "d.npz", aliases=aliases).build()
+        outputs.append(call(Task(work, tmp_path / "d.onnx", tmp_path, Settings(1)))())
+        assert outputs[-1][1] is work.inputs["past_key_values.0.key"]
+    for ours, theirs in zip(*outputs, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4 * np.abs(theirs).max())
 
 
 @pytest.mark.parametrize(("tokens", "past"), [(1, 300), (20, 0)])

@@ -21,6 +21,7 @@ class Workload:
 
     `functions` says the same in the words of other libraries: for "jax", "torch" and "numpy" a function
     `f(library, *inputs, *constants)`, for "ncnn" one of the constants that gives the network and its weights.
+    `aliases` are inputs and the outputs to be computed in their memory, by those who can.
     """
 
     model: Any
@@ -29,6 +30,7 @@ class Workload:
     constants: Mapping[str, Array] = field(default_factory=dict[str, Array])
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict[str, Callable[..., Any]])
     shapes: Mapping[str, int] = field(default_factory=dict[str, int])
+    aliases: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def file(self, folder: Path) -> Path:
         """The model as a file, written into `folder` when it is in memory."""

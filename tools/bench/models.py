@@ -22,6 +22,7 @@ from ...compiler.signature import Signature
 from ...passes import all_passes
 from .. import light_models
 from .. import models as exported
+from ..aliases import add_alias_argument, pairs, parse_aliases
 from ..inputs import complete, read_named
 from ..run import parse_shapes
 from ..sources import read_program, resolve, whole, with_shapes
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--inputs", type=Path, help="an .npz with the inputs (default: <model>.npz beside it, or random)"
     )
+    add_alias_argument(parser)
     parser.add_argument(
         "--random-weights", action="store_true", help="light models: random weights instead of constants"
     )
@@ -48,7 +50,8 @@ def main(args: argparse.Namespace) -> int:
     """Measures the models, each in fresh processes."""
     names = args.models or [light_models.SCHEME + name for name in light_models.NAMES]
     shapes = parse_shapes(args.shape)
-    cases = [case(name, shapes, args.inputs, args.random_weights) for name in names]
+    aliases = parse_aliases(args.alias)
+    cases = [case(name, shapes, args.inputs, args.random_weights, aliases=aliases) for name in names]
     return engine.run_group("models", cases, args, fresh=True)
 
 
@@ -58,10 +61,11 @@ def case(
     inputs: Path | None = None,
     random_weights: bool = False,
     module: Callable[[], Any] | None = None,
+    aliases: Mapping[str, str] | None = None,
 ) -> Case:
     """A model as a case; `module` makes the PyTorch module that it is, for peers that take that.
 
-    Raises LaminaError when it cannot be read or a dimension has no size.
+    Raises LaminaError when it cannot be read, a dimension has no size or aliases are of no inputs and outputs.
     """
     light = name.startswith(light_models.SCHEME)
     beside = Path(name).with_name(Path(name).name.partition(".")[0] + ".npz")
@@ -70,7 +74,9 @@ def case(
     program = whole(with_shapes(read, {**_sizes(read.signature, values), **shapes}))
     if module is None and (stem := Path(name).name.partition(".")[0]) in exported.MODELS:
         module = partial(_module, stem)
-    build = partial(workload, name, random_weights and light, dict(shapes), values, program.signature, module)
+    signature = program.signature
+    lent = {signature.inputs[i].name: signature.outputs[o].name for i, o in pairs(signature, aliases or {})}
+    build = partial(workload, name, random_weights and light, dict(shapes), values, signature, module, lent)
     operations, weights = work(program)
     bound = "fma" if operations > FEW_PER_BYTE * weights else "read"
     return Case(name if light else Path(name).stem, "light" if light else "files", build, bound, operations, weights)
@@ -83,13 +89,15 @@ def workload(
     values: Path | None,
     signature: Signature,
     module: Callable[[], Any] | None = None,
+    aliases: Mapping[str, str] | None = None,
 ) -> Workload:
-    """The model with its inputs."""
+    """The model with its inputs, and the outputs to be computed in their memory."""
     model: Any = light_models.randomized(name.removeprefix(light_models.SCHEME)) if random_weights else resolve(name)
     arrays = complete(signature, read_named([str(values)]) if values else {}, 0)
     inputs = {spec.name: array for spec, array in zip(signature.inputs, arrays, strict=True)}
     functions = {} if module is None else {"torch_module": module}
-    return Workload(model, inputs, [spec.name for spec in signature.outputs], functions=functions, shapes=shapes)
+    outputs = [spec.name for spec in signature.outputs]
+    return Workload(model, inputs, outputs, functions=functions, shapes=shapes, aliases=aliases or {})
 
 
 def _module(name: str) -> Any:

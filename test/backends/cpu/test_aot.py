@@ -55,6 +55,43 @@ def test_a_c_program_runs_the_object(tmp_path: Path):
     np.testing.assert_allclose(got, power / power.sum(-1, keepdims=True), rtol=1e-5)
 
 
+COUNT = """
+#include <stdio.h>
+#include "count.h"
+int main(int argc, char **argv) {
+  float x[COUNT_X_SIZE] = {1, 2, 3, 4}, row[COUNT_ROW_SIZE] = {7, 8};
+  _Alignas(64) char arena[COUNT_ARENA_BYTES], weights[COUNT_WEIGHTS_BYTES];
+  FILE *f = fopen(argv[1], "rb");
+  if (!f || fread(weights, 1, COUNT_WEIGHTS_BYTES, f) != COUNT_WEIGHTS_BYTES) return 3;
+  if (count_run(x, row, arena, weights, NULL)) return 2;
+  return !(x[0] == 1 && x[1] == 2 && x[2] == 7 && x[3] == 8);
+}
+"""
+
+
+@pytest.mark.skipif(CC is None, reason="no C compiler")
+def test_an_output_in_the_memory_of_an_input(tmp_path: Path):
+    """It has no parameter of its own."""
+    source = tmp_path / "count.mlir"
+    source.write_text("""
+        func.func public @main(%x: tensor<2x2xf32> {lamina.name = "x", lamina.aliasing_output = 0 : i64},
+                               %row: tensor<1x2xf32> {lamina.name = "row"}) -> (tensor<2x2xf32> {lamina.name = "y"}) {
+          %zero = stablehlo.constant dense<0> : tensor<i32>
+          %one = stablehlo.constant dense<1> : tensor<i32>
+          %y = stablehlo.dynamic_update_slice %x, %row, %one, %zero
+              : (tensor<2x2xf32>, tensor<1x2xf32>, tensor<i32>, tensor<i32>) -> tensor<2x2xf32>
+          return %y : tensor<2x2xf32>
+        }
+    """)
+    output = tmp_path / "count.o"
+    write_native(read_program(source), output, "", Options())
+    (tmp_path / "main.c").write_text(COUNT)
+    command = [str(CC), "-Wall", "-Werror", "-o", str(tmp_path / "run"), str(tmp_path / "main.c"), str(output)]
+    subprocess.run([*command, "-lpthread"], check=True, cwd=tmp_path)
+    subprocess.run([str(tmp_path / "run"), str(output.with_suffix(".weights"))], check=True, timeout=60)
+    assert "y is computed in the memory of x" in output.with_suffix(".h").read_text()
+
+
 def test_text_for_another_machine(tmp_path: Path):
     output = tmp_path / "softmax.s"
     write_native(read_program(SAMPLES / "softmax.mlir"), output, "aarch64-unknown-linux-gnu", Options())

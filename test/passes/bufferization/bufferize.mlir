@@ -269,3 +269,50 @@ func.func private @unread(%x: tensor<3xi32>, %dst: tensor<3xi32>) -> tensor<3xi3
   } -> (tensor<3xi32>, tensor<3xi32>)
   func.return %y : tensor<3xi32>
 }
+
+// -----
+
+// An output that is to lie in the memory of an input is computed there, where nothing reads that input any more.
+// CHECK-LABEL: func.func public @main(%x: memref<4xf32> {lamina.name = "x", lamina.aliasing_output = 0 : i64}, %b: memref<1xf32> {lamina.name = "b"}, %{{.*}}: memref<4xf32> {lamina.name = "y"}, %constants
+// CHECK-NEXT: func.call @change(%b, %x) : (memref<1xf32>, memref<4xf32>) -> ()
+// CHECK-NEXT: func.return
+func.func public @main(%x: tensor<4xf32> {lamina.name = "x", lamina.aliasing_output = 0 : i64}, %b: tensor<1xf32> {lamina.name = "b"}) -> (tensor<4xf32> {lamina.name = "y"}) {
+  %y = func.call @change(%b, %x) : (tensor<1xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+func.func private @change(%b: tensor<1xf32>, %dst: tensor<4xf32>) -> tensor<4xf32> {
+  %y = tensor.insert_slice %b into %dst[2] [1] [1] : tensor<1xf32> into tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// Where something still reads it, the output is computed elsewhere and moved there in the end.
+// CHECK-LABEL: func.func public @main(%x: memref<4xf32>
+// CHECK: %[[T:.*]] = memref.alloc() {alignment = 64 : i64} : memref<4xf32>
+// CHECK-NEXT: func.call @copy_0(%x, %[[T]])
+// CHECK-NEXT: func.call @change(%b, %[[T]])
+// CHECK-NEXT: func.call @copy_0(%x, %{{.*}})
+// CHECK-NEXT: func.call @copy_0(%[[T]], %x)
+// CHECK-NEXT: func.return
+func.func public @main(%x: tensor<4xf32> {lamina.aliasing_output = 0 : i64}, %b: tensor<1xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %y = func.call @change(%b, %x) : (tensor<1xf32>, tensor<4xf32>) -> tensor<4xf32>
+  func.return %y, %x : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @change(%b: tensor<1xf32>, %dst: tensor<4xf32>) -> tensor<4xf32> {
+  %y = tensor.insert_slice %b into %dst[2] [1] [1] : tensor<1xf32> into tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// Two that are exchanged are saved first.
+// CHECK-LABEL: func.func public @main(%x: memref<4xf32>
+// CHECK: func.call @copy_0(%y, [[S:%[0-9]+]])
+// CHECK: func.call @copy_0(%x, [[T:%[0-9]+]])
+// CHECK: func.call @copy_0([[S]], %x)
+// CHECK: func.call @copy_0([[T]], %y)
+// CHECK-NEXT: func.return
+func.func public @main(%x: tensor<4xf32> {lamina.aliasing_output = 0 : i64}, %y: tensor<4xf32> {lamina.aliasing_output = 1 : i64}) -> (tensor<4xf32>, tensor<4xf32>) {
+  func.return %y, %x : tensor<4xf32>, tensor<4xf32>
+}
