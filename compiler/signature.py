@@ -99,18 +99,19 @@ class Signature:
                 raise LaminaError(
                     f"input '{name}' {what}: an output is to be computed in its memory", hint="give a copy of it"
                 )
-        spans = [
-            (array.__array_interface__["data"][0], array.nbytes, i) for i, array in enumerate(inputs) if array.nbytes
-        ]
-        spans.sort()
         places = {place for place, _ in self.aliases}
-        for (start, size, first), (next_, _, second) in zip(spans, spans[1:], strict=False):
-            if start + size > next_ and not places.isdisjoint((first, second)):
-                one, other = (self.inputs[i].name for i in (first, second))
+        spans = [
+            (array.__array_interface__["data"][0], array.nbytes, i) for i, array in enumerate(inputs) if array.size
+        ]
+        furthest, holder = 0, 0
+        for start, size, i in sorted(spans):
+            if start < furthest and not places.isdisjoint((holder, i)):
                 raise LaminaError(
-                    f"inputs '{one}' and '{other}' share memory, in which an output is to be computed",
+                    f"inputs '{self.inputs[holder].name}' and '{self.inputs[i].name}' share memory, in which an output "
+                    "is to be computed",
                     hint="give a copy of one",
                 )
+            furthest, holder = max((furthest, holder), (start + size, i))
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.inputs))}) -> ({', '.join(map(str, self.outputs))})"

@@ -44,7 +44,7 @@ def parse_aliases(arguments: Sequence[str]) -> dict[str, str]:
 def with_aliases(program: Any, aliases: Mapping[str, str]) -> Any:
     """A copy of `program` whose inputs say which outputs are computed in their memory; itself where there are none.
 
-    Raises LaminaError for names that are no inputs and outputs, pairs of different types, and functions whose sizes are open.
+    Raises LaminaError for names that are no inputs and outputs, pairs of different types, and functions of open sizes.
     """
     if not aliases:
         return program
