@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     ShapedType,
     TensorType,
+    bf16,
     f32,
     i8,
     i32,
@@ -51,6 +52,7 @@ class MatmulNBitsOp(IRDLOperation):
     bits of its four bytes, then the next higher ones; `lhs`, (blocks, rows, block), has them so.
 
     `lhs` is f32, and so is `starts`; or it is i8 with `lhs_scales`, and `starts` i32, in which a block is summed up.
+    Or `lhs` is bf16 without `starts`: then elements are less 2^(bits-1), and times their scales rounded to bf16.
 
     C1: `bits` is 2, 4 or 8, and a block is whole words. C2: element types are as said. C3: shapes fit.
     """
@@ -60,7 +62,7 @@ class MatmulNBitsOp(IRDLOperation):
     lhs = operand_def()
     rhs = operand_def()
     scales = operand_def()
-    starts = operand_def()
+    starts = opt_operand_def()
     lhs_scales = opt_operand_def()
     output = operand_def()
     result = opt_result_def()
@@ -69,10 +71,12 @@ class MatmulNBitsOp(IRDLOperation):
     traits = traits_def(DestinationEffects())
 
     @staticmethod
-    def of(inputs: list[SSAValue], lhs_scales: SSAValue | None, output: SSAValue, bits: int) -> MatmulNBitsOp:
-        """The op on tensors or buffers; `inputs` are lhs, rhs, scales and starts."""
+    def of(
+        inputs: list[SSAValue], starts: SSAValue | None, lhs_scales: SSAValue | None, output: SSAValue, bits: int
+    ) -> MatmulNBitsOp:
+        """The op on tensors or buffers; `inputs` are lhs, rhs and scales."""
         return MatmulNBitsOp(
-            operands=[*inputs, lhs_scales, output],
+            operands=[*inputs, starts, lhs_scales, output],
             result_types=[[output.type] if isinstance(output.type, TensorType) else []],
             properties={"bits": IntegerAttr(bits, i64)},
         )
@@ -90,23 +94,24 @@ class MatmulNBitsOp(IRDLOperation):
     def verify_(self) -> None:
         if self.bits not in (2, 4, 8):
             raise VerifyException(f"expected elements of 2, 4 or 8 bits, got {self.bits} (C1)")
-        for value, rank in ((self.lhs, 3), (self.rhs, 4), (self.scales, 3), (self.starts, 2), (self.output, 2)):
+        added = [value for value in (self.starts, self.lhs_scales) if value is not None]
+        ranks = ((self.lhs, 3), (self.rhs, 4), (self.scales, 3), *((value, 2) for value in added), (self.output, 2))
+        for value, rank in ranks:
             if len(shape_of(value)) != rank:
                 raise VerifyException(f"expected {rank} dimensions, got {value.type} (C3)")
-        whole = self.lhs_scales is not None
-        left = (i8, i32) if whole else (f32, f32)
-        elements = tuple(cast("ContainerType[Attribute]", v.type).get_element_type() for v in self.operands)
-        right = elements[1]
-        if (elements[0], elements[3]) != left or {elements[2], elements[-1], elements[-2] if whole else f32} != {f32}:
-            raise VerifyException("expected lhs and starts of f32, or of i8 and i32 with lhs_scales, the rest f32 (C2)")
+        left, right, *others = (cast("ContainerType[Attribute]", v.type).get_element_type() for v in self.operands)
+        has = self.starts is not None, self.lhs_scales is not None
+        known = {(True, False): (f32, [f32] * 3), (True, True): (i8, [f32, i32, f32, f32]), (False, False): (bf16, [f32] * 2)}
+        if known.get(has) != (left, others):
+            raise VerifyException(
+                "expected lhs and starts of f32, or of i8 and i32 with lhs_scales, or bf16 without, the rest f32 (C2)"
+            )
         if not isinstance(right, IntegerType) or right.width.data != 8:
             raise VerifyException(f"expected a right operand of bytes, got {right} (C2)")
         (blocks, rows, block), (panels, words, lanes, four) = shape_of(self.lhs), shape_of(self.rhs)
         if block * self.bits % WORD or words * WORD != blocks * block * self.bits or four != 4:
             raise VerifyException(f"{self.rhs.type} does not hold {blocks} blocks of {block} as whole words (C1)")
-        places = [(self.starts, (blocks, rows)), (self.scales, (panels, blocks, lanes))]
-        if self.lhs_scales is not None:
-            places.append((self.lhs_scales, (blocks, rows)))
+        places = [(self.scales, (panels, blocks, lanes)), *((value, (blocks, rows)) for value in added)]
         for value, shape in places:
             if shape_of(value) != shape:
                 raise VerifyException(f"expected a shape of {list(shape)}, got {value.type} (C3)")

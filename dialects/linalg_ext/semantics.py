@@ -47,7 +47,7 @@ def attention(*operands: Array, call: Call, regions: Sequence[Region]) -> list[A
 @semantics("linalg_ext.matmul_nbits")
 def matmul_nbits(*operands: Array, call: Call) -> list[Array]:
     op = cast(MatmulNBitsOp, call.op)
-    lhs, rhs, scales, starts, *lhs_scales, output = operands
+    lhs, rhs, scales, *added, output = operands
     blocks, rows, block = lhs.shape
     columns = output.shape[1]
     shifts = np.arange(0, 8, op.bits, dtype=np.uint8)[:, None, None]
@@ -56,6 +56,12 @@ def matmul_nbits(*operands: Array, call: Call) -> list[Array]:
     by_column = scales.transpose(0, 2, 1).reshape(-1, blocks)[:columns]
     total = np.zeros((rows, columns), np.float32)
     for b in range(blocks):
+        if not added:
+            middle = np.float32(1 << (op.bits - 1))
+            weights = (whole[:, b] - middle) * by_column[:, b, None]
+            total += lhs[b].astype(np.float32) @ weights.astype(lhs.dtype).astype(np.float32).T
+            continue
+        starts, *lhs_scales = added
         left = lhs[b].astype(starts.dtype)
         part = (left @ whole[:, b].astype(starts.dtype).T + starts[b, :, None]).astype(np.float32)
         part = part * by_column[:, b]

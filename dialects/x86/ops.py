@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import VectorType, f32, i32
+from xdsl.dialects.builtin import VectorType, bf16, f32, i32
 from xdsl.ir import SSAValue
 from xdsl.irdl import IRDLOperation, VarConstraint, irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Pure
@@ -74,3 +74,25 @@ class ScaleOp(IRDLOperation):
     def verify_(self) -> None:
         if not _lanes(self.value):
             raise VerifyException(f"{self.value.type} is no vector of one dimension (C1)")
+
+
+@irdl_op_definition
+class ToBFloat16Op(IRDLOperation):
+    """Rounded to the nearest bfloat16, to even; subnormal numbers, before and after, become zeros: vcvtne2ps2bf16.
+
+        %y = "x86.cvtneps_pbh"(%x) : (vector<32xf32>) -> vector<32xbf16>
+
+    C1: vectors of one dimension, of as many lanes.
+    """
+
+    name = "x86.cvtneps_pbh"
+    value = operand_def(VectorType.constr(f32))
+    result = result_def(VectorType.constr(bf16))
+    traits = traits_def(Pure())
+
+    def __init__(self, value: SSAValue):
+        super().__init__(operands=[value], result_types=[VectorType(bf16, [_lanes(value)])])
+
+    def verify_(self) -> None:
+        if not _lanes(self.value) or _lanes(self.value) != _lanes(self.result):
+            raise VerifyException(f"{self.value.type} and {self.result.type} are no vectors of as many lanes (C1)")

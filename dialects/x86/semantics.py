@@ -1,7 +1,8 @@
-"""Meanings of `x86` (Intel 64 and IA-32 Architectures Software Developer's Manual, VPERMPS and VSCALEFPS)."""
+"""Meanings of `x86` (Intel 64 and IA-32 Architectures Software Developer's Manual: VPERMPS, VSCALEFPS, VCVTNEPS2BF16)."""
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 
 from ...compiler.semantics import semantics
@@ -24,3 +25,12 @@ def scalef(value: Array, exponent: Array) -> Array:
         power = np.exp2(np.where(np.isinf(floor), floor, np.clip(floor, -MOST, MOST)))
         result = np.where(np.isnan(value) & np.isinf(floor), power, value.astype(np.float64) * power)
         return result.astype(value.dtype)
+
+
+@semantics("x86.cvtneps_pbh")
+def cvtneps_pbh(value: Array) -> Array:
+    """To nearest, ties to even; what is subnormal is a zero of its sign, before the rounding and after."""
+    narrow = np.finfo(np.float32).tiny
+    with np.errstate(all="ignore"):
+        rounded = np.where(np.abs(value) < narrow, np.copysign(np.float32(0), value), value).astype(ml_dtypes.bfloat16)
+    return rounded

@@ -137,10 +137,10 @@ class Emitter(ABC):
             case WinogradOp():
                 self._winograd(op, plan)
             case MatmulNBitsOp():
-                inputs = [self.buffer(value, op) for value in op.operands[:4]]
-                lhs_scales = None if op.lhs_scales is None else self.buffer(op.lhs_scales, op)
+                inputs = [self.buffer(value, op) for value in (op.lhs, op.rhs, op.scales)]
+                starts, lhs_scales = (v and self.buffer(v, op) for v in (op.starts, op.lhs_scales))
                 target = self.home(plan, op.results[0], op)
-                self._replace(op, MatmulNBitsOp.of(inputs, lhs_scales, target, op.bits))
+                self._replace(op, MatmulNBitsOp.of(inputs, starts, lhs_scales, target, op.bits))
             case CollapseShapeOp() | ExpandShapeOp():
                 self._reshape(op, plan)
             case ExtractSliceOp():

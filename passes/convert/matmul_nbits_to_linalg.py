@@ -9,7 +9,8 @@ after:  %p = linalg.pack %packed ... inner_tiles = [16, 4] : ... -> tensor<2x32x
 
 Weights less their zero points are not formed: Σ x (w - z) = Σ x w - z Σ x. Zero points of columns, where they differ
 from 2^(bits - 1), are a product of their own, of the sums of the blocks. Blocks of more than 128 elements become
-several with one scale. Decompositions that nobody refers to go.
+several with one scale. Decompositions that nobody refers to go. With --precision bf16, rows that fill tiles of AMX are
+rounded to bfloat16, as are elements times scales.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     Signedness,
     TensorType,
+    bf16,
     f32,
     i8,
     i32,
@@ -37,10 +39,12 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
-from ...compiler.context import lamina_context
+from ...compiler.context import LaminaContext, lamina_context
 from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dense_attribute, dtype_of
+from ...compiler.machine import Machine
 from ...dialects import stablehlo as hlo
+from ...dialects.amx.types import ROW_BYTES, ROWS
 from ...dialects.linalg import PackOp
 from ...dialects.linalg_ext import MatmulNBitsOp
 from ...dialects.stablehlo.composites import MATMUL_NBITS
@@ -60,12 +64,13 @@ class ConvertMatmulNBitsToLinalg(ModulePass):
     lanes: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lanes = self.lanes or lamina_context(ctx).machine.lanes(4)
+        ours = lamina_context(ctx)
+        lanes = self.lanes or ours.machine.lanes(4)
         composites = [inner for inner in op.walk() if isinstance(inner, hlo.CompositeOp)]
         called = {composite.decomposition for composite in composites}
         for composite in composites:
             if composite.composite_name.data == MATMUL_NBITS:
-                composite.results[0].replace_all_uses_with(_lowered(composite, lanes).value)
+                composite.results[0].replace_all_uses_with(_lowered(composite, lanes, ours).value)
                 composite.detach()
                 composite.erase()
         left = {inner.decomposition for inner in composites if inner.parent is not None}
@@ -75,7 +80,7 @@ class ConvertMatmulNBitsToLinalg(ModulePass):
             function.erase()
 
 
-def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
+def _lowered(op: hlo.CompositeOp, lanes: int, ctx: LaminaContext) -> Elements:
     bits, rounded = _said(op, "bits"), _said(op, "accuracy_level") == 4
     _check(op, bits)
     insert = before(op)
@@ -96,12 +101,14 @@ def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
         scales, zeros = _repeated(scales, parts, 1), [_repeated(z, parts, 1) for z in zeros]
         x_scales = None if x_scales is None else _repeated(x_scales, parts, 0)
     total = _sum(x.convert(sum_type))
+    narrow = ctx.precision == "bf16" and not rounded and fills_tiles(ctx.machine, lanes, rows, size)
     rhs = packed.of(hlo.BitcastConvertOp(packed.value, i8)).reshape(columns, blocks * width)
     middle = 1 << (bits - 1)
     out = EmptyOp([], TensorType(f32, [rows, columns]))
     insert(out)
     product = MatmulNBitsOp.of(
-        [x.value, _packed(rhs, (lanes, 4)), _packed(scales, (lanes,)), (total * -middle).value],
+        [(x.convert(bf16) if narrow else x).value, _packed(rhs, (lanes, 4)), _packed(scales, (lanes,))],
+        None if narrow else (total * -middle).value,
         None if x_scales is None else x_scales.value,
         out.tensor,
         bits,
@@ -114,6 +121,12 @@ def _lowered(op: hlo.CompositeOp, lanes: int) -> Elements:
     sums = total if x_scales is None else total * x_scales
     by_sums = hlo.DotGeneralOp(sums.value, off.value, lhs_contracting_dimensions=[0], rhs_contracting_dimensions=[1])
     return result + x.of(by_sums)
+
+
+def fills_tiles(machine: Machine, lanes: int, rows: int, block: int) -> bool:
+    """Whether rows fill a tile of bfloat16, whose columns are a panel's and whose rows lie within a block."""
+    tiles = machine.has_tiles("amx-bf16") and "avx512bf16" in machine.features
+    return tiles and lanes == ROWS and rows >= ROWS and block % (ROW_BYTES // 2) == 0
 
 
 def _said(op: hlo.CompositeOp, name: str) -> int:

@@ -17,7 +17,7 @@ after:
       ... stores
 
 Where `lhs` is f32, elements become floats and are multiplied by one element of `lhs`. A word is unpacked once for all
-rows of a tile. Tiles are counted from the end, the last of which reaches over others; the last panel is stored under a
+rows of a tile. Where it is bf16, elements times scales become tiles of AMX (`amx_tiles.py`). Tiles are counted from the end, the last of which reaches over others; the last panel is stored under a
 mask.
 """
 
@@ -41,6 +41,7 @@ from ....dialects.linalg_ext import MatmulNBitsOp
 from ..attention_to_vector.vectors import Vectors
 from ..contraction_to_vector.loops import D
 from ..op_replacement import replace_op
+from .amx_tiles import MOST_ROWS, AmxWriter
 from .tile import Problem, TileWriter, tiles
 from .unpacked import STRIPS, UnpackedWriter
 
@@ -106,10 +107,16 @@ def _write(
             raise LaminaError("matmul_nbits on a buffer that is not row-major", where=op)
         flats.append(code.flat(value))
     unpacks = not problem.whole and problem.rows > most_rows(machine)
-    rows, panels = unpacked_tile_of(problem, machine) if unpacks else tile_of(problem, machine)
+    if problem.narrow:
+        rows, panels = MOST_ROWS, 2
+    else:
+        rows, panels = unpacked_tile_of(problem, machine) if unpacks else tile_of(problem, machine)
     tile = min(given[0] or rows, problem.rows), min(given[1] or panels, problem.panels)
     strips, groups = -(-problem.rows // tile[0]), -(-problem.panels // tile[1])
-    if unpacks:
+    if problem.narrow:
+        writer = AmxWriter(code, problem, flats, tile, machine)
+        stretch = writer.strips_at_once
+    elif unpacks:
         writer = UnpackedWriter(code, problem, flats, tile, machine)
         stretch = STRIPS
     else:

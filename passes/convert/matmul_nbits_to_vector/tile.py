@@ -27,7 +27,7 @@ AHEAD = 12  # words of a panel that memory is asked for before they are needed
 
 @dataclass(frozen=True)
 class Problem:
-    """The sizes of a product; `whole`: its left operand is bytes with scales."""
+    """The sizes of a product; `whole`: its left operand is bytes with scales; `narrow`: it is bfloat16."""
 
     rows: int
     columns: int
@@ -37,6 +37,7 @@ class Problem:
     lanes: int
     bits: int
     whole: bool
+    narrow: bool
 
     @staticmethod
     def of(op: MatmulNBitsOp) -> Problem:
@@ -44,7 +45,8 @@ class Problem:
         blocks, rows, block = shape_of(op.lhs)
         panels, _, lanes, _ = shape_of(op.rhs)
         columns = shape_of(op.output)[1]
-        return Problem(rows, columns, blocks, block, panels, lanes, op.bits, op.lhs_scales is not None)
+        narrow = op.starts is None
+        return Problem(rows, columns, blocks, block, panels, lanes, op.bits, op.lhs_scales is not None, narrow)
 
     @property
     def words(self) -> int:
@@ -54,7 +56,7 @@ class Problem:
     @property
     def row_bytes(self) -> int:
         """Of a row of the left operand."""
-        return self.blocks * self.block * (1 if self.whole else 4)
+        return self.blocks * self.block * (1 if self.whole else 2 if self.narrow else 4)
 
     @property
     def masked(self) -> int:
@@ -84,8 +86,8 @@ class TileWriter:
     ):
         self.code = code
         self.problem = problem
-        self.lhs, self.rhs, self.scales, self.starts, *lhs_scales, self.out = flats
-        self.lhs_scales = lhs_scales[0] if lhs_scales else None
+        self.lhs, self.rhs, self.scales, *added, self.out = flats
+        self.starts, self.lhs_scales = [*added, None, None][:2]
         self.rows, self.panels = tile
         self.table: SSAValue | None = None
         self.machine = machine
@@ -99,7 +101,8 @@ class TileWriter:
         """Written once before so many strips of rows at most."""
         p = self.problem
         if not p.whole and p.bits < 8 and p.lanes == x86.LANES and "avx512f" in self.machine.features:
-            numbers = [float(i % (1 << p.bits)) for i in range(x86.LANES)]
+            less = 1 << (p.bits - 1) if p.narrow else 0
+            numbers = [float(i % (1 << p.bits) - less) for i in range(x86.LANES)]
             attribute = DenseIntOrFPElementsAttr.from_list(self.floats, numbers)
             self.table = self.code(arith.ConstantOp(attribute)).result
 
@@ -201,6 +204,7 @@ class TileWriter:
 
     def row_starts(self, row: SSAValue | None, b: SSAValue) -> list[SSAValue]:
         """What the sums of each row begin with."""
+        assert self.starts is not None
         return [
             self.code.all_lanes(self.code.load(self.starts, D(1) * self.problem.rows + D(0) + i, row, b))
             for i in range(self.rows)
@@ -221,7 +225,7 @@ class TileWriter:
         place = (D(0) * all_words + D(1) * p.words + D(2) + word[1]) * (4 * p.lanes)
         apart = all_words * 4 * p.lanes
         bytes_ = VectorType(i8, [4 * p.lanes])
-        if p.rows < FEW_ROWS:
+        if p.rows < FEW_ROWS or p.narrow:
             for j in range(self.panels):
                 code.prefetch(self.rhs, place + (j * apart + AHEAD * 4 * p.lanes), panel, b, word[0])
         rights = [code.load_vector(bytes_, self.rhs, place + j * apart, panel, b, word[0]) for j in range(self.panels)]

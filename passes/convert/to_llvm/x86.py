@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import IntegerType, VectorType, f32, i32
+from xdsl.dialects.builtin import IntegerType, VectorType, bf16, f32, i32
 from xdsl.ir import SSAValue
 
 from ....compiler.conversion import RuleBuilder
@@ -54,3 +54,15 @@ def lower_scale(op: x86.ScaleOp, operands: Sequence[SSAValue], b: RuleBuilder) -
         return b(llvm.CallIntrinsicOp("llvm.x86.avx512.mask.scalef.ps.512", arguments, [register])).results[0]
 
     return _by_registers(b, operands, x86.LANES, one)
+
+
+@RULES.lowers(x86.ToBFloat16Op)
+def lower_to_bfloat16(op: x86.ToBFloat16Op, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+    both = 2 * x86.LANES
+    register = VectorType(bf16, [both])
+
+    def two(parts: Sequence[SSAValue]) -> SSAValue:
+        upper, lower = (shuffle(b, *parts, *parts, range(n, n + x86.LANES)) for n in (x86.LANES, 0))
+        return b(llvm.CallIntrinsicOp("llvm.x86.avx512bf16.cvtne2ps2bf16.512", [upper, lower], [register])).results[0]
+
+    return _by_registers(b, operands, both, two)
