@@ -101,7 +101,11 @@ class MatmulNBitsOp(IRDLOperation):
                 raise VerifyException(f"expected {rank} dimensions, got {value.type} (C3)")
         left, right, *others = (cast("ContainerType[Attribute]", v.type).get_element_type() for v in self.operands)
         has = self.starts is not None, self.lhs_scales is not None
-        known = {(True, False): (f32, [f32] * 3), (True, True): (i8, [f32, i32, f32, f32]), (False, False): (bf16, [f32] * 2)}
+        known = {
+            (True, False): (f32, [f32] * 3),
+            (True, True): (i8, [f32, i32, f32, f32]),
+            (False, False): (bf16, [f32] * 2),
+        }
         if known.get(has) != (left, others):
             raise VerifyException(
                 "expected lhs and starts of f32, or of i8 and i32 with lhs_scales, or bf16 without, the rest f32 (C2)"

@@ -1,4 +1,4 @@
-"""Meanings of `x86` (Intel 64 and IA-32 Architectures Software Developer's Manual: VPERMPS, VSCALEFPS, VCVTNEPS2BF16)."""
+"""Meanings of `x86` (Intel 64 and IA-32 Architectures Manual, volume 2: VPERMPS, VSCALEFPS, VCVTNEPS2BF16)."""
 
 from __future__ import annotations
 

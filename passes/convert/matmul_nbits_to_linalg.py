@@ -39,7 +39,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
-from ...compiler.context import LaminaContext, lamina_context
+from ...compiler.context import lamina_context
 from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dense_attribute, dtype_of
 from ...compiler.machine import Machine
@@ -57,20 +57,22 @@ LONGEST = 128  # elements of a block; longer ones come in parts
 
 @dataclass(frozen=True)
 class ConvertMatmulNBitsToLinalg(ModulePass):
-    """Lowers the composite; `lanes` overrides the width of a panel."""
+    """Lowers the composite; `lanes` overrides the width of a panel, `precision` what the context asks for."""
 
     name = "convert-matmul-nbits-to-linalg"
 
     lanes: int | None = None
+    precision: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ours = lamina_context(ctx)
         lanes = self.lanes or ours.machine.lanes(4)
+        narrow = (self.precision or ours.precision) == "bf16"
         composites = [inner for inner in op.walk() if isinstance(inner, hlo.CompositeOp)]
         called = {composite.decomposition for composite in composites}
         for composite in composites:
             if composite.composite_name.data == MATMUL_NBITS:
-                composite.results[0].replace_all_uses_with(_lowered(composite, lanes, ours).value)
+                composite.results[0].replace_all_uses_with(_lowered(composite, lanes, ours.machine, narrow).value)
                 composite.detach()
                 composite.erase()
         left = {inner.decomposition for inner in composites if inner.parent is not None}
@@ -80,7 +82,7 @@ class ConvertMatmulNBitsToLinalg(ModulePass):
             function.erase()
 
 
-def _lowered(op: hlo.CompositeOp, lanes: int, ctx: LaminaContext) -> Elements:
+def _lowered(op: hlo.CompositeOp, lanes: int, machine: Machine, narrow: bool) -> Elements:
     bits, rounded = _said(op, "bits"), _said(op, "accuracy_level") == 4
     _check(op, bits)
     insert = before(op)
@@ -101,7 +103,7 @@ def _lowered(op: hlo.CompositeOp, lanes: int, ctx: LaminaContext) -> Elements:
         scales, zeros = _repeated(scales, parts, 1), [_repeated(z, parts, 1) for z in zeros]
         x_scales = None if x_scales is None else _repeated(x_scales, parts, 0)
     total = _sum(x.convert(sum_type))
-    narrow = ctx.precision == "bf16" and not rounded and fills_tiles(ctx.machine, lanes, rows, size)
+    narrow = narrow and not rounded and fills_tiles(machine, lanes, rows, size)
     rhs = packed.of(hlo.BitcastConvertOp(packed.value, i8)).reshape(columns, blocks * width)
     middle = 1 << (bits - 1)
     out = EmptyOp([], TensorType(f32, [rows, columns]))

@@ -82,10 +82,15 @@ def round_both(op: Product, b: Builder) -> Replacement:
 
 @tiles(DotGeneralOp)
 def round_for_tiles(op: DotGeneralOp, b: Builder) -> Replacement:
-    """Both operands, if tiles multiply them, or if what takes time is to read the right one."""
+    """Both operands, if tiles multiply them, or if what takes time is to read the right one.
+
+    That is not rounded first where it is computed, as keys and values of one token are: rounding would read it as well.
+    """
+    if has_few_rows(op):
+        return None if _would_be_rounded(op.rhs, b) else round_both(op, b)
     numbers = op.dot_dimension_numbers.data
     size = shape_of(op.lhs)[numbers.lhs_contracting_dimensions[-1]] if numbers.lhs_contracting_dimensions else 1
-    return round_both(op, b) if has_few_rows(op) or depth_of(size, PAIR) else None
+    return round_both(op, b) if depth_of(size, PAIR) else None
 
 
 @tiles(ConvolutionOp)
@@ -143,6 +148,12 @@ def has_few_rows(op: DotGeneralOp) -> bool:
 
 def _is_depthwise(op: Product) -> bool:
     return isinstance(op, ConvolutionOp) and op.feature_group_count.value.data > 1
+
+
+def _would_be_rounded(value: SSAValue, b: Builder) -> bool:
+    """Whether `_rounded` computes something each time."""
+    widened = isinstance(value.owner, ConvertOp) and element_type(value.owner.operand) == bf16
+    return not widened and b.constant_of(value) is None
 
 
 def _rounded(value: SSAValue, b: Builder) -> SSAValue | None:

@@ -17,8 +17,8 @@ after:
       ... stores
 
 Where `lhs` is f32, elements become floats and are multiplied by one element of `lhs`. A word is unpacked once for all
-rows of a tile. Where it is bf16, elements times scales become tiles of AMX (`amx_tiles.py`). Tiles are counted from the end, the last of which reaches over others; the last panel is stored under a
-mask.
+rows of a tile. Where it is bf16, elements times scales become tiles of AMX (`amx_tiles.py`). Tiles are counted from the
+end, the last of which reaches over others; the last panel is stored under a mask.
 """
 
 from __future__ import annotations

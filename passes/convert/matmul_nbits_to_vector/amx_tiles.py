@@ -61,6 +61,7 @@ class AmxWriter(TileWriter):
         super().begin(strips)
         pairs = MemRefType(bf16, [self.held * self.problem.block * self.width])
         self.unpacked = self.code(memref.AllocaOp.get(pairs.element_type, 64, pairs.get_shape())).memref
+        strips = min(strips, -(-self.problem.rows // self.height))
         self.sums = self.code.stack(strips * self.height * self.width)
 
     def strips(self, numbers: Strips, number: SSAValue | None, panel: SSAValue | None) -> None:
@@ -127,10 +128,12 @@ class AmxWriter(TileWriter):
 
     def doubled(self, value: SSAValue) -> list[SSAValue]:
         """The lower half of the lanes, and the upper, each of them twice."""
+        type_ = value.type
+        assert isinstance(type_, VectorType)
         lanes = self.problem.lanes
         orders = ([lane // 2 + first for lane in range(lanes)] for first in (0, lanes // 2))
         masks = [DenseArrayBase.from_list(i64, order) for order in orders]
-        return [self.code(vector.ShuffleOp(value, value, mask, result_type=value.type)).result for mask in masks]
+        return [self.code(vector.ShuffleOp(value, value, mask, result_type=type_)).result for mask in masks]
 
     def joined(self, lower: SSAValue, upper: SSAValue) -> SSAValue:
         """One vector behind the other."""

@@ -62,7 +62,8 @@ def lower_to_bfloat16(op: x86.ToBFloat16Op, operands: Sequence[SSAValue], b: Rul
     register = VectorType(bf16, [both])
 
     def two(parts: Sequence[SSAValue]) -> SSAValue:
-        upper, lower = (shuffle(b, *parts, *parts, range(n, n + x86.LANES)) for n in (x86.LANES, 0))
+        (both_halves,) = parts
+        upper, lower = (shuffle(b, both_halves, both_halves, range(n, n + x86.LANES)) for n in (x86.LANES, 0))
         return b(llvm.CallIntrinsicOp("llvm.x86.avx512bf16.cvtne2ps2bf16.512", [upper, lower], [register])).results[0]
 
     return _by_registers(b, operands, both, two)

@@ -113,7 +113,7 @@ func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<2x31x16x4xui8>, %s: tensor<2x8x1
 // -----
 
 func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<2x32x16x4xui8>, %s: tensor<2x8x16xf32>, %z: tensor<8x3xi32>, %t: tensor<3x24xf32>) -> tensor<3x24xf32> {
-  // expected-error@+1 {{expected lhs and starts of f32, or of i8 and i32 with lhs_scales, the rest f32 (C2)}}
+  // expected-error@+1 {{expected lhs and starts of f32, or of i8 and i32 with lhs_scales, or bf16 without, the rest f32 (C2)}}
   %o = "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> : (tensor<8x3x32xf32>, tensor<2x32x16x4xui8>, tensor<2x8x16xf32>, tensor<8x3xi32>, tensor<3x24xf32>) -> tensor<3x24xf32>
   func.return %o : tensor<3x24xf32>
 }
@@ -148,4 +148,12 @@ func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<2x32x16x4xui8>, %s: tensor<2x8x1
   // expected-error@+1 {{tensor<3x40xf32> is not 3 rows of 2 panels (C3)}}
   %o = "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> : (tensor<8x3x32xf32>, tensor<2x32x16x4xui8>, tensor<2x8x16xf32>, tensor<8x3xf32>, tensor<3x40xf32>) -> tensor<3x40xf32>
   func.return %o : tensor<3x40xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<8x3x32xf32>, %w: tensor<2x32x16x4xui8>, %s: tensor<2x8x16xf32>, %t: tensor<3x24xf32>) -> tensor<3x24xf32> {
+  // expected-error@+1 {{or bf16 without, the rest f32 (C2)}}
+  %o = "linalg_ext.matmul_nbits"(%x, %w, %s, %t) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> : (tensor<8x3x32xf32>, tensor<2x32x16x4xui8>, tensor<2x8x16xf32>, tensor<3x24xf32>) -> tensor<3x24xf32>
+  func.return %o : tensor<3x24xf32>
 }

@@ -29,3 +29,11 @@ func.func @plane(%x: vector<4x4xf32>) {
   %0 = "x86.scalef"(%x, %x) : (vector<4x4xf32>, vector<4x4xf32>) -> vector<4x4xf32>
   func.return
 }
+
+// -----
+
+func.func @narrow(%x: vector<16xf32>) {
+  // expected-error@+1 {{vector<16xf32> and vector<32xbf16> are no vectors of as many lanes (C1)}}
+  %0 = "x86.cvtneps_pbh"(%x) : (vector<16xf32>) -> vector<32xbf16>
+  func.return
+}

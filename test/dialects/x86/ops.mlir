@@ -15,3 +15,10 @@ func.func @eight(%table: vector<8xf32>, %i: vector<16xi32>) -> vector<16xf32> {
   %t = "x86.permutexvar"(%table, %i) : (vector<8xf32>, vector<16xi32>) -> vector<16xf32>
   func.return %t : vector<16xf32>
 }
+
+// CHECK-LABEL: func.func @narrow
+func.func @narrow(%x: vector<32xf32>) -> vector<32xbf16> {
+  // CHECK: %y = "x86.cvtneps_pbh"(%x) : (vector<32xf32>) -> vector<32xbf16>
+  %y = "x86.cvtneps_pbh"(%x) : (vector<32xf32>) -> vector<32xbf16>
+  func.return %y : vector<32xbf16>
+}

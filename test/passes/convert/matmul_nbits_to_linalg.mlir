@@ -1,5 +1,6 @@
 // RUN: lamina-opt %s --machine x86-64-avx512 -p convert-matmul-nbits-to-linalg | filecheck %s
 // RUN: lamina-opt %s -p 'convert-matmul-nbits-to-linalg{lanes=8}' | filecheck %s --check-prefix LANES
+// RUN: lamina-opt %s --machine x86-64-amx -p 'convert-matmul-nbits-to-linalg{precision=bf16}' | filecheck %s --check-prefix NARROW
 
 // Rows of floats: panels of 16 columns, filled up; each block begins with -8 times the sum of its row.
 // CHECK-LABEL: func.func public @floats
@@ -38,6 +39,29 @@ func.func public @bytes(%x: tensor<3x64xf32>) -> tensor<3x24xf32> {
   %z = stablehlo.constant dense<7.0> : tensor<24x2xf32>
   %y = stablehlo.composite "lamina.matmul_nbits" %x, %w, %s, %z {composite_attributes = {bits = 4 : i64, block_size = 32 : i64, accuracy_level = 4 : i64}, decomposition = @zeros} : (tensor<3x64xf32>, tensor<24x2x16xui8>, tensor<24x2xf32>, tensor<24x2xf32>) -> tensor<3x24xf32>
   func.return %y : tensor<3x24xf32>
+}
+
+// Rows that fill tiles of AMX become bfloat16, where that is asked for; their blocks begin with nothing. Three do not.
+// NARROW-LABEL: func.func public @floats
+// NARROW: linalg_ext.matmul_nbits"{{.*}} : (tensor<2x3x32xf32>
+// NARROW-LABEL: func.func public @bytes
+// NARROW: linalg_ext.matmul_nbits"{{.*}} : (tensor<2x3x32xi8>
+// NARROW-LABEL: func.func public @tiles
+// NARROW: %[[X:[0-9]+]] = stablehlo.convert %{{.*}} : (tensor<2x20x32xf32>) -> tensor<2x20x32xbf16>
+// NARROW: linalg_ext.matmul_nbits"(%[[X]], %{{.*}}, %{{.*}}, %{{.*}}) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> : (tensor<2x20x32xbf16>, tensor<2x8x16x4xi8>, tensor<2x2x16xf32>, tensor<20x24xf32>)
+
+// CHECK-LABEL: func.func public @tiles
+// CHECK: linalg_ext.matmul_nbits"{{.*}} : (tensor<2x20x32xf32>
+func.func public @tiles(%x: tensor<20x64xf32>) -> tensor<20x24xf32> {
+  %w = stablehlo.constant dense<1> : tensor<24x2x16xui8>
+  %s = stablehlo.constant dense<0.5> : tensor<24x2xf32>
+  %y = stablehlo.composite "lamina.matmul_nbits" %x, %w, %s {composite_attributes = {bits = 4 : i64, block_size = 32 : i64, accuracy_level = 0 : i64}, decomposition = @many} : (tensor<20x64xf32>, tensor<24x2x16xui8>, tensor<24x2xf32>) -> tensor<20x24xf32>
+  func.return %y : tensor<20x24xf32>
+}
+
+func.func private @many(%x: tensor<20x64xf32>, %w: tensor<24x2x16xui8>, %s: tensor<24x2xf32>) -> tensor<20x24xf32> {
+  %y = stablehlo.constant dense<0.0> : tensor<20x24xf32>
+  func.return %y : tensor<20x24xf32>
 }
 
 func.func private @meaning(%x: tensor<3x64xf32>, %w: tensor<24x2x16xui8>, %s: tensor<24x2xf32>) -> tensor<3x24xf32> {

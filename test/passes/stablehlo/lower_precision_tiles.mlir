@@ -30,3 +30,14 @@ func.func @channels_first(%x: tensor<1x32x3x30xf32>, %w: tensor<4x32x3x3xf32>) -
   %a = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x32x3x30xf32>, tensor<4x32x3x3xf32>) -> tensor<1x4x1x28xf32>
   func.return %a : tensor<1x4x1x28xf32>
 }
+
+// What a row reads once is rounded where it is a constant, and read as it is where that would be one more pass over it.
+// CHECK-LABEL: func.func @one_row
+func.func @one_row(%x: tensor<1x64xf32>, %w: tensor<64x32xf32>) -> (tensor<1x32xf32>, tensor<1x32xf32>) {
+  // CHECK-DAG: stablehlo.dot_general %x, %w, {{.*}} : (tensor<1x64xf32>, tensor<64x32xf32>)
+  // CHECK-DAG: stablehlo.dot_general {{.*}} : (tensor<1x64xbf16>, tensor<64x32xbf16>)
+  %c = stablehlo.constant dense<1.5> : tensor<64x32xf32>
+  %a = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<1x64xf32>, tensor<64x32xf32>) -> tensor<1x32xf32>
+  %b = stablehlo.dot_general %x, %c, contracting_dims = [1] x [0] : (tensor<1x64xf32>, tensor<64x32xf32>) -> tensor<1x32xf32>
+  func.return %a, %b : tensor<1x32xf32>, tensor<1x32xf32>
+}

@@ -1,5 +1,6 @@
 // RUN: lamina-opt %s --machine x86-64-avx512 -p convert-matmul-nbits-to-vector | filecheck %s
 // RUN: lamina-opt %s --machine aarch64-neon -p 'convert-matmul-nbits-to-vector{rows=2 panels=1}' | filecheck %s --check-prefix SMALL
+// RUN: lamina-opt %s --machine x86-64-amx -p convert-matmul-nbits-to-vector | filecheck %s --check-prefix TILES
 
 // One row of bytes: six panels at a time, a word of each unpacked into two vectors of bytes.
 // CHECK-LABEL: func.func private @row
@@ -58,5 +59,31 @@ func.func private @floats(%x: memref<2x3x32xf32>, %w: memref<2x8x16x4xi8>, %s: m
 // CHECK-NOT: vector.fma
 func.func private @many(%x: memref<64x160x32xf32>, %w: memref<352x256x16x4xi8>, %s: memref<352x64x16xf32>, %z: memref<64x160xf32>, %o: memref<160x5632xf32>) attributes {lamina.kernel = "matmul_nbits"} {
   "linalg_ext.matmul_nbits"(%x, %w, %s, %z, %o) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 1>}> : (memref<64x160x32xf32>, memref<352x256x16x4xi8>, memref<352x64x16xf32>, memref<64x160xf32>, memref<160x5632xf32>) -> ()
+  func.return
+}
+
+// Many rows of bfloat16: panels become tiles of pairs of k, both bits of a pair in one vector, which one instruction
+// rounds; each strip of 32 rows takes them from there, and its sums wait beside.
+// TILES-LABEL: func.func private @tiles
+// TILES: affine.parallel
+// TILES-DAG: memref.alloca() {alignment = 64 : i64} : memref<65536xbf16>
+// TILES-DAG: memref.alloca() {alignment = 64 : i64} : memref<5120xf32>
+// TILES: affine.for %{{.*}} = 0 to 64 step 64
+// TILES-COUNT-4: vector.shuffle
+// TILES: affine.for %{{.*}} = 0 to 4
+// TILES: arith.shrui
+// TILES: x86.permutexvar
+// TILES: arith.mulf
+// TILES: "x86.cvtneps_pbh"(%{{.*}}) : (vector<32xf32>) -> vector<32xbf16>
+// TILES-COUNT-4: amx.tile_load {{.*}} into !amx.tile<16x16xf32>
+// TILES: affine.for
+// TILES: amx.tile_load {{.*}} into !amx.tile<16x32xbf16>
+// TILES: amx.tile_load {{.*}} into !amx.tile<16x32xbf16>
+// TILES: amx.tile_mulf
+// TILES-COUNT-3: amx.tile_mulf
+// TILES-COUNT-4: amx.tile_store
+// TILES-NOT: amx.tile_mulf
+func.func private @tiles(%x: memref<64x160x32xbf16>, %w: memref<352x256x16x4xi8>, %s: memref<352x64x16xf32>, %o: memref<160x5632xf32>) attributes {lamina.kernel = "matmul_nbits"} {
+  "linalg_ext.matmul_nbits"(%x, %w, %s, %o) <{bits = 4 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 0, 0, 1>}> : (memref<64x160x32xbf16>, memref<352x256x16x4xi8>, memref<352x64x16xf32>, memref<160x5632xf32>) -> ()
   func.return
 }

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from lamina.compiler.machine import Machine
-from lamina.dialects.x86.semantics import permutexvar, scalef
+from lamina.dialects.x86.semantics import cvtneps_pbh, permutexvar, scalef
 
 HERE = pytest.mark.skipif("avx512f" not in Machine.host().features, reason="this machine has no AVX-512")
 ROWS = 96
@@ -71,3 +72,26 @@ def test_hardware_looks_eight_numbers_up(lanes: int, kernel: Callable[..., None]
     found = np.zeros((ROWS, lanes), np.float32)
     kernel(body, "canonicalize", [table, index, found], machine="x86-64-avx2")
     assert found.tobytes() == permutexvar(table, index).tobytes()
+
+
+@pytest.mark.skipif("avx512bf16" not in Machine.host().features, reason="this machine has no AVX-512 BF16")
+@pytest.mark.parametrize("lanes", [1, 16, 32, 40, 64])
+def test_hardware_rounds_as_the_semantics(lanes: int, kernel: Callable[..., None]):
+    rng = np.random.default_rng(lanes)
+    bits = rng.integers(0, 2**32, (ROWS, lanes), dtype=np.uint64).astype(np.uint32)  # subnormals, infinities, NaN too
+    bits[0] = rng.choice([0, 1 << 31, 1, 0x7FFFFF, 0x800000, 0x3F808000, 0x3F818000, 0x7F7FFFFF, 0x7F800000], lanes)
+    value, found = bits.view(np.float32), np.zeros((ROWS, lanes), ml_dtypes.bfloat16)
+    body = f"""
+    func.func public @kernel(%x: memref<{ROWS}x{lanes}xf32>, %y: memref<{ROWS}x{lanes}xbf16>) {{
+      affine.for %r = 0 to {ROWS} {{
+        %a = affine.vector_load %x[%r, 0] : memref<{ROWS}x{lanes}xf32>, vector<{lanes}xf32>
+        %b = "x86.cvtneps_pbh"(%a) : (vector<{lanes}xf32>) -> vector<{lanes}xbf16>
+        affine.vector_store %b, %y[%r, 0] : memref<{ROWS}x{lanes}xbf16>, vector<{lanes}xbf16>
+      }}
+      func.return
+    }}"""
+    kernel(body, "canonicalize", [value, found])
+    want = cvtneps_pbh(value)
+    numbers = ~np.isnan(value)
+    assert np.isnan(found[~numbers].astype(np.float32)).all()
+    assert found[numbers].tobytes() == want[numbers].tobytes()

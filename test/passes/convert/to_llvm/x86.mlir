@@ -46,3 +46,14 @@ func.func @eight(%t: vector<8xf32>, %i: vector<16xi32>) -> vector<16xf32> {
   %r = "x86.permutexvar"(%t, %i) : (vector<8xf32>, vector<16xi32>) -> vector<16xf32>
   func.return %r : vector<16xf32>
 }
+
+// Two registers become one.
+// CHECK-LABEL: llvm.func {{.*}}@narrow
+func.func @narrow(%x: vector<32xf32>) -> vector<32xbf16> {
+  // CHECK: [[U:%[0-9]+]] = llvm.shufflevector %{{.*}} [16, 17, {{.*}} 31]
+  // CHECK-NEXT: [[L:%[0-9]+]] = llvm.shufflevector %{{.*}} [0, 1, {{.*}} 15]
+  // CHECK-NEXT: llvm.call_intrinsic "llvm.x86.avx512bf16.cvtne2ps2bf16.512"([[U]], [[L]]) : (vector<16xf32>, vector<16xf32>) -> vector<32xbf16>
+  // CHECK-NEXT: llvm.return
+  %r = "x86.cvtneps_pbh"(%x) : (vector<32xf32>) -> vector<32xbf16>
+  func.return %r : vector<32xbf16>
+}
