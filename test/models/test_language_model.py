@@ -12,7 +12,7 @@ import pytest
 import lamina
 from lamina.tools.aliases import with_aliases
 from lamina.tools.bench import peers_onnx
-from lamina.tools.bench.models import case
+from lamina.tools.bench.models import ROWS_AS_BYTES, case
 from lamina.tools.bench.peers import Settings, Task
 from lamina.tools.language_model import Sizes, decoder, inputs_of, main
 from lamina.tools.sources import read_program, with_shapes
@@ -87,6 +87,7 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert np.load(tmp_path / "in" / "d.token.npz")["in.attention_mask"].shape == (1, 128)
     one, many = (case(str(tmp_path / "in" / "d.onnx"), {}, tmp_path / "in" / f"d.{n}.npz") for n in ("token", "prompt"))
     assert (one.bound, many.bound) == ("read", "fma") and one.moved == many.moved and many.operations > one.operations
+    assert one.of_largest and one.limit == ROWS_AS_BYTES  # a peer rounds rows, and what follows with them
     for wrong in ("--hidden=40", "--shared=3", "--layers=0"):
         monkeypatch.setattr("sys.argv", [*words, wrong])
         assert main() == 2

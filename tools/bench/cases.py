@@ -49,7 +49,7 @@ class Case:
     (multiply-adds of float32), "bf16" or "int8" (the processor's instructions for them), "copy" or "read" (memory).
     `operations` counts multiplications and additions; `moved` the bytes that must be touched where that is not all
     inputs, constants and outputs.
-    `limit` is the largest error against a peer, as `compare` takes it.
+    `limit` is the largest error against a peer, as `compare` takes it, or `of_largest` value of an output.
     """
 
     name: str
@@ -59,6 +59,7 @@ class Case:
     operations: int = 0
     moved: int = 0
     limit: float = 1e-3
+    of_largest: bool = False
 
 
 @dataclass

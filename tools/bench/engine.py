@@ -148,7 +148,8 @@ def measure(
             prepared.pop(worker.system, None)
             _say(row, worker.system, str(failure))
     rounds_operands = settings.precision == "bf16"
-    judge(row, outputs, max(case.limit, ROUNDED) if rounds_operands else case.limit, of_largest=rounds_operands)
+    limit = max(case.limit, ROUNDED) if rounds_operands else case.limit
+    judge(row, outputs, limit, of_largest=rounds_operands or case.of_largest)
     running = [worker for worker in workers if worker.system in prepared and worker.system not in row.failures]
     if OURS in prepared:
         times, tops = _rounds(row, case, prepared, running, ceilings, rounds)
