@@ -21,13 +21,14 @@ from ..contraction_to_vector.loops import D
 from .tile import WORD, Strips, TileWriter, tiles
 
 ZERO = AffineExpr.constant(0)
-STRIPS = 16  # tiles of rows for which weights are unpacked once
+STRIPS = 24  # tiles of rows for which weights are unpacked once
 
 
 class UnpackedWriter(TileWriter):
     """Writes tiles of rows, over stretches of k."""
 
     def begin(self, strips: int) -> None:
+        super().begin(strips)
         p = self.problem
         width = self.panels * p.lanes
         most = max(1, self.machine.l1_bytes * 3 // 4 // (4 * width * p.block))

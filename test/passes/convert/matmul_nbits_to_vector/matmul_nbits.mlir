@@ -43,14 +43,15 @@ func.func private @floats(%x: memref<2x3x32xf32>, %w: memref<2x8x16x4xi8>, %s: m
   func.return
 }
 
-// Many rows of floats: a stretch of 8 blocks is unpacked for all of them; the sums wait in memory of the thread.
+// Many rows of floats: a stretch of 4 blocks of three panels is unpacked for all of them; the sums wait in memory of the
+// thread.
 // CHECK-LABEL: func.func private @many
 // CHECK: affine.parallel
-// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<8192xf32>
 // CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<6144xf32>
-// CHECK: affine.for %{{.*}} = 0 to 64 step 8
+// CHECK-DAG: memref.alloca() {alignment = 64 : i64} : memref<9216xf32>
+// CHECK: affine.for %{{.*}} = 0 to 64 step 4
 // CHECK: arith.shrui
-// CHECK: arith.sitofp
+// CHECK: x86.permutexvar
 // CHECK: affine.vector_store
 // CHECK: affine.if
 // CHECK-COUNT-24: vector.fma

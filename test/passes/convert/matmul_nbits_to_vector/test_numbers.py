@@ -139,5 +139,6 @@ def test_given_tiles(kernel: Kernel, tile: tuple[int, int], whole: bool) -> None
 
 
 def test_more_rows_than_one_thread_unpacks_for(kernel: Kernel) -> None:
-    Case(16 * 13 + 5, 40, blocks=2).run(kernel)
-    Case(16 * 13 * 2, 40, blocks=2).run(kernel)
+    for rows in (16 * 13 + 5, 16 * 13 * 2, 24 * 8 - 1, 24 * 8 + 1, 24 * 8 * 2 + 9):
+        Case(rows, 40, blocks=2).run(kernel)
+        Case(rows, 70, blocks=2).run(kernel)
