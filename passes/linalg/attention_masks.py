@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any, cast
 
 import numpy as np
@@ -13,20 +14,28 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from ...compiler.dtypes import dtype_of
+from ...compiler.interpreter import Interpreter
 from ...compiler.weights import WeightStore
 from ...dialects.arith.semantics import attribute_array
 from ...dialects.linalg import GenericOp, YieldOp
-from ...dialects.tensor import EmptyOp
+from ...dialects.linalg.views import loop_ranges
+from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp
+from .grouping import is_elementwise, operands_of
 from .roundings import Half
 from .softmax import constant_float
 
+MOST_EVALUATED = 1 << 26  # elements of a mask: of as many queries and keys as that takes a second
 HIDDEN = -1e8  # has no weight beside any score of use: where f32 comes to such numbers, neighbours are 8 apart
 HIDDEN_F16 = -6e4  # the same in f16, which ends at -65504: neighbours are 32 apart
 
 
 @dataclass
 class Masks:
-    """The body of an attention that is being made, its inputs and their maps: those from the fourth on are masks."""
+    """The body of an attention that is being made, its inputs and their maps: those from the fourth on are masks.
+
+    `known` keeps what masks of several layers are when they are evaluated.
+    """
 
     block: Block
     inputs: list[SSAValue]
@@ -34,6 +43,7 @@ class Masks:
     weights: WeightStore
     rank: int
     half: Half | None
+    known: dict[SSAValue, Any]
 
     def take_causal(self) -> int | None:
         """The keys behind each query that it sees, when a constant mask says so, which goes where it says no more."""
@@ -80,16 +90,38 @@ class Masks:
         number = self.block.args.index(argument) + 2 if argument in self.block.args else 0
         if number < 3 or not argument.has_one_use():
             return None
-        op, map_ = self.inputs[number].owner, self.maps[number]
+        value, map_ = self.inputs[number], self.maps[number]
         dims = [e.position for e in map_.results if isinstance(e, AffineDimExpr)]
-        if not isinstance(op, arith.ConstantOp) or dims[-2:] != [self.rank - 2, self.rank]:
+        if dims[-2:] != [self.rank - 2, self.rank] or (array := self._evaluated(value)) is None:
             return None
-        array = np.asarray(attribute_array(op.value, self.weights))
         sizes = [n for n, e in zip(array.shape, map_.results, strict=True) if isinstance(e, AffineDimExpr)]
         every = array.reshape(-1, *sizes[-2:])
         if len(dims) > 2 and not np.array_equal(every, np.broadcast_to(every[:1], every.shape)):
             return None  # each head has its own
         return every[0] if array.dtype == np.bool_ else every[0].astype(np.float32)
+
+    def _evaluated(self, value: SSAValue) -> Any:
+        """A constant, or what is computed of constants element by element, where that is not too much."""
+        if value in self.known:
+            return self.known[value]
+        found, op = None, value.owner
+        match op:
+            case arith.ConstantOp():
+                found = np.asarray(attribute_array(op.value, self.weights))
+            case EmptyOp():
+                found = np.zeros(_shape(value), dtype_of(value.type))
+            case CollapseShapeOp() | ExpandShapeOp():
+                source = self._evaluated(op.operands[0])
+                found = None if source is None else source.reshape(_shape(value))
+            case GenericOp() if is_elementwise(op) and prod(loop_ranges(op)) <= MOST_EVALUATED:
+                operands = [self._evaluated(operand) for operand in op.operands]
+                alone = len(operands_of(op)) == len(set(op.operands)) and len(op.results) == 1
+                if alone and not any(operand is None for operand in operands):
+                    found = np.asarray(Interpreter(self.weights).evaluate(op, operands)[0])
+            case _:
+                pass
+        self.known[value] = found
+        return found
 
     def _drop(self, argument: SSAValue, *users: Operation | None) -> None:
         """Erases ops that are not used any more, then a mask."""
@@ -137,6 +169,10 @@ class Masks:
         place = InsertPoint.at_start(owner) if isinstance(owner, Block) else InsertPoint.after(owner)
         Rewriter.insert_op([empty, made], place)
         return made.res[0]
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    return cast("TensorType[Any]", value.type).get_shape()
 
 
 def _is_conversion(op: GenericOp) -> bool:

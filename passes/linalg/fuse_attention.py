@@ -59,11 +59,12 @@ class FuseAttention(ModulePass):
         context = lamina_context(ctx)
         lanes = context.machine.lanes(4)
         halves = "mma" in context.machine.features
+        known: dict[SSAValue, Any] = {}
         products = [inner for inner in all_ops(op) if isinstance(inner, GenericOp) and match_contraction(inner)]
         for product in products:
             found = match(product, halves)
             if found is not None and found.worthwhile(lanes, self.queries, self.deepest):
-                rewrite(found, context.weights)
+                rewrite(found, context.weights, known)
 
 
 def match(product: GenericOp, halves: bool = False) -> Attention | None:
