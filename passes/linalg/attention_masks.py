@@ -8,14 +8,16 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AffineMapAttr, Float16Type, FloatAttr, TensorType, f32, i1
+from xdsl.dialects.builtin import AffineMapAttr, Float16Type, FloatAttr, StringAttr, TensorType, f32, i1
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.dtypes import dtype_of
 from ...compiler.interpreter import Interpreter
+from ...compiler.walking import all_ops
 from ...compiler.weights import WeightStore
 from ...dialects.arith.semantics import attribute_array
 from ...dialects.linalg import GenericOp, YieldOp
@@ -108,6 +110,9 @@ class Masks:
         match op:
             case arith.ConstantOp():
                 found = np.asarray(attribute_array(op.value, self.weights))
+            case Block():
+                given = _given(cast(BlockArgument, value))
+                found = None if given is None else self._evaluated(given)
             case EmptyOp():
                 found = np.zeros(_shape(value), dtype_of(value.type))
             case CollapseShapeOp() | ExpandShapeOp():
@@ -169,6 +174,18 @@ class Masks:
         place = InsertPoint.at_start(owner) if isinstance(owner, Block) else InsertPoint.after(owner)
         Rewriter.insert_op([empty, made], place)
         return made.res[0]
+
+
+def _given(argument: BlockArgument) -> SSAValue | None:
+    """What every call of a function, as that of repeated layers, has for an argument; None where there are several."""
+    function = argument.block.parent_op()
+    module = function.parent_op() if isinstance(function, FuncOp) else None
+    if not isinstance(function, FuncOp) or module is None or function.sym_visibility != StringAttr("private"):
+        return None
+    name = function.sym_name.data
+    calls = [op for op in all_ops(module) if isinstance(op, CallOp) and op.callee.string_value() == name]
+    given = {call.operands[argument.index] for call in calls}
+    return given.pop() if len(given) == 1 else None
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import TensorType, f32, i1
+from xdsl.dialects.builtin import AffineMapAttr, TensorType, f32, i1
+from xdsl.dialects.linalg.attrs import IteratorTypeAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -16,6 +17,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...compiler.locations import fuse
 from ...compiler.weights import WeightStore
 from ...dialects.linalg import FillOp, GenericOp
+from ...dialects.linalg import YieldOp as LinalgYieldOp
 from ...dialects.linalg.views import loop_ranges
 from ...dialects.linalg_ext import AttentionOp, YieldOp
 from ...dialects.tensor import EmptyOp
@@ -40,11 +42,28 @@ class Attention:
     inputs: tuple[SSAValue, SSAValue, SSAValue]  # query, key, value
     maps: tuple[AffineMap, AffineMap, AffineMap, AffineMap]  # and of the output
     half: Half | None
+    widens: bool = False  # query, key and value are f32 where the op stands
 
     @property
     def rank(self) -> int:
         """The dimensions of the scores: batch, queries, keys."""
         return len(cast("TensorType[Any]", self.softmax.x.type).get_shape())
+
+    @property
+    def score_bytes(self) -> int:
+        """Of the scores of all queries and keys of one batch, in f32."""
+        *_, queries, keys = cast("TensorType[Any]", self.softmax.x.type).get_shape()
+        return 4 * queries * keys
+
+    def can_widen(self) -> bool:
+        """Whether nothing but query, key and value is of 16 bits."""
+        made = [op.res[0] for op in (self.scores, *self.chain)]  # each of the chain makes anew what is before it
+        beside = (read_beside(op, value, (f32, i1)) for op, value in zip(self.chain, made, strict=False))
+        return all(found is not None for found in beside)
+
+    def widened(self) -> Attention:
+        """The same of query, key and value in f32, made before the product."""
+        return replace(self, inputs=tuple(_in_f32(value, self.product) for value in self.inputs), widens=True)
 
     def worthwhile(self, lanes: int, fewest: int | None, deepest: int) -> bool:
         """Whether the fused kernel is the faster one, on vectors of so many `lanes`; `fewest` queries where given."""
@@ -101,7 +120,7 @@ def moved(map_: AffineMap, places: Mapping[int, int], ranges: Sequence[int], loo
 
 def rewrite(found: Attention, weights: WeightStore, known: dict[SSAValue, Any]) -> None:
     """Puts the op in the place of the product and erases the rest; `known` keeps what masks are."""
-    product, half = found.product, found.half
+    product, half = found.product, None if found.widens else found.half
     block, inputs, maps = _between(found)
     masks = Masks(block, inputs, maps, weights, found.rank, half, known)
     causal = masks.take_causal()
@@ -165,6 +184,22 @@ def _between(found: Attention) -> tuple[Block, list[SSAValue], list[AffineMap]]:
         value = op.res[0]
     block.add_op(YieldOp(score))
     return block, inputs, maps
+
+
+def _in_f32(value: SSAValue, before: Operation) -> SSAValue:
+    """What was rounded, in f32 again."""
+    shape = cast("TensorType[Any]", value.type).get_shape()
+    type_ = TensorType(f32, shape)
+    body = Block(arg_types=[element_of(value), f32])
+    wide = arith.ExtFOp(body.args[0], f32)
+    body.add_ops([wide, LinalgYieldOp(wide.result)])
+    empty = EmptyOp([], type_)
+    maps = [AffineMapAttr(AffineMap.identity(len(shape)))] * 2
+    made = GenericOp([value], [empty.tensor], Region(body), maps, [IteratorTypeAttr.parallel()] * len(shape), [type_])
+    for op in (empty, made):
+        op.location = before.location
+    Rewriter.insert_op([empty, made], InsertPoint.before(before))
+    return made.res[0]
 
 
 def _rounding(value: SSAValue, half: Half | None) -> list[tuple[GenericOp, int]]:

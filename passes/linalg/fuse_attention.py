@@ -16,7 +16,8 @@ and more do not where keys are many: one read of these is what counts.
 
 Where warps multiply matrices, query, key and value may be of 16 bits, and weights are rounded to as many. So may be all
 that lies between, in part or as a whole: only masks and the result are of 16 bits then, scores are f32 from one product
-to the other. A mask of truth values becomes one of numbers.
+to the other. A mask of truth values becomes one of numbers. Where processors multiply pairs, --precision bf16 has
+rounded query, key, weights and value: scores that the second cache does not hold are fused all the same, in f32.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import ModuleOp, TensorType, f32, i1
+from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f32, i1
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -48,23 +49,32 @@ DEEPEST = 512  # columns of queries and values beyond which a block of queries d
 
 @dataclass(frozen=True)
 class FuseAttention(ModulePass):
-    """Fuses attention of at least `queries` queries (default: by the machine), at most `deepest` columns deep."""
+    """Fuses attention of at least `queries` queries (default: by the machine), at most `deepest` columns deep.
+
+    `precision` overrides what the context asks for.
+    """
 
     name = "linalg-fuse-attention"
 
     queries: int | None = None
     deepest: int = DEEPEST
+    precision: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         context = lamina_context(ctx)
         lanes = context.machine.lanes(4)
         halves = "mma" in context.machine.features
+        rounds = (self.precision or context.precision) == "bf16" and not halves
         known: dict[SSAValue, Any] = {}
         products = [inner for inner in all_ops(op) if isinstance(inner, GenericOp) and match_contraction(inner)]
         for product in products:
-            found = match(product, halves)
-            if found is not None and found.worthwhile(lanes, self.queries, self.deepest):
+            found = match(product, halves or rounds)
+            if found is None or not found.worthwhile(lanes, self.queries, self.deepest):
+                continue
+            if found.half is None or halves:
                 rewrite(found, context.weights, known)
+            elif found.half == bf16 and found.can_widen() and found.score_bytes > context.machine.l2_bytes:
+                rewrite(found.widened(), context.weights, known)
 
 
 def match(product: GenericOp, halves: bool = False) -> Attention | None:

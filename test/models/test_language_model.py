@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 import lamina
+from lamina.backends import Options
 from lamina.tools.aliases import with_aliases
 from lamina.tools.bench import peers_onnx
 from lamina.tools.bench.models import ROWS_AS_BYTES, case
@@ -134,3 +135,20 @@ def test_attention_is_one_kernel(tokens: int, past: int) -> None:
         lamina.compile(model)(*given.values()), lamina.compile(model, "interpret")(*given.values()), strict=True
     ):
         np.testing.assert_allclose(got, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("precision", "error"), [("f32", 2e-5), ("bf16", 3e-2)])
+def test_long_prompt(precision: str, error: float) -> None:
+    """Scores that no cache holds are those of one kernel, which reads no mask: it is known to be causal."""
+    sizes = Sizes(layers=3, hidden=64, inner=32, heads=2, shared=1, words=9, context=1100)
+    model, given = decoder(sizes, 32), inputs_of(sizes, 1100, 0)
+    shapes = {"batch_size": 1, "sequence_length": 1100, "past_sequence_length": 0, "total_sequence_length": 1100}
+    options = Options(precision=precision)
+    lowered = str(
+        lamina.lower(lamina.import_onnx(model), to="linalg", target="cpu:x86-64-amx", shapes=shapes, options=options)
+    )
+    kernels = [line for line in lowered.splitlines() if '"linalg_ext.attention"' in line]
+    assert kernels and all("causal = 0" in line for line in kernels) and "1100x1100x" not in lowered
+    expected = lamina.compile(model, "interpret")(*given.values())
+    for got, want in zip(lamina.compile(model, precision=precision)(*given.values()), expected, strict=True):
+        np.testing.assert_allclose(got, want, rtol=0, atol=error * np.abs(want).max())
