@@ -37,7 +37,7 @@ from ...compiler.dtypes import dense_array, dense_attribute
 from ...compiler.program import aliases_of, signature_of
 from ...compiler.weights import Deferred, WeightStore, is_splat_view
 from ...dialects.linalg import FillOp
-from ...dialects.memref import AllocOp, CollapseShapeOp, ExpandShapeOp, ViewOp
+from ...dialects.memref import AllocOp, CollapseShapeOp, ExpandShapeOp, SubviewOp, ViewOp
 from ...dialects.memref.views import collapse
 from ...dialects.scf import ConditionOp, ForOp, IfOp, WhileOp
 from ...dialects.scf import YieldOp as ScfYieldOp
@@ -402,10 +402,10 @@ class MainEmitter(Emitter):
             source = self.buffer(value, at)
             if (within := _viewed(source)) is _viewed(home):
                 continue
-            if within in homes:
+            if (_viewed(within.owner.source) if isinstance(within.owner, SubviewOp) else within) in homes:
                 type_ = source.type
                 assert isinstance(type_, MemRefType)
-                saved = self.allocate(type_, at)
+                saved = self.allocate(MemRefType(type_.element_type, type_.get_shape()), at)
                 self.copy(source, saved, at)
                 source = saved
             moves.append((source, home))

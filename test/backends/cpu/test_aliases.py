@@ -87,6 +87,26 @@ def test_as_elsewhere(name: str, target: str, tmp_path: Path) -> None:
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("order", [("row", "square"), ("square", "row")])
+def test_a_part_of_what_is_changed(order: tuple[str, str], tmp_path: Path) -> None:
+    """A slice of an input goes elsewhere before the input is overwritten, whichever result comes first."""
+    kinds = {"row": ROW, "square": SQUARE}
+    (tmp_path / "part.mlir").write_text(
+        f"""
+        func.func public @main(%r: {ROW} {{lamina.name = "r"}}, %s: {SQUARE} {{lamina.name = "s"}})
+            -> ({", ".join(f'{kinds[name]} {{lamina.name = "{name}"}}' for name in order)}) {{
+          %row = stablehlo.slice %s [3:4, 0:24] : ({SQUARE}) -> {ROW}
+          %square = stablehlo.transpose %s, dims = [1, 0] : ({SQUARE}) -> {SQUARE}
+          return {", ".join(f"%{name}" for name in order)} : {", ".join(kinds[name] for name in order)}
+        }}"""
+    )
+    [square] = squares(1)
+    lent = [np.zeros((1, N), np.float32), square.copy()]
+    lamina.compile(tmp_path / "part.mlir", aliases={"r": "row", "s": "square"})(*lent)
+    np.testing.assert_array_equal(lent[0], square[3:4])
+    np.testing.assert_array_equal(lent[1], square.T)
+
+
 def chance(rng: np.random.Generator) -> ModelProto:
     """A graph of three squares, each op of which takes what there is so far; two results."""
     values, nodes = ["a", "b", "c"], []

@@ -316,3 +316,21 @@ func.func private @change(%b: tensor<1xf32>, %dst: tensor<4xf32>) -> tensor<4xf3
 func.func public @main(%x: tensor<4xf32> {lamina.aliasing_output = 0 : i64}, %y: tensor<4xf32> {lamina.aliasing_output = 1 : i64}) -> (tensor<4xf32>, tensor<4xf32>) {
   func.return %y, %x : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// A part of an input is saved before the input is overwritten.
+// CHECK-LABEL: func.func public @main(%s: memref<4x4xf32>
+// CHECK: [[P:%[0-9]+]] = memref.subview %s[2, 0]
+// CHECK: func.call @t(%s, [[T:%[0-9]+]])
+// CHECK: func.call @copy_0([[P]], [[S:%[0-9]+]])
+// CHECK: func.call @copy_1([[T]], %s)
+// CHECK: func.call @{{[a-z]+_[0-9]}}([[S]], %r)
+// CHECK-NEXT: func.return
+func.func public @main(%s: tensor<4x4xf32> {lamina.aliasing_output = 0 : i64}, %r: tensor<1x4xf32> {lamina.aliasing_output = 1 : i64}) -> (tensor<4x4xf32>, tensor<1x4xf32>) {
+  %p = tensor.extract_slice %s[2, 0] [1, 4] [1, 1] : tensor<4x4xf32> to tensor<1x4xf32>
+  %d = tensor.empty() : tensor<4x4xf32>
+  %y = func.call @t(%s, %d) : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return %y, %p : tensor<4x4xf32>, tensor<1x4xf32>
+}
+func.func private @t(%s: tensor<4x4xf32>, %d: tensor<4x4xf32>) -> tensor<4x4xf32>
