@@ -36,7 +36,7 @@ HIDDEN_F16 = -6e4  # the same in f16, which ends at -65504: neighbours are 32 ap
 class Masks:
     """The body of an attention that is being made, its inputs and their maps: those from the fourth on are masks.
 
-    `known` keeps what masks of several layers are when they are evaluated.
+    `known` keeps what masks of several layers are when they are evaluated; `dropped` are those that are not read now.
     """
 
     block: Block
@@ -46,6 +46,7 @@ class Masks:
     rank: int
     half: Half | None
     known: dict[SSAValue, Any]
+    dropped: list[SSAValue]
 
     def take_causal(self) -> int | None:
         """The keys behind each query that it sees, when a constant mask says so, which goes where it says no more."""
@@ -135,6 +136,7 @@ class Masks:
                 Rewriter.erase_op(op)
         number = self.block.args.index(argument) + 2
         self.block.erase_arg(self.block.args[number - 2])
+        self.dropped.append(self.inputs[number])
         del self.inputs[number], self.maps[number]
 
     def take_truth_values(self) -> None:
@@ -176,16 +178,47 @@ class Masks:
         return made.res[0]
 
 
+def forget(value: SSAValue) -> None:
+    """Erases what computes a mask that nobody reads any more, and the argument that it is of repeated layers."""
+    if value.uses:
+        return
+    match owner := value.owner:
+        case Block():
+            function = owner.parent_op()
+            if isinstance(function, FuncOp) and (calls := _calls(function)):
+                index = cast(BlockArgument, value).index
+                before = [call.operands[index] for call in calls]
+                for call in calls:
+                    call.operands = [v for i, v in enumerate(call.operands) if i != index]
+                owner.erase_arg(cast(BlockArgument, value))
+                function.update_function_type()
+                for each in dict.fromkeys(before):
+                    forget(each)
+        case GenericOp() | CollapseShapeOp() | ExpandShapeOp() | EmptyOp() | arith.ConstantOp():
+            if owner.parent is not None and not any(result.uses for result in owner.results):
+                before = operands_of(owner)
+                owner.detach()
+                owner.erase()
+                for each in before:
+                    forget(each)
+        case _:
+            pass
+
+
 def _given(argument: BlockArgument) -> SSAValue | None:
     """What every call of a function, as that of repeated layers, has for an argument; None where there are several."""
     function = argument.block.parent_op()
-    module = function.parent_op() if isinstance(function, FuncOp) else None
-    if not isinstance(function, FuncOp) or module is None or function.sym_visibility != StringAttr("private"):
-        return None
-    name = function.sym_name.data
-    calls = [op for op in all_ops(module) if isinstance(op, CallOp) and op.callee.string_value() == name]
+    calls = _calls(function) if isinstance(function, FuncOp) else []
     given = {call.operands[argument.index] for call in calls}
     return given.pop() if len(given) == 1 else None
+
+
+def _calls(function: FuncOp) -> list[CallOp]:
+    """Those of a private function without attributes of arguments; of others nobody knows all."""
+    module, name = function.parent_op(), function.sym_name.data
+    if module is None or function.sym_visibility != StringAttr("private") or function.arg_attrs is not None:
+        return []
+    return [op for op in all_ops(module) if isinstance(op, CallOp) and op.callee.string_value() == name]
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:

@@ -118,11 +118,11 @@ def moved(map_: AffineMap, places: Mapping[int, int], ranges: Sequence[int], loo
     return AffineMap(loops, 0, tuple(exprs)) if len(dims) == len(set(dims)) else None
 
 
-def rewrite(found: Attention, weights: WeightStore, known: dict[SSAValue, Any]) -> None:
-    """Puts the op in the place of the product and erases the rest; `known` keeps what masks are."""
+def rewrite(found: Attention, weights: WeightStore, known: dict[SSAValue, Any], dropped: list[SSAValue]) -> None:
+    """Puts the op in the place of the product and erases the rest; `known` keeps what masks are, `dropped` which go."""
     product, half = found.product, None if found.widens else found.half
     block, inputs, maps = _between(found)
-    masks = Masks(block, inputs, maps, weights, found.rank, half, known)
+    masks = Masks(block, inputs, maps, weights, found.rank, half, known, dropped)
     causal = masks.take_causal()
     masks.take_truth_values()
     output = cast(Operation, product.outputs[0].owner).operands[1]

@@ -39,6 +39,7 @@ from ...dialects.linalg import GenericOp, IndexOp
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.linalg.views import loop_ranges
 from ...dialects.tensor import ExtractOp
+from .attention_masks import forget
 from .attention_parts import Attention, element_of, moved, read_beside, rewrite
 from .grouping import is_elementwise
 from .roundings import Half, can_widen, half_of, is_rounding
@@ -66,15 +67,18 @@ class FuseAttention(ModulePass):
         halves = "mma" in context.machine.features
         rounds = (self.precision or context.precision) == "bf16" and not halves
         known: dict[SSAValue, Any] = {}
+        dropped: list[SSAValue] = []
         products = [inner for inner in all_ops(op) if isinstance(inner, GenericOp) and match_contraction(inner)]
         for product in products:
             found = match(product, halves or rounds)
             if found is None or not found.worthwhile(lanes, self.queries, self.deepest):
                 continue
             if found.half is None or halves:
-                rewrite(found, context.weights, known)
+                rewrite(found, context.weights, known, dropped)
             elif found.half == bf16 and found.can_widen() and found.score_bytes > context.machine.l2_bytes:
-                rewrite(found.widened(), context.weights, known)
+                rewrite(found.widened(), context.weights, known, dropped)
+        for mask in dict.fromkeys(dropped):
+            forget(mask)
 
 
 def match(product: GenericOp, halves: bool = False) -> Attention | None:

@@ -137,6 +137,14 @@ def test_attention_is_one_kernel(tokens: int, past: int) -> None:
         np.testing.assert_allclose(got, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
 
 
+def test_a_prompt_whose_mask_is_too_large_to_be_a_constant() -> None:
+    """It is known all the same, and then nobody computes it: neither a kernel nor a result that nothing reads."""
+    model = decoder(Sizes(layers=4, hidden=64, inner=32, heads=2, shared=1, words=9, context=6000), 32)
+    shapes = {"batch_size": 1, "sequence_length": 6000, "past_sequence_length": 0, "total_sequence_length": 6000}
+    text = str(lamina.lower(lamina.import_onnx(model), to="buffers", shapes=shapes))
+    assert "causal = 0" in text and "6000x6000" not in text
+
+
 @pytest.mark.parametrize(("precision", "error"), [("f32", 2e-5), ("bf16", 3e-2)])
 def test_long_prompt(precision: str, error: float) -> None:
     """Scores that no cache holds are those of one kernel, which reads no mask: it is known to be causal."""
