@@ -185,7 +185,8 @@ def forget(value: SSAValue) -> None:
     match owner := value.owner:
         case Block():
             function = owner.parent_op()
-            if isinstance(function, FuncOp) and (calls := _calls(function)):
+            here = any(argument is value for argument in owner.args)  # and not erased already
+            if here and isinstance(function, FuncOp) and (calls := _calls(function)):
                 index = cast(BlockArgument, value).index
                 before = [call.operands[index] for call in calls]
                 for call in calls:
