@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypeVar, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, i64
 from xdsl.dialects.func import FuncOp
 
 from ..compiler.diagnostics import LaminaError
-from ..compiler.program import ALIAS, main_function
+from ..compiler.program import ALIAS, Program, main_function
 from ..compiler.signature import Signature, check_alias
-from .sources import whole
+from .sources import Unsized, whole
 
+_Source = TypeVar("_Source")
 ANY = "*"  # in both names: whatever stands there in the input's stands there in the output's
 
 
@@ -41,14 +42,14 @@ def parse_aliases(arguments: Sequence[str]) -> dict[str, str]:
     return aliases
 
 
-def with_aliases(program: Any, aliases: Mapping[str, str]) -> Any:
+def with_aliases(program: _Source, aliases: Mapping[str, str]) -> _Source | Program:
     """A copy of `program` whose inputs say which outputs are computed in their memory; itself where there are none.
 
     Raises LaminaError for names that are no inputs and outputs, pairs of different types, and functions of open sizes.
     """
     if not aliases:
         return program
-    marked = whole(program).clone()
+    marked = whole(cast("Program | Unsized", program)).clone()
     main = main_function(marked.module)
     assert isinstance(main, FuncOp)
     entries = [dict(entry.data) for entry in main.arg_attrs or [DictionaryAttr({})] * len(main.body.block.args)]

@@ -11,7 +11,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import AffineMapAttr, Float16Type, FloatAttr, StringAttr, TensorType, f32, i1
 from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -164,18 +164,25 @@ class Masks:
             op = use.operation
             if isinstance(op, GenericOp) and op.res[0].type == type_ and _is_conversion(op):
                 return op.res[0]
-        rank = len(type_.get_shape())
-        body = Block(arg_types=[i1, type_.element_type])
-        number = arith.UIToFPOp(body.args[0], type_.element_type)
-        body.add_ops([number, YieldOp(number.result)])
-        empty = EmptyOp([], type_)
-        maps = [AffineMapAttr(AffineMap.identity(rank))] * 2
-        loops = [IteratorTypeAttr.parallel()] * rank
-        made = GenericOp([value], [empty.tensor], Region(body), maps, loops, [type_])
         owner = value.owner
         place = InsertPoint.at_start(owner) if isinstance(owner, Block) else InsertPoint.after(owner)
-        Rewriter.insert_op([empty, made], place)
-        return made.res[0]
+        return converted(value, arith.UIToFPOp, type_.element_type, place)
+
+
+def converted(value: SSAValue, conversion: type[Operation], element: Attribute, place: InsertPoint) -> SSAValue:
+    """A tensor's elements, each made by an op of one operand, computed at a place."""
+    type_ = TensorType(element, _shape(value))
+    rank = len(type_.get_shape())
+    body = Block(arg_types=[cast("TensorType[Any]", value.type).element_type, element])
+    number = conversion.create(operands=[body.args[0]], result_types=[element])
+    body.add_ops([number, YieldOp(number.results[0])])
+    empty = EmptyOp([], type_)
+    maps = [AffineMapAttr(AffineMap.identity(rank))] * 2
+    made = GenericOp([value], [empty.tensor], Region(body), maps, [IteratorTypeAttr.parallel()] * rank, [type_])
+    if isinstance(value.owner, Operation):
+        made.location = value.owner.location
+    Rewriter.insert_op([empty, made], place)
+    return made.res[0]
 
 
 def forget(value: SSAValue) -> None:

@@ -8,8 +8,7 @@ from math import prod
 from typing import Any, cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AffineMapAttr, TensorType, f32, i1
-from xdsl.dialects.linalg.attrs import IteratorTypeAttr
+from xdsl.dialects.builtin import TensorType, f32, i1
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -17,11 +16,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...compiler.locations import fuse
 from ...compiler.weights import WeightStore
 from ...dialects.linalg import FillOp, GenericOp
-from ...dialects.linalg import YieldOp as LinalgYieldOp
 from ...dialects.linalg.views import loop_ranges
 from ...dialects.linalg_ext import AttentionOp, YieldOp
 from ...dialects.tensor import EmptyOp
-from .attention_masks import Masks
+from .attention_masks import Masks, converted
 from .roundings import Half, half_of, is_rounding, widened
 from .softmax import Softmax
 
@@ -63,7 +61,9 @@ class Attention:
 
     def widened(self) -> Attention:
         """The same of query, key and value in f32, made before the product."""
-        return replace(self, inputs=tuple(_in_f32(value, self.product) for value in self.inputs), widens=True)
+        place = InsertPoint.before(self.product)
+        query, key, value = (converted(v, arith.ExtFOp, f32, place) for v in self.inputs)
+        return replace(self, inputs=(query, key, value), widens=True)
 
     def worthwhile(self, lanes: int, fewest: int | None, deepest: int) -> bool:
         """Whether the fused kernel is the faster one, on vectors of so many `lanes`; `fewest` queries where given."""
@@ -184,22 +184,6 @@ def _between(found: Attention) -> tuple[Block, list[SSAValue], list[AffineMap]]:
         value = op.res[0]
     block.add_op(YieldOp(score))
     return block, inputs, maps
-
-
-def _in_f32(value: SSAValue, before: Operation) -> SSAValue:
-    """What was rounded, in f32 again."""
-    shape = cast("TensorType[Any]", value.type).get_shape()
-    type_ = TensorType(f32, shape)
-    body = Block(arg_types=[element_of(value), f32])
-    wide = arith.ExtFOp(body.args[0], f32)
-    body.add_ops([wide, LinalgYieldOp(wide.result)])
-    empty = EmptyOp([], type_)
-    maps = [AffineMapAttr(AffineMap.identity(len(shape)))] * 2
-    made = GenericOp([value], [empty.tensor], Region(body), maps, [IteratorTypeAttr.parallel()] * len(shape), [type_])
-    for op in (empty, made):
-        op.location = before.location
-    Rewriter.insert_op([empty, made], InsertPoint.before(before))
-    return made.res[0]
 
 
 def _rounding(value: SSAValue, half: Half | None) -> list[tuple[GenericOp, int]]:
