@@ -102,6 +102,7 @@ PASSES: dict[str, dict[str, str]] = {
         "affine-prefetch-rows": ".affine.prefetch_rows:PrefetchRows",
         "affine-stream-stores": ".affine.stream_stores:StreamStores",
         "affine-vectorize": ".affine.vectorize:Vectorize",
+        "convert-rounding-to-x86": ".convert.rounding_to_x86:ConvertRoundingToX86",
         "math-expand": ".math.expand:ExpandMath",
         "math-chain-extremes": ".math.chain_extremes:ChainExtremes",
     },

@@ -84,6 +84,7 @@ KERNEL_PHASES = (
             "affine-stream-stores",
             "math-chain-extremes",
             "math-expand",
+            "convert-rounding-to-x86",
             "canonicalize",
             "cse",
         ),

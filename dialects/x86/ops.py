@@ -78,7 +78,7 @@ class ScaleOp(IRDLOperation):
 
 @irdl_op_definition
 class ToBFloat16Op(IRDLOperation):
-    """Rounded to the nearest bfloat16, to even; subnormal numbers, before and after, become zeros: vcvtne2ps2bf16.
+    """Rounded to the nearest bfloat16, to even; subnormal numbers, before and after, become zeros: vcvtneps2bf16.
 
         %y = "x86.cvtneps_pbh"(%x) : (vector<32xf32>) -> vector<32xbf16>
 

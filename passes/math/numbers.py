@@ -32,8 +32,8 @@ from xdsl.rewriter import InsertPoint
 
 from ...compiler.conversion import RuleBuilder
 from ...dialects import arith
+from ...dialects.arith.marks import STRICT
 from ...dialects.arith.shaped import element_type, with_element
-from ...dialects.arith.strict import STRICT
 from ...dialects.vector import BroadcastOp, CombiningKindAttr, CombiningKindFlag, ExtractOp, ReductionOp
 from ...dialects.x86 import PermuteOp
 

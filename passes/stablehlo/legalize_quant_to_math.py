@@ -30,7 +30,7 @@ from ...compiler.conversion import RuleBuilder, Rules, convert
 from ...compiler.dtypes import dtype_of
 from ...compiler.weights import WeightStore
 from ...dialects import stablehlo as hlo
-from ...dialects.arith.strict import STRICT
+from ...dialects.arith.marks import STRICT
 from ...dialects.stablehlo.constants import constant_value, make_constant
 from ...dialects.stablehlo.quant import Quantization, expressed_type, quantization, stored_type
 from .elements import Elements

@@ -24,7 +24,7 @@ from math import prod
 import ml_dtypes
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, ModuleOp, f32
+from xdsl.dialects.builtin import BFloat16Type, ModuleOp, UnitAttr, f32
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
@@ -32,6 +32,7 @@ from ...compiler.context import lamina_context
 from ...compiler.diagnostics import LaminaError
 from ...compiler.rewriting import GreedyRewriter
 from ...dialects.amx.types import FEWEST_ROWS, depth_of, rows_of
+from ...dialects.arith.marks import FLUSHES
 from ...dialects.stablehlo import ConvertOp, ConvolutionOp, DotGeneralOp, PadOp, Window
 from ...dialects.stablehlo.canonical.contraction import dot_like
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of
@@ -162,7 +163,9 @@ def _rounded(value: SSAValue, b: Builder) -> SSAValue | None:
         return value.owner.operand  # which was widened
     array = b.constant_of(value)
     if array is None:
-        return b.value(ConvertOp(value, bf16))
+        rounded = ConvertOp(value, bf16)
+        rounded.attributes[FLUSHES] = UnitAttr()
+        return b.value(rounded)
     with np.errstate(over="ignore"):
         narrow = np.ascontiguousarray(array).astype(ml_dtypes.bfloat16)
     if not bool(np.isfinite(narrow.astype(np.float32)).all()):

@@ -38,11 +38,11 @@ from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 from ..structured_kernels import kernels_of
 from .amx_schedule import takes_tiles, tile_depth, tile_schedule
-from .analysis import Contraction, Kernel, Unsupported, analyse, sums_in_f32
+from .analysis import Contraction, Kernel, Unsupported, analyse, is_grouped, sums_in_f32
 from .copies import can_copy
 from .emit import copied_elements, emit
 from .epilogue import check
-from .groups import is_grouped, with_room
+from .groups import with_room
 from .pack import lower_pack
 from .schedule import Problem, Schedule, choose
 from .tasks import batches_lie_in_rows

@@ -297,6 +297,11 @@ def accumulation(block: Block) -> tuple[Operation, Operation | None]:
     return add, None
 
 
+def is_grouped(contraction: Contraction) -> bool:
+    """Whether lanes of B hold groups of neighbours along k."""
+    return contraction.panels is not None and contraction.panels.group > 1
+
+
 def sums_in_f32(contraction: Contraction) -> bool:
     """Whether the sums are of a 16-bit float type and so are kept in f32 until they are stored."""
     return isinstance(contraction.c.element, Float16Type | BFloat16Type) and contraction.product is not None

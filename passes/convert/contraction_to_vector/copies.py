@@ -17,8 +17,7 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr
 
 from ....compiler.machine import Machine
-from .analysis import Contraction, Kernel
-from .groups import is_grouped
+from .analysis import Contraction, Kernel, is_grouped
 from .loops import D
 from .schedule import ceil_div
 from .spot import TilePlace

@@ -19,11 +19,11 @@ from ....dialects.affine.linear_forms import memref_shape
 from ....dialects.llvm.text import ROLLED
 from .amx_schedule import takes_tiles, tile_covers
 from .amx_tiles import AmxWriter
-from .analysis import Kernel
+from .analysis import Kernel, is_grouped
 from .copies import COPIES, Copies, can_copy, task_elements
 from .epilogue import overlap_is_harmless
 from .few_columns import FewColumnsWriter, are_few, rows_of_few
-from .groups import GroupWriter, is_grouped
+from .groups import GroupWriter
 from .loops import D, Loops
 from .schedule import Schedule, ceil_div
 from .spot import Columns, TilePlace

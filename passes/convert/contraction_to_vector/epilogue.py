@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, UnitAttr, VectorType, bf16
 from xdsl.dialects.linalg.ops import YieldOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
 from ....dialects import linalg, vector
 from ....dialects.affine.linear_forms import Linear, access
+from ....dialects.arith.marks import FLUSHES
 from ....dialects.memref import AllocaOp
 from ...bufferization.layout import SCRATCH
-from .analysis import Contraction, Kernel, Unsupported
+from .analysis import Contraction, Kernel, Unsupported, is_grouped
 from .spot import TilePlace
 
 
@@ -34,6 +35,8 @@ class Epilogue:
         self.contraction = kernel.contraction
         self.generics = kernel.epilogue
         self.flats = flats
+        if _is_of_pairs(self.contraction):
+            _mark_flushing(kernel)
 
     def apply(self, place: TilePlace, row: int, panel: int, sums: SSAValue) -> dict[SSAValue, SSAValue]:
         """The vectors to store, by array, given the sums of this row and panel."""
@@ -85,6 +88,29 @@ class Epilogue:
         step = place.code(vector.StepOp(place.lanes)).result
         wide = place.code(vector.BroadcastOp(first, VectorType(first.type, [place.lanes]))).vector
         return place.code(arith.AddiOp(step, wide)).result
+
+
+def _is_of_pairs(contraction: Contraction) -> bool:
+    """Whether it multiplies pairs of bfloat16: what does takes subnormal numbers for zeros, and gives zeros."""
+    return is_grouped(contraction) and contraction.a.element == bf16
+
+
+def _mark_flushing(kernel: Kernel) -> None:
+    """Marks roundings to bfloat16 of what comes of sums of pairs."""
+    of_sums = {kernel.contraction.c.value}
+    for op in kernel.epilogue:
+        block = op.body.block
+        arrays = zip(block.args, (*op.inputs, *op.outputs), strict=True)
+        of_sums.update(argument for argument, value in arrays if value in of_sums)
+        for inner in block.ops:
+            if of_sums.isdisjoint(inner.operands):
+                continue
+            of_sums.update(inner.results)
+            if isinstance(inner, YieldOp):
+                results = zip(op.outputs, inner.operands, strict=True)
+                of_sums.update(output for output, result in results if result in of_sums)
+            elif isinstance(inner, arith.TruncFOp) and inner.result.type == bf16:
+                inner.attributes[FLUSHES] = UnitAttr()
 
 
 def check(kernel: Kernel) -> None:

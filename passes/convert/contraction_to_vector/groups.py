@@ -24,14 +24,9 @@ from xdsl.ir.affine import AffineExpr
 from ....compiler.machine import Machine
 from ....dialects import dot, vector
 from ....dialects.linalg.contraction import PAIRS_FIT
-from .analysis import Contraction
+from .analysis import Contraction, is_grouped
 from .spot import TilePlace, zero
 from .tile import Fetch, Left, Step, TileWriter
-
-
-def is_grouped(contraction: Contraction) -> bool:
-    """Whether lanes of B hold groups of neighbours along k."""
-    return contraction.panels is not None and contraction.panels.group > 1
 
 
 def with_room(machine: Machine, contraction: Contraction) -> Machine:

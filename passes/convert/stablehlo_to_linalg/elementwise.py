@@ -12,7 +12,7 @@ from xdsl.ir.affine import AffineMap
 
 from ....compiler.conversion import RuleBuilder
 from ....dialects import stablehlo as hlo
-from ....dialects.arith.strict import STRICT
+from ....dialects.arith.marks import FLUSHES, STRICT
 from ....dialects.linalg import IndexOp
 from .rules import (
     PARALLEL,
@@ -35,8 +35,8 @@ def lower_elementwise(op: Operation, operands: Sequence[SSAValue], b: RuleBuilde
 
     def body(s: Scalars, args: Sequence[SSAValue]) -> list[SSAValue]:
         value = rule(op, s, args[:-1])
-        if STRICT in op.attributes and isinstance(value.owner, Operation):
-            value.owner.attributes[STRICT] = op.attributes[STRICT]
+        if isinstance(value.owner, Operation):
+            value.owner.attributes |= {mark: op.attributes[mark] for mark in (STRICT, FLUSHES) if mark in op.attributes}
         return [value]
 
     return elementwise(b, operands, result_type(op), body)

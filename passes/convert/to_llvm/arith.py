@@ -29,7 +29,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ....compiler.conversion import Rule, RuleBuilder
 from ....compiler.dtypes import dense_array
 from ....dialects.arith import IndexCastUIOp
-from ....dialects.arith.strict import STRICT
+from ....dialects.arith.marks import STRICT
 from ....dialects.llvm.instructions import FCmpOp, FPToSIOp, FPToUIOp, FreezeOp, SelectOp, UIToFPOp
 from ....dialects.llvm.intrinsics import (
     MaximumOp,

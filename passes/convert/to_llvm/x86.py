@@ -58,12 +58,17 @@ def lower_scale(op: x86.ScaleOp, operands: Sequence[SSAValue], b: RuleBuilder) -
 
 @RULES.lowers(x86.ToBFloat16Op)
 def lower_to_bfloat16(op: x86.ToBFloat16Op, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    both = 2 * x86.LANES
-    register = VectorType(bf16, [both])
+    one, both = x86.LANES, 2 * x86.LANES
+
+    def lower(parts: Sequence[SSAValue]) -> SSAValue:
+        intrinsic = "llvm.x86.avx512bf16.cvtneps2bf16.512"
+        return b(llvm.CallIntrinsicOp(intrinsic, parts, [VectorType(bf16, [one])])).results[0]
 
     def two(parts: Sequence[SSAValue]) -> SSAValue:
         (both_halves,) = parts
-        upper, lower = (shuffle(b, both_halves, both_halves, range(n, n + x86.LANES)) for n in (x86.LANES, 0))
-        return b(llvm.CallIntrinsicOp("llvm.x86.avx512bf16.cvtne2ps2bf16.512", [upper, lower], [register])).results[0]
+        halves = [shuffle(b, both_halves, both_halves, range(first, first + one)) for first in (one, 0)]
+        intrinsic = "llvm.x86.avx512bf16.cvtne2ps2bf16.512"
+        return b(llvm.CallIntrinsicOp(intrinsic, halves, [VectorType(bf16, [both])])).results[0]
 
-    return _by_registers(b, operands, both, two)
+    few = lanes(operands[0].type) <= one
+    return _by_registers(b, operands, one if few else both, lower if few else two)
