@@ -14,7 +14,7 @@ func.func @parts(%x: tensor<32x144xf32>, %w: tensor<144x32xf32>, %u: tensor<32x1
 // CHECK-LABEL: func.func @windows
 func.func @windows(%x: tensor<1x3x30x3xf32>, %y: tensor<1x3x21x3xf32>) -> (tensor<1x1x28x4xf32>, tensor<1x1x19x4xf32>) {
   // CHECK: %[[P:.*]] = stablehlo.pad %x, %{{.*}}, low = [0, 0, 0, 0], high = [0, 0, 0, 1], interior = [0, 0, 0, 0]
-  // CHECK-NEXT: %[[R:.*]] = stablehlo.convert %[[P]] : (tensor<1x3x30x4xf32>) -> tensor<1x3x30x4xbf16>
+  // CHECK-NEXT: %[[R:.*]] = stablehlo.convert %[[P]] {flushes} : (tensor<1x3x30x4xf32>) -> tensor<1x3x30x4xbf16>
   // CHECK-NEXT: %[[W:.*]] = stablehlo.constant dense_resource<rounded> : tensor<3x3x4x4xbf16>
   // CHECK-NEXT: stablehlo.convolution(%[[R]], %[[W]]) {{.*}} -> tensor<1x1x28x4xf32>
   // CHECK-NEXT: stablehlo.convolution(%y, %{{.*}}) {{.*}} : (tensor<1x3x21x3xf32>, tensor<3x3x3x4xf32>)

@@ -57,3 +57,22 @@ func.func @narrow(%x: vector<32xf32>) -> vector<32xbf16> {
   %r = "x86.cvtneps_pbh"(%x) : (vector<32xf32>) -> vector<32xbf16>
   func.return %r : vector<32xbf16>
 }
+
+// One register, and a part of one.
+// CHECK-LABEL: llvm.func {{.*}}@narrow_one
+func.func @narrow_one(%x: vector<16xf32>) -> vector<16xbf16> {
+  // CHECK-NOT: shufflevector
+  // CHECK: llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"(%{{.*}}) : (vector<16xf32>) -> vector<16xbf16>
+  // CHECK-NEXT: llvm.return
+  %r = "x86.cvtneps_pbh"(%x) : (vector<16xf32>) -> vector<16xbf16>
+  func.return %r : vector<16xbf16>
+}
+
+// CHECK-LABEL: llvm.func {{.*}}@narrow_part
+func.func @narrow_part(%x: vector<3xf32>) -> vector<3xbf16> {
+  // CHECK: [[W:%[0-9]+]] = llvm.shufflevector %{{.*}} [0, 1, 2, -1, {{.*}} -1]
+  // CHECK-NEXT: [[R:%[0-9]+]] = llvm.call_intrinsic "llvm.x86.avx512bf16.cvtneps2bf16.512"([[W]])
+  // CHECK-NEXT: llvm.shufflevector [[R]], [[R]] [0, 1, 2] : vector<16xbf16>
+  %r = "x86.cvtneps_pbh"(%x) : (vector<3xf32>) -> vector<3xbf16>
+  func.return %r : vector<3xbf16>
+}
