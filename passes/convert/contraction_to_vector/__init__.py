@@ -145,12 +145,12 @@ def depth_fault(kernel: Kernel, schedule: Schedule, machine: Machine) -> str | N
 def default_schedule(kernel: Kernel, machine: Machine) -> Schedule:
     """What the cost model says."""
     contraction = kernel.contraction
-    problem = problem_of(contraction, panel_lanes(contraction, machine))
+    problem = problem_of(contraction, panel_lanes(contraction, machine), bool(kernel.packings))
     chosen = choose(problem, with_room(machine, contraction))
     return tile_schedule(contraction, chosen, machine) if takes_tiles(kernel, machine) else chosen
 
 
-def problem_of(contraction: Contraction, lanes: int) -> Problem:
+def problem_of(contraction: Contraction, lanes: int, packs: bool = False) -> Problem:
     """What the cost model looks at."""
     return Problem(
         batch=contraction.extent(contraction.batch),
@@ -164,6 +164,7 @@ def problem_of(contraction: Contraction, lanes: int) -> Problem:
         in_memory=sums_can_wait(contraction),
         copies=can_copy(contraction),
         by_rows=batches_lie_in_rows(contraction) and contraction.extent(contraction.m) >= contraction.columns,
+        packs=packs,
     )
 
 

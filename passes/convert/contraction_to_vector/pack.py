@@ -57,7 +57,7 @@ def lower_pack(packing: Packing, machine: Machine) -> None:
                     write = write + D(number) * (to_strides[i] * by)
                 one(read, write, valid, indices)
 
-        nest(code, extents, body, machine.cores)
+        nest(code, extents, body, machine.cores, panels * lanes)
 
     def one(read: AffineExpr, write: AffineExpr, valid: int, indices: list[SSAValue | None]) -> None:
         """A panel's lanes."""

@@ -122,5 +122,5 @@ def _schedule_of(group: Group) -> Schedule:
 
 def _problem(group: Group, machine: Machine) -> Problem:
     kernel = analyse(group.kernels[0])
-    problem = problem_of(kernel.contraction, group.lanes or 1)
+    problem = problem_of(kernel.contraction, group.lanes or 1, bool(kernel.packings))
     return replace(problem, tile=tile_depth(kernel.contraction)) if takes_tiles(kernel, machine) else problem

@@ -118,3 +118,11 @@ def test_blocks_of_k_are_deep_where_vectors_are_not_lines():
     assert (4096 // chosen.rows) // chosen.row_blocks >= 15
     assert choose(replace(square, depth=2048, loops=(2048,)), AVX2).depth == 0
     assert choose(replace(square, depth=4097, loops=(4097,)), AVX2).depth == 2048
+
+
+def test_threads_keep_the_panels_that_they_packed_where_rows_stay_in_the_cache():
+    square = Problem(batch=1, rows=256, columns=256, depth=256, element_bytes=4, lanes=16, loops=(256,), packs=True)
+    avx512 = replace(Machine.preset("x86-64-avx512"), cores=2, l2_bytes=2 << 20)
+    assert (choose(square, avx512).row_blocks, choose(square, avx512).panel_blocks) == (1, 2)
+    assert choose(replace(square, packs=False), avx512).panel_blocks == 1
+    assert choose(replace(square, rows=768, columns=768, depth=768, loops=(768,)), avx512).panel_blocks == 1
