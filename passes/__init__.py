@@ -94,6 +94,7 @@ PASSES: dict[str, dict[str, str]] = {
         "affine-loop-tile": ".affine.loop_tile:LoopTile",
         "affine-loop-unroll-jam": ".affine.loop_unroll_jam:LoopUnrollJam",
         "affine-parallelize": ".affine.parallelize:Parallelize",
+        "affine-narrow-scratch": ".affine.narrow_scratch:NarrowScratch",
         "affine-scalrep": ".affine.scalar_replacement:ScalarReplacement",
     },
     "vectors": {

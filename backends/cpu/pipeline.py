@@ -71,6 +71,7 @@ KERNEL_PHASES = (
             "affine-loop-unroll-jam",  # rows times a vector
             "affine-parallelize",
             "affine-scalrep",
+            "affine-narrow-scratch",
             "affine-pipeline-rows",
         ),
     ),

@@ -13,7 +13,8 @@ after:
 
 The maximum need not look for NaN: a row that has one has it in its total too, and so in every result. No power is
 above 1. A total lies between 1 and the row's length, or is NaN, so that its reciprocal is as good as the quotient to
-one rounding; it is one division for each row. Half precisions, which would round the reciprocal coarsely, divide.
+one rounding; it is one division for each row, also where the product is rounded to 16 bits. Quotients of 16 bits, whose
+reciprocals would be rounded coarsely, stay.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class SimplifySoftmax(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for generic in [inner for inner in all_ops(op) if isinstance(inner, GenericOp)]:
             for result in generic.results:
-                found = match_softmax(result)
+                found = match_softmax(result, rounds=True)
                 if found is not None:
                     simplify(found)
 

@@ -5,7 +5,8 @@ after, on machines that multiply pairs of bfloat16:
         %a = stablehlo.convert %x : (tensor<1x64xf32>) -> tensor<1x64xbf16>
         %y = stablehlo.dot_general %a, %v ... : (tensor<1x64xbf16>, tensor<64x8xbf16>) -> tensor<1x8xf32>
 after, on machines that have tiles of it (AMX), if tiles multiply these, and pairs where few rows are; an image of an
-odd number of channels, which are last, has one more, of zeros: vectors would take pairs no faster than single numbers
+odd number of channels, which are last, has one more, of zeros, and a sum of 197, of which no part is a tile, 13 more:
+vectors would take pairs no faster than single numbers
 after, elsewhere, where few rows make reading the weights what takes time: those known at compile time are kept in
 bfloat16 and widened where they are read
         %v = stablehlo.constant ... : tensor<64x8xbf16>
@@ -30,8 +31,9 @@ from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.diagnostics import LaminaError
+from ...compiler.dtypes import dtype_of
 from ...compiler.rewriting import GreedyRewriter
-from ...dialects.amx.types import FEWEST_ROWS, depth_of, rows_of
+from ...dialects.amx.types import FEWEST_ROWS, ROW_BYTES, depth_of, rows_of
 from ...dialects.arith.marks import FLUSHES
 from ...dialects.stablehlo import ConvertOp, ConvolutionOp, DotGeneralOp, PadOp, Window
 from ...dialects.stablehlo.canonical.contraction import dot_like
@@ -40,6 +42,8 @@ from ...dialects.stablehlo.canonical.windows import convolution_like
 
 PRECISIONS = ("f32", "bf16", "tf32")
 PAIR = 2  # numbers of bfloat16 in four bytes
+WORTH_FILLING = 32  # of what is summed, rows and columns: below, one more pass over operands takes what is won
+FUSED = 2 << 20  # bytes of scores in float32, beyond which attention is one kernel: L2 of processors that have tiles
 FEW_ROWS = 8  # so many rows are multiplied while the weights come from memory
 bf16 = BFloat16Type()
 
@@ -91,7 +95,25 @@ def round_for_tiles(op: DotGeneralOp, b: Builder) -> Replacement:
         return None if _would_be_rounded(op.rhs, b) else round_both(op, b)
     numbers = op.dot_dimension_numbers.data
     size = shape_of(op.lhs)[numbers.lhs_contracting_dimensions[-1]] if numbers.lhs_contracting_dimensions else 1
-    return round_both(op, b) if depth_of(size, PAIR) else None
+    return round_both(op, b) if depth_of(size, PAIR) else _round_filled_up(op, b)
+
+
+def _round_filled_up(op: DotGeneralOp, b: Builder) -> Replacement:
+    """Both operands with zeros behind what is summed, as many as make the fewest tiles."""
+    numbers = op.dot_dimension_numbers.data
+    left, right = numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions
+    bytes_ = prod(shape_of(op.lhs)) * 4
+    if len(left) != 1 or bytes_ > FUSED or any(element_type(v) != f32 for v in (*op.operands, op.result)):
+        return None
+    size = shape_of(op.lhs)[left[0]]
+    rows, columns = (prod(shape_of(op.result)) * size // prod(shape_of(v)) for v in (op.rhs, op.lhs))
+    if min(size, rows, columns) < WORTH_FILLING:
+        return None
+    lhs, rhs = _rounded(op.lhs, b), _rounded(op.rhs, b)
+    if lhs is None or rhs is None:
+        return None
+    more = min(range(1, ROW_BYTES // 2), key=lambda n: (size + n) // (depth_of(size + n, PAIR) or 1))
+    return _like(op, _with_zeros(lhs, left[0], b, more), _with_zeros(rhs, right[0], b, more), b)
 
 
 @tiles(ConvolutionOp)
@@ -118,14 +140,14 @@ def _is_pointwise(window: Window) -> bool:
     return all(n == 1 for n in (*window.size, *window.strides))
 
 
-def _with_zeros(value: SSAValue, dimension: int, b: Builder) -> SSAValue:
-    """One more of a dimension, all zeros."""
-    beside = [int(i == dimension) for i in range(len(shape_of(value)))]
+def _with_zeros(value: SSAValue, dimension: int, b: Builder, more: int = 1) -> SSAValue:
+    """So many more of a dimension, all zeros."""
+    beside = [more * (i == dimension) for i in range(len(shape_of(value)))]
     array = b.constant_of(value)
     if array is not None:
         return b.constant(np.pad(array, [(0, n) for n in beside]), "even")
     none = [0] * len(beside)
-    zero = b.constant(np.zeros((), np.float32), "zero")
+    zero = b.constant(np.zeros((), dtype_of(value.type)), "zero")
     return b.value(PadOp(value, zero, edge_padding_low=none, edge_padding_high=beside, interior_padding=none))
 
 

@@ -1,13 +1,29 @@
 // RUN: lamina-opt %s -p 'stablehlo-lower-precision{to=bf16}' --machine x86-64-amx | filecheck %s
-// A machine that has tiles rounds what tiles multiply: vectors take pairs no faster than single numbers there.
+// A machine that has tiles rounds what tiles multiply: vectors take pairs no faster than single numbers there. No part of
+// 197 is one, of 13 more 30.
 
 // CHECK-LABEL: func.func @parts
 func.func @parts(%x: tensor<32x144xf32>, %w: tensor<144x32xf32>, %u: tensor<32x197xf32>, %v: tensor<197x32xf32>) -> (tensor<32x32xf32>, tensor<32x32xf32>) {
   // CHECK: stablehlo.dot_general {{.*}} : (tensor<32x144xbf16>, tensor<144x32xbf16>) -> tensor<32x32xf32>
-  // CHECK-NEXT: stablehlo.dot_general %u, %v, {{.*}} : (tensor<32x197xf32>, tensor<197x32xf32>) -> tensor<32x32xf32>
+  // CHECK-NEXT: %[[U:.*]] = stablehlo.convert %u {flushes} : (tensor<32x197xf32>) -> tensor<32x197xbf16>
+  // CHECK-NEXT: %[[V:.*]] = stablehlo.convert %v {flushes} : (tensor<197x32xf32>) -> tensor<197x32xbf16>
+  // CHECK-NEXT: %[[Z:.*]] = stablehlo.constant dense<0.000000e+00> : tensor<bf16>
+  // CHECK-NEXT: %[[A:.*]] = stablehlo.pad %[[U]], %[[Z]], low = [0, 0], high = [0, 13], interior = [0, 0] : {{.*}} -> tensor<32x210xbf16>
+  // CHECK: %[[B:.*]] = stablehlo.pad %[[V]], %{{.*}}, low = [0, 0], high = [13, 0], interior = [0, 0] : {{.*}} -> tensor<210x32xbf16>
+  // CHECK-NEXT: stablehlo.dot_general %[[A]], %[[B]], {{.*}} -> tensor<32x32xf32>
   %a = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<32x144xf32>, tensor<144x32xf32>) -> tensor<32x32xf32>
   %b = stablehlo.dot_general %u, %v, contracting_dims = [1] x [0] : (tensor<32x197xf32>, tensor<197x32xf32>) -> tensor<32x32xf32>
   func.return %a, %b : tensor<32x32xf32>, tensor<32x32xf32>
+}
+
+// A pass over operands takes longer than is won where columns are few; scores that L2 does not hold are left to attention.
+// CHECK-LABEL: func.func @left
+func.func @left(%u: tensor<32x197xf32>, %v: tensor<197x31xf32>, %s: tensor<16x211x197xf32>, %w: tensor<16x197x64xf32>) -> (tensor<32x31xf32>, tensor<16x211x64xf32>) {
+  // CHECK-NEXT: stablehlo.dot_general %u, %v,
+  // CHECK-NEXT: stablehlo.dot_general %s, %w,
+  %a = stablehlo.dot_general %u, %v, contracting_dims = [1] x [0] : (tensor<32x197xf32>, tensor<197x31xf32>) -> tensor<32x31xf32>
+  %b = stablehlo.dot_general %s, %w, batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<16x211x197xf32>, tensor<16x197x64xf32>) -> tensor<16x211x64xf32>
+  func.return %a, %b : tensor<32x31xf32>, tensor<16x211x64xf32>
 }
 
 // A row of 28 is two tiles of 14; of 19 no part is one. Channels that are last become even.
