@@ -102,12 +102,12 @@ def _round_filled_up(op: DotGeneralOp, b: Builder) -> Replacement:
     """Both operands with zeros behind what is summed, as many as make the fewest tiles."""
     numbers = op.dot_dimension_numbers.data
     left, right = numbers.lhs_contracting_dimensions, numbers.rhs_contracting_dimensions
-    bytes_ = prod(shape_of(op.lhs)) * 4
-    if len(left) != 1 or bytes_ > FUSED or any(element_type(v) != f32 for v in (*op.operands, op.result)):
+    if len(left) != 1 or any(element_type(v) != f32 for v in (*op.operands, op.result)):
         return None
-    size = shape_of(op.lhs)[left[0]]
-    rows, columns = (prod(shape_of(op.result)) * size // prod(shape_of(v)) for v in (op.rhs, op.lhs))
-    if min(size, rows, columns) < WORTH_FILLING:
+    batch, size = len(numbers.lhs_batching_dimensions), shape_of(op.lhs)[left[0]]
+    of_row = len(shape_of(op.lhs)) - 1  # of the result, dimensions of which the last are columns
+    rows, columns = prod(shape_of(op.result)[batch:of_row]), prod(shape_of(op.result)[of_row:])
+    if min(size, rows, columns) < WORTH_FILLING or prod(shape_of(op.lhs)) * 4 > FUSED:
         return None
     lhs, rhs = _rounded(op.lhs, b), _rounded(op.rhs, b)
     if lhs is None or rhs is None:

@@ -62,6 +62,33 @@ TYPES = [
 ]  # of what is multiplied, sums, roundings
 
 
+ODD = [((64,), 197, 64), ((2, 3, 33), 77, 40), ((197,), 51, 197), ((31,), 197, 64), ((0,), 197, 64), ((64,), 0, 64)]
+
+
+@pytest.mark.parametrize(("rows", "summed", "columns"), [*ODD, ((64,), 197, 0), ((16, 211), 197, 64)])
+def test_sums_of_odd_numbers_are_those_of_rounded_operands(rows: tuple[int, ...], summed: int, columns: int):
+    """Where tiles multiply, zeros fill them up; x[..., m, k] @ y[..., k, n]."""
+    shapes = [(*rows, summed), (*rows[:-1], summed, columns), (*rows, columns)]
+    x, y, z = ("x".join(map(str, (*shape, "f32"))) for shape in shapes)
+    batch = list(range(len(rows) - 1))
+    text = f"""
+    func.func public @main(%x: tensor<{x}>, %y: tensor<{y}>) -> tensor<{z}> {{
+      %z = stablehlo.dot_general %x, %y, batching_dims = {batch} x {batch},
+          contracting_dims = [{len(rows)}] x [{len(rows) - 1}] : (tensor<{x}>, tensor<{y}>) -> tensor<{z}>
+      func.return %z : tensor<{z}>
+    }}"""
+    context = new_context()
+    rng = np.random.default_rng(summed)
+    given = [rng.standard_normal(shape).astype(np.float32) for shape in shapes[:2]]
+    program = Program(parse_module(text, "odd.mlir", context), context)
+    model = lamina.compile(program, cache=False, precision="bf16")
+    [got] = model(*given)
+    rounded = [array.astype(ml_dtypes.bfloat16).astype(np.float64) for array in given]
+    exact = [array.astype(np.float64) for array in given]
+    errors = [np.abs(got - a @ b).max(initial=0) for a, b in (rounded, exact)]
+    assert got.shape == shapes[2] and min(errors) <= 1e-5 * np.sqrt(summed)
+
+
 @pytest.mark.parametrize("machine", ["x86-64", "x86-64-avx2", "x86-64-avx512", "x86-64-amx"])
 @pytest.mark.parametrize(("shape", "types"), [*((s, TYPES[0]) for s in SHAPES), *((SHAPES[0], t) for t in TYPES[1:])])
 def test_what_is_rounded_for_one_and_read_as_it_is_by_another_is_written_once(
