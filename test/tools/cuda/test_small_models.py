@@ -1,6 +1,6 @@
 """Models as a whole: every kernel is assembled without spills, and runs in the emulator as the reference does.
 
-The small ones and the networks of the onnx package always, but three in float32 alone; with the marker `slow` all others,
+The small ones and the networks of the onnx package always, three in float32 alone; with the marker `slow` all others,
 PyTorch's and those of $LAMINA_MODELS included.
 """
 
