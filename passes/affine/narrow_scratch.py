@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AffineMapAttr, IntegerAttr, MemRefType, ModuleOp, i64
+from xdsl.dialects.builtin import AffineMapAttr, MemRefType, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
@@ -31,7 +31,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...dialects.affine import LoadOp, ParallelOp, StoreOp
 from ...dialects.memref import AllocaOp
 from ...dialects.memref.views import VIEW_OPS
-from ..bufferization.layout import ALIGNMENT, SCRATCH, STACK_LIMIT, byte_size
+from ..bufferization.layout import ALIGNMENT, STACK_LIMIT, byte_size, scratch_of
 from .accesses import map_subscripts
 from .loops import functions
 
@@ -46,10 +46,7 @@ class NarrowScratch(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in functions(op):
-            told = function.attributes.get(SCRATCH)
-            count = told.value.data if isinstance(told, IntegerAttr) else 0
-            arguments = function.body.block.args
-            for scratch in arguments[len(arguments) - count :]:
+            for scratch in scratch_of(function):
                 _narrow(_behind_views(scratch), function)
 
 
@@ -75,9 +72,7 @@ def _narrow(memory: SSAValue, function: FuncOp) -> None:
     row = MemRefType(type_.element_type, shape)
     if not own or shape == list(type_.get_shape()) or byte_size(row) > STACK_LIMIT:
         return
-    alloca = AllocaOp.build(
-        operands=[[], []], result_types=[row], properties={"alignment": IntegerAttr(ALIGNMENT, i64)}
-    )
+    alloca = AllocaOp.get(row.element_type, ALIGNMENT, shape)
     alloca.location = parallel.location
     Rewriter.insert_op(alloca, InsertPoint.at_start(parallel.body.block))
     for op in found:

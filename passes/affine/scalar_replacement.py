@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -26,7 +26,7 @@ from ...compiler.walking import all_ops
 from ...dialects.affine import ForOp, LoadOp, StoreOp, YieldOp
 from ...dialects.memref import AllocaOp
 from ...dialects.memref.views import VIEW_OPS, root
-from ..bufferization.layout import SCRATCH
+from ..bufferization.layout import scratch_of
 from .accesses import MemoryAccess, accesses, defined_inside, loop_variables
 from .dependence import Order, Relation, may_depend
 from .loops import all_loops, erase, functions
@@ -100,11 +100,8 @@ def _meets(first: MemoryAccess, second: MemoryAccess) -> bool:
 
 def remove_dead_stores(function: FuncOp) -> None:
     """Drops stores to stack memory and to scratch arguments that nothing reads, and memory that nothing uses."""
-    block = function.body.block
     own: list[SSAValue] = [op.memref for op in all_ops(function) if isinstance(op, AllocaOp)]
-    scratch = function.attributes.get(SCRATCH)
-    if isinstance(scratch, IntegerAttr) and scratch.value.data:
-        own += block.args[len(block.args) - scratch.value.data :]
+    own += scratch_of(function)
     read = {a.root for a in accesses([function]) if not a.writes}
     for op in all_ops(function):
         if isinstance(op, StoreOp) and root(op.memref) in own and root(op.memref) not in read:

@@ -7,12 +7,14 @@ from math import prod
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    IntegerAttr,
     MemRefType,
     NoneAttr,
     ShapedType,
     TensorType,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from ...compiler.diagnostics import LaminaError
 from ...compiler.dtypes import dtype_of
@@ -22,6 +24,12 @@ ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 SCRATCH = "lamina.scratch"  # on a kernel: how many of its last arguments hold nothing before and after a call
 SPARSE = "lamina.sparse"  # on an allocation: little of it is ever touched
 STACK_LIMIT = 16 * 1024  # bytes: larger scratch of a kernel is an argument, planned in the arena
+
+
+def scratch_of(function: FuncOp) -> Sequence[BlockArgument]:
+    """The arguments of a kernel that hold nothing before and after a call: its last ones."""
+    told, arguments = function.attributes.get(SCRATCH), function.body.block.args
+    return arguments[len(arguments) - (told.value.data if isinstance(told, IntegerAttr) else 0) :]
 
 
 def aligned(size: int) -> int:

@@ -13,7 +13,7 @@ from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, IndexType, IntegerAttr, MemRefType, NoneAttr
+from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, IndexType, MemRefType, NoneAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineDimExpr, AffineExpr, AffineMap, AffineSet
@@ -28,7 +28,7 @@ from ...dialects.memref import LoadOp as GatherOp
 from ...dialects.memref.views import root
 from ..affine.accesses import map_subscripts
 from ..affine.loops import erase
-from ..bufferization.layout import SCRATCH
+from ..bufferization.layout import scratch_of
 from .bands import band_of, sizes_of
 from .kernels import placed
 from .team_points import SECTOR, team_of
@@ -71,9 +71,7 @@ class Box:
 def hand_on(function: FuncOp) -> bool:
     """Lets the reader of one buffer of the kernel's own take what was stored there; whether there was any."""
     block = function.body.block
-    scratch = function.attributes.get(SCRATCH)
-    count = scratch.value.data if isinstance(scratch, IntegerAttr) else 0
-    return any(_replaced(buffer, block) for buffer in block.args[len(block.args) - count :])
+    return any(_replaced(buffer, block) for buffer in scratch_of(function))
 
 
 def _replaced(buffer: SSAValue, block: Block) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerAttr, MemRefType, UnitAttr, VectorType, bf16
+from xdsl.dialects.builtin import MemRefType, UnitAttr, VectorType, bf16
 from xdsl.dialects.linalg.ops import YieldOp
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr
@@ -14,7 +14,7 @@ from ....dialects import linalg, vector
 from ....dialects.affine.linear_forms import Linear, access
 from ....dialects.arith.marks import FLUSHES
 from ....dialects.memref import AllocaOp
-from ...bufferization.layout import SCRATCH
+from ...bufferization.layout import scratch_of
 from .analysis import Contraction, Kernel, Unsupported, is_grouped
 from .spot import TilePlace
 
@@ -146,10 +146,8 @@ def overlap_is_harmless(kernel: Kernel) -> bool:
 def unread_arrays(kernel: Kernel) -> set[SSAValue]:
     """The kernel's own memory that only its epilogue reads: what is meant for it may stay in registers."""
     function = kernel.function
-    scratch = function.attributes.get(SCRATCH)
-    count = scratch.value.data if isinstance(scratch, IntegerAttr) else 0
     own: set[SSAValue] = {op.memref for op in function.body.block.ops if isinstance(op, AllocaOp)}
-    own.update(function.body.block.args[len(function.body.block.args) - count :])
+    own.update(scratch_of(function))
     members = {kernel.fill, kernel.contraction.op, *kernel.epilogue}
     structured = linalg.GenericOp | linalg.WinogradOp
     own = {
