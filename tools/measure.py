@@ -15,7 +15,7 @@ from typing import Any
 
 from ..backends.cpu.emit import object_code, optimise, with_target
 from ..backends.cpu.jit import link, pool
-from ..backends.cpu.native_model import aligned_bytes
+from ..backends.cpu.memory import aligned_bytes
 from ..compiler.machine import Machine
 from ..compiler.measured import Measured
 from .bench.peak import Peaks

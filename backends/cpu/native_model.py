@@ -16,9 +16,9 @@ import numpy as np
 from ...compiler.diagnostics import LaminaError
 from ...compiler.signature import Array, Signature, dtype_named
 from ...compiler.weights import Section
+from .memory import ALIGNMENT, aligned_bytes, ask_for_large_pages
 from .outputs import OutputMemory
 
-ALIGNMENT = 64
 POOL_FUNCTIONS = ("lamina_pool_create", "lamina_pool_destroy", "lamina_parallel_for", "lamina_pool_threads")
 _POINTER = ctypes.c_void_p
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32)  # without argument types: those of a frame are converted already
@@ -67,16 +67,6 @@ def _in_child() -> None:
 os.register_at_fork(after_in_child=_in_child)
 
 
-def aligned_bytes(size: int) -> Array:
-    """Fresh memory that starts on a cache line. Raises LaminaError where there is not so much."""
-    try:
-        raw = np.empty(size + ALIGNMENT, np.uint8)
-    except MemoryError as error:
-        raise LaminaError(f"the model needs {size} bytes of memory at once, more than there is") from error
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size]
-
-
 def _told_address(array: Array) -> int:
     return array.__array_interface__["data"][0]
 
@@ -106,6 +96,7 @@ def _placed(constants: Array | Section) -> Array:
         memory = aligned_bytes(constants.nbytes)
         memory[:] = constants
         return memory
+    ask_for_large_pages(constants)
     return constants
 
 

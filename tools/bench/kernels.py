@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 
 from ...backends import Options
 from ...backends.cpu.jit import link, pool
-from ...backends.cpu.native_model import aligned_bytes
+from ...backends.cpu.memory import aligned_bytes
 from ...backends.cpu.target import CpuTarget
 from ...compiler.dtypes import dtype_of
 from ...dialects.linalg_ext import AttentionOp, MatmulNBitsOp

@@ -16,7 +16,7 @@ from xdsl.ir import BlockArgument
 
 from ....backends.cpu.build import Part, compile_part, load_passes
 from ....backends.cpu.jit import Pool, link
-from ....backends.cpu.native_model import aligned_bytes
+from ....backends.cpu.memory import aligned_bytes
 from ....backends.cpu.pipeline import KERNEL_PHASES
 from ....compiler.diagnostics import LaminaError
 from ....compiler.dtypes import dtype_of
