@@ -1,9 +1,10 @@
+import io
 import os
 
 import numpy as np
 import pytest
 
-from lamina.compiler.artefact import Artefact, written_whole
+from lamina.compiler.artefact import LARGE_PAGE, PAGE, Artefact, make_room, write_constants, written_whole
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.signature import Signature, TensorSpec
 from lamina.compiler.weights import BLOCK_BYTES, Deferred, Section, WeightStore
@@ -64,6 +65,35 @@ def test_constants_laid_out_block_by_block(tmp_path):
     assert bytes(back.constants) == b"\0" * 64 + big.T.tobytes() + (big + 1).tobytes()
     assert made == [(0, 1), (1, 2), (2, 3)]
     assert np.array_equal(weights.get(keys[1]), big + 1)
+
+
+class Watched(io.BytesIO):
+    """Notes where each write begins and how long it is."""
+
+    def __init__(self):
+        super().__init__()
+        self.writes = []
+
+    def write(self, data):
+        self.writes.append((self.tell(), len(data)))
+        return super().write(data)
+
+
+@pytest.mark.parametrize("sizes", [(3 * LARGE_PAGE + 5,), (7, 100_000, 2 * LARGE_PAGE, 64), (LARGE_PAGE - PAGE - 1,), ()])
+def test_constants_are_written_by_large_pages(sizes):
+    """As the system then keeps them: in one piece, on its boundaries, whatever the sizes of the weights are."""
+    weights, file = WeightStore(), Watched()
+    arrays = [np.arange(size, dtype=np.uint32).astype(np.uint8) for size in sizes]
+    parts, end = [], 0
+    for array in arrays:
+        parts.append((weights.add(array), end, array.nbytes))
+        end += array.nbytes
+    make_room(file, end)
+    write_constants(file, Section(parts, weights))
+    assert file.getvalue()[PAGE : PAGE + end] == b"".join(array.tobytes() for array in arrays)
+    assert all(start % LARGE_PAGE == 0 and size <= LARGE_PAGE for start, size in file.writes)
+    whole = [size for _, size in file.writes].count(LARGE_PAGE)
+    assert whole == -(-(PAGE + end) // LARGE_PAGE) + (PAGE + end) // LARGE_PAGE
 
 
 def test_a_weight_of_another_size_than_its_place():
