@@ -17,31 +17,36 @@ from ...compiler.signature import Array
 
 ALIGNMENT = 64
 LARGE_PAGE = 2 << 20
-LARGE = LARGE_PAGE // 2  # bytes from which on memory takes whole large pages
+LARGE = LARGE_PAGE // 2  # bytes for which a large page pays
 _ADVICE: int | None = getattr(mmap, "MADV_HUGEPAGE", None)  # only Linux has it
 
 
 def aligned_bytes(size: int) -> Array:
     """Fresh memory that starts on a cache line. Raises LaminaError where there is not so much."""
+    raw, start = fresh(size)
+    return raw[start : start + size]
+
+
+def fresh(size: int) -> tuple[Array, int]:
+    """An array that owns fresh memory, and from where on `size` bytes of it may be used, aligned as `aligned_bytes` is.
+
+    What is beyond the last large page, if it is less than half of one, lies in small pages. Raises LaminaError where
+    there is not so much memory.
+    """
     try:
-        if size >= LARGE and _ADVICE is not None:
-            return _in_large_pages(size, _ADVICE)
-        raw = np.empty(size + ALIGNMENT, np.uint8)
+        if size < LARGE or _ADVICE is None:
+            raw = np.empty(size + ALIGNMENT, np.uint8)
+            return raw, -raw.ctypes.data % ALIGNMENT
+        pages = (size + LARGE) // LARGE_PAGE * LARGE_PAGE
+        length = LARGE_PAGE + max(pages, -(-size // mmap.PAGESIZE) * mmap.PAGESIZE)  # to begin on any page
+        memory = mmap.mmap(-1, length, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        raw = np.frombuffer(memory, np.uint8)
+        start = -raw.ctypes.data % LARGE_PAGE
+        with suppress(OSError):  # a kernel without large pages
+            memory.madvise(_ADVICE, start, pages)
+        return raw, start
     except (MemoryError, OSError) as error:
         raise LaminaError(f"the model needs {size} bytes of memory at once, more than there is") from error
-    start = -raw.ctypes.data % ALIGNMENT
-    return raw[start : start + size]
-
-
-def _in_large_pages(size: int, advice: int) -> Array:
-    """What is left over on both sides of whole pages is never touched, and takes no memory."""
-    pages = -(-size // LARGE_PAGE)
-    memory = mmap.mmap(-1, (pages + 1) * LARGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError):  # a kernel without large pages
-        memory.madvise(advice)
-    raw = np.frombuffer(memory, np.uint8)
-    start = -raw.ctypes.data % LARGE_PAGE
-    return raw[start : start + size]
 
 
 def ask_for_large_pages(array: Array) -> None:

@@ -9,8 +9,8 @@ from math import prod
 import numpy as np
 
 from ...compiler.signature import Array
+from .memory import ALIGNMENT, fresh
 
-ALIGNMENT = 64
 PAGE = 4096
 RECYCLED = 1 << 16  # bytes from which on this pays; smaller memory comes from malloc's own lists
 KEPT = 2  # a caller often still holds one result while the next is computed
@@ -19,11 +19,11 @@ KEPT = 2  # a caller often still holds one result while the next is computed
 class _Memory:
     """Bytes with room to start on any cache line of a page."""
 
-    __slots__ = ("address", "raw")
+    __slots__ = ("address", "first", "raw")
 
     def __init__(self, size: int):
-        self.raw = np.empty(size + PAGE, np.uint8)
-        self.address: int = self.raw.ctypes.data
+        self.raw, self.first = fresh(size + PAGE)
+        self.address: int = self.raw.ctypes.data + self.first
 
     @property
     def unused(self) -> bool:
@@ -56,7 +56,7 @@ class OutputMemory:
             return np.empty(self.shape, self.dtype)
         memory = self._unused() or _Memory(self.nbytes)
         start = (beside // ALIGNMENT * ALIGNMENT - memory.address) % PAGE
-        array = np.ndarray(self.shape, self.dtype, memory.raw, start)
+        array = np.ndarray(self.shape, self.dtype, memory.raw, memory.first + start)
         self._kept.append(memory)  # only now, when the array shows that it is in use
         return array
 

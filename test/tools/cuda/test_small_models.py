@@ -4,6 +4,8 @@ The small ones and the networks of the onnx package always, three in float32 alo
 PyTorch's and those of $LAMINA_MODELS included.
 """
 
+from collections.abc import Sequence
+
 import pytest
 
 from lamina.backends import Options
@@ -17,30 +19,35 @@ assert SEEDS == 5
 MODELS = every_model()
 SMALL = [name for name in MODELS if ".lam" in name or name.endswith((" float", " int8"))] + ["conv_net", "transformer"]
 MANY = ("densenet121", "inception_v1", "inception_v2")  # kernels: in bfloat16 more than all others, mostly alike
-ALL = [(name, precision) for name in MODELS for precision in PRECISIONS]
-ALWAYS = [(n, p) for n, p in ALL if n in (*NAMES, *SMALL) and (p == "f32" or n not in MANY)]
+ALWAYS = {name: PRECISIONS[: 1 if name in MANY else None] for name in MODELS if name in (*NAMES, *SMALL)}
+SLOW = {name: PRECISIONS[len(ALWAYS.get(name, ())) :] for name in MODELS}
 
 
-@pytest.mark.parametrize(("name", "precision"), ALWAYS)
-def test_every_kernel_of_models(name: str, precision: str) -> None:
-    _check(name, precision)
+@pytest.mark.parametrize("name", ALWAYS)
+def test_every_kernel_of_models(name: str) -> None:
+    _check(name, ALWAYS[name])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "precision"), [each for each in ALL if each not in ALWAYS])
-def test_every_kernel_of_large_models(name: str, precision: str) -> None:
-    _check(name, precision)
+@pytest.mark.parametrize("name", [name for name, precisions in SLOW.items() if precisions])
+def test_every_kernel_of_large_models(name: str) -> None:
+    _check(name, SLOW[name])
 
 
-def _check(name: str, precision: str) -> None:
-    lowered, tiles = tiled(MODELS[name](), TARGETS, precision)
-    once = LoweredOnce(Options(precision=precision))
-    for target, program in tiles.items():
-        row = compile_kernels(name, program, target, once)
-        assert not row.spill_bytes and row.told in ("", "not assembled: no ptxas") and row.kernels
-    for case in cases_of(name, lowered, tiles, precision):
-        outcome = _outcome(case)
-        assert not outcome.told, (case.stands_for, outcome)
+def _check(name: str, precisions: Sequence[str]) -> None:
+    """One precision after the other: what stays the same is looked at once."""
+    assembled: set[str] = set()
+    for precision in precisions:
+        lowered, tiles = tiled(MODELS[name](), TARGETS, precision)
+        once = LoweredOnce(Options(precision=precision))
+        for target, program in tiles.items():
+            if (text := f"{target} {program}") not in assembled:
+                row = compile_kernels(name, program, target, once)
+                assert not row.spill_bytes and row.told in ("", "not assembled: no ptxas") and row.kernels
+                assembled.add(text)
+        for case in cases_of(name, lowered, tiles, precision):
+            outcome = _outcome(case)
+            assert not outcome.told, (case.stands_for, outcome)
 
 
 _CHECKED: dict[tuple[str, str], Outcome] = {}  # by program and architecture: every fifth stands in several
