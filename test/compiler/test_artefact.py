@@ -79,7 +79,7 @@ class Watched(io.BytesIO):
         return super().write(data)
 
 
-@pytest.mark.parametrize("sizes", [(3 * LARGE_PAGE + 5,), (7, 100_000, 2 * LARGE_PAGE, 64), (LARGE_PAGE - PAGE - 1,), ()])
+@pytest.mark.parametrize("sizes", [(3 * LARGE_PAGE + 5,), (7, 10**5, 2 * LARGE_PAGE, 64), (LARGE_PAGE - PAGE - 1,), ()])
 def test_constants_are_written_by_large_pages(sizes):
     """As the system then keeps them: in one piece, on its boundaries, whatever the sizes of the weights are."""
     weights, file = WeightStore(), Watched()

@@ -13,6 +13,7 @@ import numpy as np
 
 from ...backends.cpu.emit import object_code, optimise, with_target
 from ...backends.cpu.jit import link
+from ...backends.cpu.memory import aligned_bytes
 from ...compiler.machine import Machine
 from ...compiler.signature import Array
 from ...passes.convert.dot_to_llvm import INSTRUCTIONS, Instruction
@@ -232,8 +233,10 @@ class Peaks:
         unit = 2 * LINE * max(STREAMS)
         share = max(moved // self._threads // unit, 1) * unit
         if self._memory[0] != share:
-            self._memory = (share, [np.ones(share + 64, np.uint8) for _ in range(self._threads)])
-        starts = [-(-array.ctypes.data // 64) * 64 for array in self._memory[1]]
+            self._memory = (share, [aligned_bytes(share) for _ in range(self._threads)])
+            for array in self._memory[1]:
+                array[...] = 1  # every page is there
+        starts = [array.ctypes.data for array in self._memory[1]]
         sums = [np.zeros(LINE * max(STREAMS), np.uint8) for _ in range(self._threads)]
 
         def read(streams: int, thread: int) -> None:
