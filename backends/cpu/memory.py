@@ -12,11 +12,11 @@ from contextlib import suppress
 
 import numpy as np
 
+from ...compiler.artefact import LARGE_PAGE
 from ...compiler.diagnostics import LaminaError
 from ...compiler.signature import Array
 
 ALIGNMENT = 64
-LARGE_PAGE = 2 << 20
 LARGE = LARGE_PAGE // 2  # bytes for which a large page pays
 _ADVICE: int | None = getattr(mmap, "MADV_HUGEPAGE", None)  # only Linux has it
 
