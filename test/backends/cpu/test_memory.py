@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lamina.backends.cpu import memory
-from lamina.backends.cpu.memory import ALIGNMENT, LARGE, aligned_bytes, ask_for_large_pages
+from lamina.backends.cpu.memory import ALIGNMENT, LARGE, aligned_bytes, ask_for_large_pages, fresh
 from lamina.compiler.artefact import LARGE_PAGE
 from lamina.compiler.diagnostics import LaminaError
 
@@ -35,6 +35,7 @@ def test_memory_begins_on_a_line_or_a_large_page(size):
     array[...] = 7  # all of it is ours
     assert array[-1] == 7
     assert size < LARGE or not HAS_LARGE_PAGES or is_asked_for(array)
+    assert fresh(size)[0].flags.owndata == (boundary == ALIGNMENT)  # small memory is what malloc has
 
 
 def test_a_rest_below_half_a_page_stays_small():
