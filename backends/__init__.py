@@ -30,6 +30,7 @@ class Executable(Protocol):
     """A program made ready: checked arrays in the signature's order go in, fresh arrays come out.
 
     An output of the signature's aliases is the input itself, with what was computed in its memory.
+    One that has a `direct_call` is called by that first, with inputs as they are given: None leaves them to `run`.
     """
 
     @property

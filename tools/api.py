@@ -34,6 +34,14 @@ _CPU = 1  # as DLPack numbers kinds of devices
 Source: TypeAlias = "str | os.PathLike[str] | Program | Unsized | ModelProto | Any"
 
 
+@dataclass(frozen=True)
+class _Compiled:
+    """The code for some sizes and values, and which inputs are left to give it."""
+
+    executable: Executable
+    taken: list[int]
+
+
 class Model:
     """A compiled model. Call it with NumPy arrays, or anything with `__dlpack__`, by position or by name.
 
@@ -57,8 +65,9 @@ class Model:
         self.signature = signature
         self._compile_for = compile_for
         self._open_artefact = open_artefact
-        self._executables: dict[Any, tuple[Executable, list[int]]] = {}  # with the inputs it takes
-        self._quick: dict[tuple[Any, ...], tuple[Executable, list[int]]] = {}  # the same by what calls look like
+        self._executables: dict[Any, _Compiled] = {}
+        self._quick: dict[tuple[Any, ...], _Compiled] = {}  # the same by what calls look like
+        self._direct_call: Callable[..., list[Array] | None] | None = None  # of the one that ran last
         self._names = tuple(spec.name for spec in signature.inputs)
         self._by_value: set[int] = set()  # inputs that are compiled in
         self._needed: ValuesNeeded | None = None
@@ -70,20 +79,28 @@ class Model:
         if named and not inputs and tuple(named) == self._names:
             inputs, named = tuple(named.values()), {}
         if not named:
+            direct = self._direct_call
+            if direct is not None and (outputs := direct(*inputs)) is not None:
+                return outputs
             if self._only is not None:
                 if self.signature.describes(inputs):
+                    self._direct_call = getattr(self._only, "direct_call", None)
                     return self._only.run(inputs)
             elif len(self._executables) < self.CACHED_SHAPES and (quick := self._quick.get(self._face(inputs))):
-                executable, taken = quick
-                return executable.run([inputs[i] for i in taken])
+                return self._run(quick, inputs)
         on_device = getattr(self._only, "run_on_device", None)
         if on_device is not None and any(map(_lies_elsewhere, (*inputs, *named.values()))):
             return on_device(self.signature.ordered(inputs, named))
         arrays = self.signature.bind(inputs, named)
-        executable, taken = found = self._executable(self.signature.bindings(arrays), arrays)
+        found = self._executable(self.signature.bindings(arrays), arrays)
         if self._only is None and not named and all(map(is_, arrays, inputs)) and (face := self._face(inputs)):
             self._quick[face] = found
-        return executable.run([arrays[i] for i in taken])
+        return self._run(found, arrays)
+
+    def _run(self, found: _Compiled, inputs: Sequence[Array]) -> list[Array]:
+        whole = len(found.taken) == len(inputs)
+        self._direct_call = getattr(found.executable, "direct_call", None) if whole else None
+        return found.executable.run([inputs[i] for i in found.taken])
 
     def _face(self, inputs: Sequence[Any]) -> tuple[Any, ...]:
         """All that decides what code a call needs, quick to compare; () for what has to be looked at first."""
@@ -101,13 +118,13 @@ class Model:
     def _when_values_do_not_matter(self) -> Executable | None:
         """The one executable of a model whose shapes are all known."""
         try:
-            return self._executable({}, [])[0]
+            return self._executable({}, []).executable
         except ValuesNeeded as error:  # the values come with the first call
             self._needed = error
             self._by_value = set(error.inputs)
             return None
 
-    def _executable(self, bindings: Mapping[str, int], arrays: Sequence[Array]) -> tuple[Executable, list[int]]:
+    def _executable(self, bindings: Mapping[str, int], arrays: Sequence[Array]) -> _Compiled:
         with self._lock:
             while True:
                 values = {i: arrays[i] for i in sorted(self._by_value)}
@@ -119,7 +136,7 @@ class Model:
                 if found is None:
                     try:
                         taken = [i for i in range(len(self.signature.inputs)) if i not in values]
-                        found = self._compile_for(bindings, values), taken
+                        found = _Compiled(self._compile_for(bindings, values), taken)
                     except ValuesNeeded as error:
                         if not arrays:
                             raise
@@ -148,7 +165,7 @@ class Model:
             raise self._needed or LaminaError(
                 f"the model has symbolic dimensions ({symbols})", hint="fix them with shapes={...}"
             )
-        artefact = self._executable({}, [])[0].artefact
+        artefact = self._executable({}, []).executable.artefact
         if artefact is None:
             raise LaminaError("this target produces no code to save")
         return artefact

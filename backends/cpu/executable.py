@@ -16,8 +16,10 @@ class NativeExecutable:
 
     def __init__(self, artefact: Artefact, threads: int | None):
         self._native = _linked(artefact, threads)
-        self._signature = artefact.signature
+        self._signature = signature = artefact.signature
         self.artefact: Artefact | None = artefact
+        direct = None if signature.random or signature.extents else self._native.direct
+        self.direct_call = None if direct is None else direct.call
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference on checked inputs; safe from several threads."""

@@ -14,9 +14,9 @@ from ...compiler.machine import Machine
 from ...compiler.signature import Array, Signature
 from ...compiler.weights import Section
 from .emit import llvm, object_code, optimise, with_target
-from .native_model import POOL_FUNCTIONS, NativeModel
+from .native_model import POOL_FUNCTIONS, RUNTIME_FUNCTIONS, NativeModel
 from .native_model import Pool as CodePool
-from .runtime import runtime_digest, runtime_ir
+from .runtime import call_ir, runtime_digest, runtime_ir
 
 _names = count()
 _lock = threading.Lock()
@@ -54,8 +54,9 @@ os.register_at_fork(after_in_child=_forget_lock)
 
 @cache
 def runtime_object(machine: Machine) -> bytes:
-    """The object of the runtime: the thread pool, and what the processor lacks."""
-    return object_code(optimise(with_target(runtime_ir(machine), machine), machine), machine)
+    """The object of the runtime: the thread pool, what the processor lacks, and calls from Python."""
+    text = runtime_ir(machine) + call_ir()
+    return object_code(optimise(with_target(text, machine), machine), machine)
 
 
 class Pool(CodePool):
@@ -88,6 +89,6 @@ def native_model(
     threads: int | None = None,
 ) -> NativeModel:
     """A model of these objects."""
-    code = link([*objects, runtime_object(machine)], [entry, *POOL_FUNCTIONS])
+    code = link([*objects, runtime_object(machine)], [entry, *RUNTIME_FUNCTIONS])
     digest = runtime_digest(machine)
     return NativeModel(code, signature, constants, arena_bytes, entry=entry, runtime=digest, threads=threads)

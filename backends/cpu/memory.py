@@ -27,14 +27,20 @@ def aligned_bytes(size: int) -> Array:
     return raw[start : start + size]
 
 
+def alignment_of(size: int) -> int:
+    """What `fresh` memory of so many bytes is aligned to."""
+    return ALIGNMENT if size < LARGE or _ADVICE is None else LARGE_PAGE
+
+
 def fresh(size: int) -> tuple[Array, int]:
-    """An array that owns fresh memory, and from where on `size` bytes of it may be used, aligned as `aligned_bytes` is.
+    """An array that owns fresh memory, and from where on `size` bytes of it may be used: the first place aligned so.
 
     What is beyond the last large page, if it is less than half of one, lies in small pages. Raises LaminaError where
     there is not so much memory.
     """
     try:
-        if size < LARGE or _ADVICE is None:
+        alignment = alignment_of(size)
+        if alignment == ALIGNMENT or _ADVICE is None:
             raw = np.empty(size + ALIGNMENT, np.uint8)
             return raw, -raw.ctypes.data % ALIGNMENT
         pages = (size + LARGE) // LARGE_PAGE * LARGE_PAGE

@@ -8,6 +8,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -16,10 +17,13 @@ import numpy as np
 from ...compiler.diagnostics import LaminaError
 from ...compiler.signature import Array, Signature, dtype_named
 from ...compiler.weights import Section
+from .direct_call import NAME as DIRECT_CALL
+from .direct_call import DirectCall, possible
 from .memory import ALIGNMENT, aligned_bytes, ask_for_large_pages
 from .outputs import OutputMemory
 
 POOL_FUNCTIONS = ("lamina_pool_create", "lamina_pool_destroy", "lamina_parallel_for", "lamina_pool_threads")
+RUNTIME_FUNCTIONS = (*POOL_FUNCTIONS, DIRECT_CALL)
 _POINTER = ctypes.c_void_p
 _ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32)  # without argument types: those of a frame are converted already
 
@@ -46,22 +50,22 @@ def _destroy(destroy: Any, context: int, process: int, code: Mapping[str, int]) 
 
 _pools: dict[tuple[int, str], Pool] = {}
 _lock = threading.Lock()
-_process = os.getpid()
+_process = ctypes.c_int64(os.getpid())
 
 
 def shared_pool(threads: int, runtime: str, code: Mapping[str, int]) -> Pool:
     """The pool of every model of this process that uses as many threads and the same `runtime` (its digest)."""
     with _lock:
         found = _pools.get((threads, runtime))
-        if found is None or found.process != _process:
+        if found is None or found.process != _process.value:
             found = _pools[threads, runtime] = Pool(threads, code)
     return found
 
 
 def _in_child() -> None:
-    global _lock, _process
+    global _lock
     _lock = threading.Lock()
-    _process = os.getpid()
+    _process.value = os.getpid()
 
 
 os.register_at_fork(after_in_child=_in_child)
@@ -115,8 +119,8 @@ class _Frame:
 class NativeModel:
     """Calls are re-entrant: each takes a frame of its own from a free list.
 
-    `code` has the addresses of `entry` and of `POOL_FUNCTIONS`, for as long as it is there; `runtime` is the digest of
-    the runtime in it.
+    `code` has the addresses of `entry` and of `RUNTIME_FUNCTIONS`, for as long as it is there; `runtime` is the digest
+    of the runtime in it.
     """
 
     def __init__(
@@ -147,20 +151,51 @@ class NativeModel:
         self._lenders = {output: given for given, output in signature.aliases}
         self._outputs = [OutputMemory(tuple(int(d) for d in s.shape), dtype_named(s.dtype)) for s in signature.outputs]
 
+        self.direct: DirectCall | None = None
+        with suppress(KeyError):  # a runtime of before
+            if possible() and not signature.aliases:
+                self.direct = DirectCall(code[DIRECT_CALL], signature, self._outputs, self._largest, _process, code)
+
     def run(self, inputs: Sequence[Array]) -> list[Array]:
         """One inference on arrays already checked against the signature.
 
         Results are arrays that nobody else has, or inputs whose memory they are computed in.
         """
-        if self._pool.process != _process:
+        if self.direct is not None:
+            outputs = self.direct.call(*inputs)
+            if outputs is None:
+                self._prepare(self.direct)
+                outputs = self.direct.call(*map(np.ascontiguousarray, inputs))
+            if outputs is not None:
+                return outputs
+        return self._run(inputs)
+
+    def _prepare(self, direct: DirectCall) -> None:
+        """Whatever a direct call waits for, but the end of another one."""
+        self._here()
+        with _lock:
+            if not direct.ready:
+                frame = self._frame()
+                direct.prepare((self._entry, *frame.arguments), (frame, self._constants))
+            direct.offer()
+
+    def _here(self) -> None:
+        """Takes threads of this process: a child made by fork has none of its parent's."""
+        if self._pool.process != _process.value:
             self._pool = shared_pool(self._threads, self._runtime, self._code)
             self._frames.clear()
+
+    def _frame(self) -> _Frame:
+        counts = len(self.signature.inputs), len(self.signature.outputs)
+        return _Frame(counts, self.arena_bytes, self._constants, self._pool)
+
+    def _run(self, inputs: Sequence[Array]) -> list[Array]:
+        self._here()
         self.signature.lend(inputs)
         try:
             frame = self._frames.pop()
         except IndexError:
-            counts = len(self.signature.inputs), len(self.signature.outputs)
-            frame = _Frame(counts, self.arena_bytes, self._constants, self._pool)
+            frame = self._frame()
         arrays: list[Array] = []  # alive until the call is over
         for i, given in enumerate(inputs):
             array = np.ascontiguousarray(given)

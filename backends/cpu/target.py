@@ -26,7 +26,7 @@ from .executable import NativeExecutable
 from .image import Unlinkable, link_image
 from .jit import runtime_object
 from .model_cache import ModelCache
-from .native_model import POOL_FUNCTIONS
+from .native_model import RUNTIME_FUNCTIONS
 from .pipeline import KERNEL_PHASES, MODULE_PHASES, PHASES
 from .recall import identity_of
 from .runtime import runtime_digest
@@ -108,7 +108,7 @@ class CpuTarget:
     def _image(self, built: BuiltModel) -> bytes:
         """The code ready to be mapped; empty where LLVM links."""
         try:
-            return link_image([*built.objects, runtime_object(self.machine)], [built.entry, *POOL_FUNCTIONS])
+            return link_image([*built.objects, runtime_object(self.machine)], [built.entry, *RUNTIME_FUNCTIONS])
         except Unlinkable:
             return b""
 

@@ -36,6 +36,11 @@ def runtime_digest(machine: Machine) -> str:
     return hashlib.sha256(runtime_ir(machine).encode()).hexdigest()[:16]
 
 
+def call_ir() -> str:
+    """What Python calls; programs in C have no use for it."""
+    return _text("call.ll")
+
+
 def startup_ir(machine: Machine) -> str:
     """What a program in C does for `machine` when it is loaded; here `lamina` does it."""
     return _text("tiles.ll") if "amx-tile" in machine.features else ""
