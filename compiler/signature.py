@@ -238,7 +238,7 @@ def dtype_named(name: str) -> np.dtype[Any]:
 
 @cache
 def dtype_name(dtype: np.dtype[Any]) -> str:
-    """`dtype.name`, which NumPy spells out anew each time; in another machine's order of bytes a name of no dtype here."""
+    """`dtype.name`, which NumPy spells out anew each time; in another order of bytes, a name of no dtype here."""
     return dtype.name if dtype.isnative else dtype.str
 
 
