@@ -17,10 +17,11 @@ from xdsl.ir import SSAValue
 from ...backends import Executable, Options
 from ...backends import target as find_target
 from ...compiler.diagnostics import LaminaError
+from ...compiler.signature import Array
 from ...passes.convert.aten_to_stablehlo import AtenBuilder
 from ..sources import new_context
 from .graph import Input, Node, check_supported, flat, import_graph, target_name
-from .tensors import array_of, tensor_of, torch_module
+from .tensors import Window, array_of, tensor_of, torch_module
 
 CACHED_SHAPES = 64
 OPTIONS = ("target", "threads", "precision", "cache")
@@ -129,6 +130,7 @@ class CompiledGraph:
         self.drawn: list[Node] = [n for n in nodes if n.op == "call_function" and _is_random(n)]
         self.outputs: list[Any] = flat(nodes[-1].args[0])
         self.views = [_view_of_input(output) for output in self.outputs]
+        self.places = {node: place for place, node in enumerate(self.placeholders)}
         self._specialised: dict[tuple[Any, ...], Specialised] = {}
         self._lock = Lock()
         check_supported(graph_module, self.drawn)
@@ -152,13 +154,13 @@ class Specialised:
         tensors = torch_module().Tensor
         self._sizes: dict[Any, int] = {}
         self._numbers: dict[Node, Any] = {}
-        self._orders: list[list[int]] = []  # of the tensors that are handed over
+        self._windows: list[tuple[int, Window]] = []  # the arguments that are tensors
         inputs: list[Input] = []
-        for node, argument in zip(graph.placeholders, arguments, strict=True):
+        for place, (node, argument) in enumerate(zip(graph.placeholders, arguments, strict=True)):
             if isinstance(argument, tensors):
                 self._learn(node, argument)
                 order = memory_order(argument.shape, argument.stride())
-                self._orders.append(order)
+                self._windows.append((place, Window(argument, order)))
                 inputs.append(Input(node, node.name, tuple(argument.shape), argument.dtype, order))
             else:
                 self._numbers[node] = argument
@@ -169,12 +171,13 @@ class Specialised:
             fake = node.meta["val"]
             shape = tuple(self._size(n) for n in fake.shape)
             inputs.append(Input(node, node.name, shape, fake.dtype, list(range(len(shape)))))
-        self._results: list[tuple[int, list[int]]] = []  # which output, and the order it is made in
+        self._results: list[tuple[int, list[int] | None]] = []  # which output, and how its dimensions lead back
         self._given: dict[int, Any] = {}  # outputs that are numbers
         program = import_graph(
             graph.graph_module, new_context(), inputs, self._numbers, self._pick_results, self._sizes
         )
         self._executable: Executable | None = graph.target.compile(program, graph.options) if self._results else None
+        self._direct_call = getattr(self._executable, "direct_call", None)
 
     def _learn(self, node: Node, argument: Any) -> None:
         """The values of the symbols in a tensor's shape."""
@@ -198,27 +201,31 @@ class Specialised:
                 raise builder.fail("an output whose shape depends on values is not supported by torch.compile")
             fake = node.meta["val"]
             order = memory_order(*([self._size(n) for n in part] for part in (fake.shape, fake.stride())))
-            self._results.append((i, order))
+            self._results.append((i, None if order == sorted(order) else inverse(order)))
             named.append((f"output{i}", builder.transpose(value, order)))
         return named
 
     def __call__(self, arguments: Sequence[Any]) -> list[Any]:
         graph = self._graph
-        tensors = torch_module().Tensor
-        values = dict(zip(graph.placeholders, arguments, strict=True))
-        given = [a for a in arguments if isinstance(a, tensors)]
-        arrays = [array_of(a.permute(order)) for a, order in zip(given, self._orders, strict=True)]
-        arrays += [array_of(self._draw(node)) for node in graph.drawn]
         outputs: list[Any] = [None] * len(graph.outputs)
         for i, number in self._given.items():
             outputs[i] = number
+        drawn = [array_of(self._draw(node)) for node in graph.drawn]
         if self._executable is not None:
-            for (i, order), array in zip(self._results, self._executable.run(arrays), strict=True):
-                outputs[i] = tensor_of(array).permute(inverse(order))
+            for (i, back), array in zip(self._results, self._run(self._executable, arguments, drawn), strict=True):
+                tensor = tensor_of(array)
+                outputs[i] = tensor if back is None else tensor.permute(back)
         for i, view in enumerate(graph.views):
             if view is not None:
-                outputs[i] = self._look(values[view[0]], view[1:])
+                outputs[i] = self._look(arguments[graph.places[view[0]]], view[1:])
         return outputs
+
+    def _run(self, executable: Executable, arguments: Sequence[Any], drawn: Sequence[Array]) -> list[Array]:
+        if self._direct_call is not None:  # makes fresh arrays, which others need not
+            arrays = [window.glimpse(arguments[place]) for place, window in self._windows]
+            if (made := self._direct_call(*arrays, *drawn)) is not None:
+                return made
+        return executable.run([*(window.on(arguments[place]) for place, window in self._windows), *drawn])
 
     def _number(self, argument: Any) -> Any:
         """An argument without tensors."""

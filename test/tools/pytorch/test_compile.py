@@ -127,6 +127,25 @@ def test_views_and_layouts():
             torch.testing.assert_close(one, other)
 
 
+@pytest.mark.parametrize("target", ["cpu", "interpret"])
+def test_tensors_that_come_and_go(target):
+    """Arrays on them are not made anew where the next tensor lies in the same place: each call reads what is there."""
+    module = nn.Linear(6, 4)
+    step = torch.compile(module, backend=backend, options={"target": target})
+    kept = []
+    with torch.no_grad():
+        for i in range(6):
+            x = torch.randn(3, 6)
+            kept.append((step(x), F.linear(x, module.weight, module.bias)))
+            if i == 2:
+                module.weight.data = torch.randn(4, 6)
+            if i == 3:
+                module.bias.mul_(2)
+        torch.testing.assert_close(step(torch.ones(3, 6, dtype=torch.cfloat).conj().imag), module(torch.zeros(3, 6)))
+    for got, right in kept:
+        torch.testing.assert_close(got, right)
+
+
 def test_changes_in_place():
     @torch.compile(backend=backend, options={"target": "interpret"})
     def function(x):
