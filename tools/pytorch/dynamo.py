@@ -24,7 +24,7 @@ from .graph import Input, Node, check_supported, flat, import_graph, target_name
 from .tensors import Window, array_of, tensor_of, torch_module
 
 CACHED_SHAPES = 64
-OPTIONS = ("target", "threads", "precision", "cache")
+OPTIONS = ("target", "threads", "precision", "cache", "freezing")
 
 _KEPT = (
     "native_dropout",
@@ -73,8 +73,9 @@ def backend(
 ) -> Callable[..., Any]:
     """The backend that `torch.compile` calls.
 
-    `options` are those of `lamina.compile`: `target`, `threads`, `precision`, `cache`. Raises LaminaError for other
-    options, for operators without a lowering (all at once), and for tensors that are not on the CPU.
+    `options` are those of `lamina.compile`: `target`, `threads`, `precision`, `cache`; and `freezing`, which makes the
+    parameters and buffers of inference constants. Raises LaminaError for other options, for operators without a
+    lowering (all at once), and for tensors that are not on the CPU.
     """
     torch = torch_module()
     settings = dict(options or {})
@@ -82,11 +83,16 @@ def backend(
     if unknown:
         raise LaminaError(f"backend 'lamina' has no option '{unknown[0]}'", hint=f"it has {', '.join(OPTIONS)}")
     chosen = settings.pop("target", "cpu")
+    freezing = bool(settings.pop("freezing", False))
     compile_options = Options(**settings)
     from torch._dynamo.backends.common import aot_autograd  # pyright: ignore
 
     def compiler(graph: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
         return _boxed(CompiledGraph(graph, chosen, compile_options))
+
+    def inference_compiler(graph: Any, inputs: Sequence[Any]) -> Callable[..., Any]:
+        frozen = torch._guards.TracingContext.get().fw_metadata.static_input_indices if freezing else ()
+        return _boxed(CompiledGraph(graph, chosen, compile_options, frozen))
 
     table = torch._decomp.core_aten_decompositions()
     for name in _KEPT:
@@ -96,7 +102,7 @@ def backend(
     return aot_autograd(
         fw_compiler=compiler,
         bw_compiler=compiler,
-        inference_compiler=compiler,
+        inference_compiler=inference_compiler,
         decompositions=table,
         partition_fn=min_cut_rematerialization_partition,
     )(graph_module, example_inputs)
@@ -117,10 +123,13 @@ def _boxed(graph: CompiledGraph) -> Callable[..., Any]:
 class CompiledGraph:
     """A graph of ATen operators, compiled for each shape that it is called with.
 
-    Raises LaminaError for operators without a lowering, when it is made.
+    The `frozen` arguments, by place, are constants: it is compiled anew when PyTorch has counted a change of one, or
+    one lies elsewhere. Raises LaminaError for operators without a lowering, when it is made.
     """
 
-    def __init__(self, graph_module: Any, target: str = "cpu", options: Options | None = None):
+    def __init__(
+        self, graph_module: Any, target: str = "cpu", options: Options | None = None, frozen: Sequence[int] = ()
+    ):
         _draw_masks(graph_module)
         nodes = list(graph_module.graph.nodes)
         self.graph_module = graph_module
@@ -131,6 +140,8 @@ class CompiledGraph:
         self.outputs: list[Any] = flat(nodes[-1].args[0])
         self.views = [_view_of_input(output) for output in self.outputs]
         self.places = {node: place for place, node in enumerate(self.placeholders)}
+        self.frozen = frozenset(frozen)
+        self._frozen_state: list[Any] = []
         self._specialised: dict[tuple[Any, ...], Specialised] = {}
         self._lock = Lock()
         check_supported(graph_module, self.drawn)
@@ -139,6 +150,11 @@ class CompiledGraph:
         tensors = torch_module().Tensor
         key = tuple((a.dtype, a.shape, a.stride()) if isinstance(a, tensors) else a for a in arguments)
         with self._lock:
+            if self.frozen:
+                state = [(arguments[place].data_ptr(), arguments[place]._version) for place in self.frozen]
+                if state != self._frozen_state:
+                    self._frozen_state = state
+                    self._specialised.clear()
             found = self._specialised.pop(key, None) or Specialised(self, arguments)
             self._specialised[key] = found
             while len(self._specialised) > CACHED_SHAPES:
@@ -154,10 +170,15 @@ class Specialised:
         tensors = torch_module().Tensor
         self._sizes: dict[Any, int] = {}
         self._numbers: dict[Node, Any] = {}
+        self._frozen = [arguments[place] for place in graph.frozen]  # so that no other tensor comes to lie there
         self._windows: list[tuple[int, Window]] = []  # the arguments that are tensors
         inputs: list[Input] = []
+        constants: dict[Node, Array] = {}
         for place, (node, argument) in enumerate(zip(graph.placeholders, arguments, strict=True)):
-            if isinstance(argument, tensors):
+            if place in graph.frozen:
+                self._learn(node, argument)
+                constants[node] = array_of(argument)
+            elif isinstance(argument, tensors):
                 self._learn(node, argument)
                 order = memory_order(argument.shape, argument.stride())
                 self._windows.append((place, Window(argument, order)))
@@ -173,9 +194,8 @@ class Specialised:
             inputs.append(Input(node, node.name, shape, fake.dtype, list(range(len(shape)))))
         self._results: list[tuple[int, list[int] | None]] = []  # which output, and how its dimensions lead back
         self._given: dict[int, Any] = {}  # outputs that are numbers
-        program = import_graph(
-            graph.graph_module, new_context(), inputs, self._numbers, self._pick_results, self._sizes
-        )
+        known = {**self._numbers, **constants}
+        program = import_graph(graph.graph_module, new_context(), inputs, known, self._pick_results, self._sizes)
         self._executable: Executable | None = graph.target.compile(program, graph.options) if self._results else None
         self._direct_call = getattr(self._executable, "direct_call", None)
 

@@ -11,6 +11,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
 from lamina.tools.pytorch import backend  # noqa: E402
+from lamina.tools.pytorch.dynamo import CompiledGraph  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -144,6 +145,54 @@ def test_tensors_that_come_and_go(target):
         torch.testing.assert_close(step(torch.ones(3, 6, dtype=torch.cfloat).conj().imag), module(torch.zeros(3, 6)))
     for got, right in kept:
         torch.testing.assert_close(got, right)
+
+
+@pytest.mark.parametrize("target", ["cpu", "interpret"])
+def test_frozen_parameters(target):
+    """They are constants, and others when PyTorch says that they changed."""
+    module = nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4)).eval()
+    step = torch.compile(module, backend=backend, options={"target": target, "freezing": True})
+    x = torch.randn(3, 6)
+    with torch.no_grad():
+        for change in (
+            lambda: None,
+            lambda: module[0].weight.mul_(2),
+            lambda: module[1].running_mean.add_(1),
+            lambda: setattr(module[0], "bias", nn.Parameter(torch.randn(4))),
+            lambda: setattr(module[0].weight, "data", torch.randn(4, 6)),
+            lambda: module.load_state_dict({k: v + 1 for k, v in module.state_dict().items()}),
+        ):
+            change()
+            for _ in range(2):
+                torch.testing.assert_close(step(x), module(x))
+        torch.testing.assert_close(step(x[:2]), module(x[:2]))
+
+
+def test_what_is_frozen_is_no_input():
+    linear = nn.Linear(6, 4)
+    graph = torch.export.export(linear, (torch.ones(3, 6),)).graph_module
+    weight, bias, x = linear.weight.detach(), linear.bias.detach(), torch.randn(3, 6)
+    frozen, free = (CompiledGraph(graph, "interpret", frozen=places) for places in ((0, 1), ()))
+    for compiled in (frozen, free):
+        torch.testing.assert_close(compiled([weight, bias, x])[0], linear(x))
+    with torch.no_grad():
+        weight.mul_(2)  # it is counted
+        torch.testing.assert_close(frozen([weight, bias, x])[0], linear(x))
+        before = linear(x)
+        weight.numpy()[...] += 1  # this is not, so that it shows what is a constant
+    torch.testing.assert_close(frozen([weight, bias, x])[0], before)
+    torch.testing.assert_close(free([weight, bias, x])[0], linear(x))
+
+
+def test_trained_parameters_are_not_frozen():
+    module = nn.Linear(6, 4)
+    step = torch.compile(module, backend=backend, options={"target": "interpret", "freezing": True})
+    x = torch.randn(3, 6)
+    for _ in range(3):
+        loss, right = step(x).square().sum(), module(x).square().sum()
+        torch.testing.assert_close(loss, right)
+        loss.backward()
+        module.weight.data -= 0.1 * module.weight.grad
 
 
 def test_changes_in_place():
