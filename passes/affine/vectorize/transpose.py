@@ -14,12 +14,12 @@ after, for 8 × 8 elements at a time:
         affine.vector_store %r0, %y[%ti * 8, %tj * 8] : memref<64x56xf32>, vector<8xf32>
         ... 7 more
 
-Squares follow one another along what is read, unless the outer loop is parallel, or squares are lines of a result
-whose rows are whole lines and that the second cache does not hold: memory takes lines that are next to each other
-sooner (1024 × 1024 numbers took 0.375 ms and take 0.318, 8192 × 512 1.43 and 1.32; measured on a Xeon with AMX, where
-rows that end within a line, or results that the cache holds, were up to 1.3 times as slow so). Registers of 64 bytes
-take 16 × 16 elements, so that lines are read and written whole. Bytes are turned 16 × 16 at a time, elements of two
-bytes 8 × 8.
+Squares follow one another along what is read, unless the outer loop is parallel, or squares are lines of a result that
+the second cache does not hold, with rows of whole lines and at least a page: memory takes lines that are next to each
+other sooner (1024 × 1024 numbers took 0.375 ms and take 0.318, 8192 × 512 1.43 and 1.32; measured on a Xeon with AMX,
+where rows that end within a line, or results that the cache holds, were up to 1.3 times as slow so, and 12544 × 64
+numbers 1.2 times in one of two runs). Registers of 64 bytes take 16 × 16 elements, so that lines are read and written
+whole. Bytes are turned 16 × 16 at a time, elements of two bytes 8 × 8.
 What does not divide is covered by squares that overlap; so are tiles of affine-loop-tile that stick out.
 Where a register is half of a line, two squares are written side by side if the result is large: so its lines go past
 the caches whole (`affine-stream-stores`).
@@ -45,6 +45,7 @@ from ..loops import stores_large_rows
 from .analysis import NotVectorizable, Plan, analyse, buffer_of, step_of
 from .emit import Round, shuffle
 
+PAGE = 4096  # bytes: shorter rows are next to each other as it is
 REGISTER = 16  # bytes among which elements are interleaved at once; a wider register does that in each such part of it
 
 
@@ -122,11 +123,14 @@ def transpose_nest(loop: affine.ForOp, machine: Machine) -> bool:
 
 
 def _fills_large_rows(plan: Plan, network: Network, machine: Machine) -> bool:
-    """Whether squares are lines, of results whose rows are whole lines and that the second cache does not hold."""
+    """Whether squares are lines, of results with rows of a page or more, whole lines, that L2 does not hold."""
     shapes = [memref_shape(op.memref) for op in plan.body.ops if isinstance(op, affine.StoreOp)]
     size = plan.element_bytes
     return network.side * size == machine.cache_line and all(
-        shape and shape[-1] * size % machine.cache_line == 0 and prod(shape) * size > machine.l2_bytes > 0
+        shape
+        and shape[-1] * size >= PAGE
+        and shape[-1] * size % machine.cache_line == 0
+        and prod(shape) * size > machine.l2_bytes > 0
         for shape in shapes
     )
 

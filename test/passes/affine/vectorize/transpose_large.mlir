@@ -45,3 +45,17 @@ func.func @odd(%x: memref<2056x4096xf32>, %y: memref<4096x2056xf32>) {
   }
   func.return
 }
+
+// And short rows, which are next to each other as it is.
+// CHECK-LABEL: func.func @short
+// CHECK: affine.for %[[TJ4:.*]] = 0 to 4 {
+// CHECK-NEXT: affine.for %[[TI4:.*]] = 0 to 1024 {
+func.func @short(%x: memref<64x16384xf32>, %y: memref<16384x64xf32>) {
+  affine.for %i = 0 to 16384 {
+    affine.for %j = 0 to 64 {
+      %a = affine.load %x[%j, %i] : memref<64x16384xf32>
+      affine.store %a, %y[%i, %j] : memref<16384x64xf32>
+    }
+  }
+  func.return
+}
