@@ -87,7 +87,7 @@ class Model:
                     self._direct_call = getattr(self._only, "direct_call", None)
                     return self._only.run(inputs)
             elif len(self._executables) < self.CACHED_SHAPES and (quick := self._quick.get(self._face(inputs))):
-                return self._run(quick, inputs)
+                return self._execute(quick, inputs)
         on_device = getattr(self._only, "run_on_device", None)
         if on_device is not None and any(map(_lies_elsewhere, (*inputs, *named.values()))):
             return on_device(self.signature.ordered(inputs, named))
@@ -95,9 +95,9 @@ class Model:
         found = self._executable(self.signature.bindings(arrays), arrays)
         if self._only is None and not named and all(map(is_, arrays, inputs)) and (face := self._face(inputs)):
             self._quick[face] = found
-        return self._run(found, arrays)
+        return self._execute(found, arrays)
 
-    def _run(self, found: _Compiled, inputs: Sequence[Array]) -> list[Array]:
+    def _execute(self, found: _Compiled, inputs: Sequence[Array]) -> list[Array]:
         whole = len(found.taken) == len(inputs)
         self._direct_call = getattr(found.executable, "direct_call", None) if whole else None
         return found.executable.run([inputs[i] for i in found.taken])
