@@ -310,9 +310,10 @@ def _only_rounds(op: GenericOp) -> bool:
 def fits_tiles(op: GenericOp) -> bool:
     """Whether an elementwise op takes its operands along rows, as tiles in registers are.
 
-    What lies across them is added by a kernel of its own.
+    What lies across them is added by a kernel of its own, and what takes a single element has none.
     """
-    return loop_ranges(op)[-1] == 1 or all(map(_along_rows, op.maps))
+    ranges = loop_ranges(op)
+    return bool(ranges) and (ranges[-1] == 1 or all(map(_along_rows, op.maps)))
 
 
 def _along_rows(map_: AffineMap) -> bool:
