@@ -170,7 +170,7 @@ class Specialised:
         tensors = torch_module().Tensor
         self._sizes: dict[Any, int] = {}
         self._numbers: dict[Node, Any] = {}
-        self._frozen = [arguments[place] for place in graph.frozen]  # so that no other tensor comes to lie there
+        self._frozen = [arguments[place].detach() for place in graph.frozen]  # so that nothing else comes to lie there
         self._windows: list[tuple[int, Window]] = []  # the arguments that are tensors
         inputs: list[Input] = []
         constants: dict[Node, Array] = {}
