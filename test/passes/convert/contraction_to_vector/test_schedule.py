@@ -126,3 +126,14 @@ def test_threads_keep_the_panels_that_they_packed_where_rows_stay_in_the_cache()
     assert (choose(square, avx512).row_blocks, choose(square, avx512).panel_blocks) == (1, 2)
     assert choose(replace(square, packs=False), avx512).panel_blocks == 1
     assert choose(replace(square, rows=768, columns=768, depth=768, loops=(768,)), avx512).panel_blocks == 1
+
+
+def test_the_rounds_of_a_deep_window_are_blocks_of_k():
+    """Where the panels of a tile take more than a quarter of L2: rows of A pass once for each block, all of them."""
+    avx512 = replace(Machine.preset("x86-64-avx512"), cores=1, l2_bytes=1 << 21)
+    deep = Problem(batch=1, rows=196, columns=256, depth=9 * 256, element_bytes=4, lanes=16, loops=(3, 3, 256))
+    assert (choose(deep, avx512).depth, choose(deep, avx512).row_blocks) == (1, 1)
+    assert choose(replace(deep, depth=9 * 128, loops=(3, 3, 128)), avx512).depth == 0
+    assert choose(replace(deep, columns=48, depth=128 * 48, loops=(128, 48)), avx512).depth == 16
+    assert choose(replace(deep, in_memory=False), avx512).depth == 0
+    assert choose(deep, replace(AVX2, l2_bytes=1 << 21)).depth == 0
