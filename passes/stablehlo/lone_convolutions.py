@@ -302,7 +302,7 @@ def is_of_rows(op: ConvolutionOp) -> bool:
     near = channels <= MOST_CHANNELS or (filters <= FEW_FILTERS and prod(shape_of(op.rhs)) <= NEAR)
     alone = filters == 1 and channels <= MOST_CHANNELS
     small = near and prod(window.size) > 1 and (filters > _groups(op)[0] or alone)
-    padded = all(side >= 0 for pair in window.padding for side in pair)
+    padded = window.strides[-1] == 1 or all(side >= 0 for pair in window.padding for side in pair)
     return plain and small and padded and len(shape) == 4 and shape[-1] >= FEWEST_COLUMNS and not is_depthwise(op)
 
 

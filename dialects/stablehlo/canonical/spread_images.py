@@ -9,19 +9,22 @@ convolution of its own, and the parts are interleaved:
     %b = stablehlo.convolution(%x, %w1), window = {pad = [[0, 1]]} : (1x1x5, 1x1x2) -> 1x1x5    // %w[1], %w[3]
     %y = concatenate of %a and %b as 1x1x5x1, as 1x1x10
 
-Where all parts read the same places, as those of a window of s, they are one convolution with more filters.
+Where all parts read the same places, as those of a window of s, they are one convolution with more filters. Others read
+one image with all the zeros that any of them has around it, each from where it begins (padding below zero); but parts
+of 3 x 3 taps, which Winograd's transform reads without zeros around, have each their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 from xdsl.ir import SSAValue
 
-from .. import ConcatenateOp, ConvolutionOp, SliceOp
-from .rules import Array, Builder, Replacement, shape_of, simplifies
+from .. import ConcatenateOp, ConvolutionOp, PadOp, SliceOp
+from .rules import Array, Builder, Replacement, element_type, shape_of, simplifies
 from .windows import convolution_like
 
 MOST_PARTS = 64  # convolutions in place of one
@@ -58,12 +61,22 @@ def image_without_holes(op: ConvolutionOp, b: Builder) -> Replacement:
             kept[d.kernel_spatial_dimensions[i]] = slice(parts[i][place][0], None, steps[i])
         return filters[tuple(kept)]
 
+    def padding(i: int, place: int) -> tuple[int, int]:
+        _, count, at = parts[i][place]
+        return -at, -(-result[i] // steps[i]) - 1 + at + count - image[i]
+
+    sides = [[padding(i, place) for place in range(step)] for i, step in enumerate(steps)]
+    around = [(max(low for low, _ in along), max(high for _, high in along)) for along in sides]
+    three = all(count == 3 for along in parts for _, count, _ in along) and len(steps) == 2
+    mixed = element_type(op.lhs) != element_type(op.rhs)
+    if alike or three or mixed or min(min(pair) for pair in around) < 0:
+        around = [(0, 0)] * len(steps)
+    source = _with_zeros(op, around, filters.dtype, b)
+
     def convolved(own: Array, places: tuple[int, ...]) -> SSAValue:
-        padding: list[tuple[int, int]] = []
-        for i, place in enumerate(places):
-            _, count, at = parts[i][place]
-            padding.append((-at, -(-result[i] // steps[i]) - 1 + at + count - image[i]))
-        return b.value(convolution_like(op, op.lhs, b.constant(own), padding=padding, lhs_dilation=None))
+        own_sides = [sides[i][place] for i, place in enumerate(places)]
+        rest = [(low - l, high - h) for (low, high), (l, h) in zip(own_sides, around, strict=True)]
+        return b.value(convolution_like(op, source, b.constant(own), padding=rest, lhs_dilation=None))
 
     if alike:
         axis = d.kernel_output_feature_dimension
@@ -76,6 +89,18 @@ def image_without_holes(op: ConvolutionOp, b: Builder) -> Replacement:
     if shape_of(whole) == limits:
         return whole
     return b.value(SliceOp(whole, start_indices=[0] * len(limits), limit_indices=limits, strides=[1] * len(limits)))
+
+
+def _with_zeros(op: ConvolutionOp, around: Sequence[tuple[int, int]], dtype: np.dtype[Any], b: Builder) -> SSAValue:
+    """The image of a convolution with so many zeros before and after each spatial dimension."""
+    if not any(any(pair) for pair in around):
+        return op.lhs
+    low, high = [0] * len(shape_of(op.lhs)), [0] * len(shape_of(op.lhs))
+    for dim, (before, after) in zip(op.dims.input_spatial_dimensions, around, strict=True):
+        low[dim], high[dim] = before, after
+    zero = b.constant(np.zeros((), dtype), "zero")
+    padded = PadOp(op.lhs, zero, edge_padding_low=low, edge_padding_high=high, interior_padding=[0] * len(low))
+    return b.value(padded)
 
 
 def _features_into_space(value: SSAValue, op: ConvolutionOp, steps: Sequence[int], b: Builder) -> SSAValue:

@@ -271,8 +271,8 @@ def depth_of(problem: Problem, machine: Machine, strips: int, panels: int) -> in
     times; measured on Zen 3. Where vectors are lines the rows of a tile of 8 leave `L1_LEFT` of L1, and three panels
     take six times as much as those; measured on Sapphire Rapids, Zen 4, and Zen 5, where 2048³ takes 1.05 times less by
     1024 than by 512. Of several loops over k, as a window's, rounds of the outermost are many steps: they are cut where
-    the panels of a tile take more than a quarter of L2. 3 x 3 of 512 channels to 7 x 7 points take 1.10 ms so instead of
-    1.23, 128 taps of 48 channels 4.6 instead of 5.0; measured on Sapphire Rapids.
+    the panels of a tile take more than a quarter of L2. 3 x 3 of 512 channels to 7 x 7 points take 1.10 ms so instead
+    of 1.23, 128 taps of 48 channels 4.6 instead of 5.0; measured on Sapphire Rapids.
     """
     if not problem.loops or strips < FEW_STRIPS or not problem.in_memory:
         return 0

@@ -101,9 +101,9 @@ def dot_general(op: hlo.DotGeneralOp, operands: Sequence[SSAValue], b: RuleBuild
 def convolution(op: hlo.ConvolutionOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     """Loops: the dimensions of the result in its own order, then window taps, then input features.
 
-    The input is padded beforehand. Groups become a dimension of their own through free reshapes, left out where
-    a group has one feature in and one out (depthwise). Taps of one element and single features take no loop, but for
-    depthwise windows of an image, which have two.
+    The input is padded beforehand; edges that negative padding cuts off are not read. Groups become a dimension of
+    their own through free reshapes, left out where a group has one feature in and one out (depthwise). Taps of one
+    element and single features take no loop, but for depthwise windows of an image, which have two.
     """
     lhs, rhs = operands
     n = op.dimension_numbers.data
@@ -114,7 +114,7 @@ def convolution(op: hlo.ConvolutionOp, operands: Sequence[SSAValue], b: RuleBuil
         n.kernel_spatial_dimensions[i] for i, flag in enumerate(_ints(op.window_reversal, [0] * rank)) if flag
     }
     rhs = flipped(b, rhs, reversed_taps) if reversed_taps else rhs
-    lhs = _padded_input(b, op, lhs, rank)
+    lhs, starts = _padded_input(b, op, lhs, strides)
     groups, batch_groups = op.feature_group_count.value.data, op.batch_group_count.value.data
     type_ = result_type(op)
     rhs_shape = tensor_type(rhs).get_shape()
@@ -159,6 +159,7 @@ def convolution(op: hlo.ConvolutionOp, operands: Sequence[SSAValue], b: RuleBuil
             tap: AffineExpr = d(tap_loops[i])
             place = place + (tap * taps_step[i] if taps_step[i] > 1 else tap)
             rhs_exprs[n.kernel_spatial_dimensions[i]] = d(tap_loops[i])
+        place = place + starts[i] if starts[i] else place
         lhs_exprs[n.input_spatial_dimensions[i]] = place
 
     out_shape = list(type_.get_shape())
@@ -191,16 +192,33 @@ def convolution(op: hlo.ConvolutionOp, operands: Sequence[SSAValue], b: RuleBuil
     return reshaped(b, full, type_.get_shape())
 
 
-def _padded_input(b: RuleBuilder, op: hlo.ConvolutionOp, lhs: SSAValue, rank: int) -> SSAValue:
+def _padded_input(
+    b: RuleBuilder, op: hlo.ConvolutionOp, lhs: SSAValue, strides: Sequence[int]
+) -> tuple[SSAValue, list[int]]:
+    """The input with zeros around it, and where in each dimension its windows begin.
+
+    Where no loop alone is a subscript, an edge that is cut off need not be: no window reaches it. It is of depthwise
+    windows and those of 3 x 3, which have passes of their own that read images whole.
+    """
     n = op.dimension_numbers.data
+    rank = len(n.input_spatial_dimensions)
     low, high, interior = ([0] * (rank + 2) for _ in range(3))
+    starts = [0] * rank
     flat = [0] * (2 * rank) if op.padding is None else [int(v) for v in cast(Any, op.padding).get_values()]
+    places, kernel = tensor_type(op.result).get_shape(), tensor_type(op.rhs).get_shape()
+    taps = [kernel[i] for i in n.kernel_spatial_dimensions]
+    whole = taps == [3, 3] or 1 < op.feature_group_count.value.data == kernel[n.kernel_output_feature_dimension]
     for i, (dim, gap) in enumerate(zip(n.input_spatial_dimensions, _ints(op.lhs_dilation, [1] * rank), strict=True)):
-        low[dim], high[dim], interior[dim] = flat[2 * i], flat[2 * i + 1], gap - 1
+        before, after = flat[2 * i], flat[2 * i + 1]
+        alone = max(strides[i], taps[i]) == 1 and before >= 0
+        if gap == 1 and not alone and not whole and places[n.output_spatial_dimensions[i]] > 0:
+            starts[i] = max(-before, 0)
+            before, after = max(before, 0), max(after, 0)
+        low[dim], high[dim], interior[dim] = before, after, gap - 1
     if not any((*low, *high, *interior)):
-        return lhs
+        return lhs, starts
     zero = b(scalar_constant(0, tensor_type(lhs).element_type)).result
-    return padded(b, lhs, zero, low, high, interior)
+    return padded(b, lhs, zero, low, high, interior), starts
 
 
 def _split_dimension(b: RuleBuilder, value: SSAValue, dim: int, count: int) -> SSAValue:

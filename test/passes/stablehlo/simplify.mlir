@@ -104,12 +104,13 @@ func.func @infinite_taps_on_padding(%x: tensor<1x1x3xf32>) -> tensor<1x1x3xf32> 
   return %0 : tensor<1x1x3xf32>
 }
 
-// Every other result reads every other tap.
+// Every other result reads every other tap, of one image with all the zeros that are wanted.
 // CHECK-LABEL: @spread_image
 // CHECK-DAG:     %[[EVEN:.*]] = stablehlo.constant dense<{{\[\[\[}}1.000000e+00, 3.000000e+00{{\]\]\]}}>
 // CHECK-DAG:     %[[ODD:.*]] = stablehlo.constant dense<{{\[\[\[}}2.000000e+00, 4.000000e+00{{\]\]\]}}>
-// CHECK-DAG:     stablehlo.convolution(%x, %[[EVEN]]) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = {{\[\[}}1, 0{{\]\]}}}
-// CHECK-DAG:     stablehlo.convolution(%x, %[[ODD]]) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = {{\[\[}}0, 1{{\]\]}}}
+// CHECK-DAG:     %[[PADDED:.*]] = stablehlo.pad %x, %{{.*}}, low = [0, 0, 1], high = [0, 0, 1]
+// CHECK-DAG:     stablehlo.convolution(%[[PADDED]], %[[EVEN]]) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = {{\[\[}}0, -1{{\]\]}}}
+// CHECK-DAG:     stablehlo.convolution(%[[PADDED]], %[[ODD]]) dim_numbers = [b, f, 0]x[o, i, 0]->[b, f, 0], window = {pad = {{\[\[}}-1, 0{{\]\]}}}
 // CHECK:         stablehlo.concatenate
 func.func @spread_image(%x: tensor<1x1x5xf32>) -> tensor<1x1x10xf32> {
   %w = stablehlo.constant dense<[[[1.0, 2.0, 3.0, 4.0]]]> : tensor<1x1x4xf32>

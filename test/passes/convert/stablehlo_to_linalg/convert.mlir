@@ -126,3 +126,12 @@ func.func @across(%x: tensor<1x8x8x16xf32>, %w: tensor<1x3x1x16xf32>) -> tensor<
   %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {} {batch_group_count = 1 : i64, feature_group_count = 16 : i64} : (tensor<1x8x8x16xf32>, tensor<1x3x1x16xf32>) -> tensor<1x8x6x16xf32>
   func.return %y : tensor<1x8x6x16xf32>
 }
+
+// Edges that are cut off are not read: nothing is copied.
+// CHECK-LABEL: func.func @cut
+// CHECK-NOT: tensor.extract_slice
+// CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, ((d1 + d4) + 1), (d2 + d5), d6)>
+func.func @cut(%x: tensor<1x8x8x4xf32>, %w: tensor<2x2x4x6xf32>) -> tensor<1x6x5x6xf32> {
+  %y = stablehlo.convolution(%x, %w) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = [[-1, 0], [0, -2]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x8x4xf32>, tensor<2x2x4x6xf32>) -> tensor<1x6x5x6xf32>
+  func.return %y : tensor<1x6x5x6xf32>
+}
