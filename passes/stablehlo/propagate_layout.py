@@ -45,7 +45,7 @@ class PropagateLayout(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ours = lamina_context(ctx)
-        lone = LoneConvolutions(op)
+        lone = LoneConvolutions(op, ours.machine)
         tables = [table.patterns(ours.weights) for table in (simplifies, moves_transposes, moves_reshapes)]
 
         def patterns(op_type: type[Operation]) -> tuple[Pattern, ...]:

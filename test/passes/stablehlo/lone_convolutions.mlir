@@ -1,4 +1,4 @@
-// RUN: lamina-opt %s -p stablehlo-propagate-layout | filecheck %s
+// RUN: lamina-opt %s --machine x86-64-avx512 -p stablehlo-propagate-layout | filecheck %s
 
 // A product of matrices; what is done with the image is done with its columns.
 // CHECK-LABEL: @pointwise
@@ -174,4 +174,20 @@ func.func @two(%x: tensor<1x3x4x5xf32>, %w: tensor<8x3x1x1xf32>, %v: tensor<8x8x
   %1 = stablehlo.abs %0 : tensor<1x8x4x5xf32>
   %2 = stablehlo.convolution(%1, %v) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x8x4x5xf32>, tensor<8x8x1x1xf32>) -> tensor<1x8x4x5xf32>
   return %2 : tensor<1x8x4x5xf32>
+}
+
+// Rows of twenty points leave the second vector nearly empty, 32 filters fill two.
+// CHECK-LABEL: @wasting
+// CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]
+func.func @wasting(%x: tensor<1x4x84x84xf32>, %w: tensor<32x4x8x8xf32>) -> tensor<1x32x20x20xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [4, 4]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x84x84xf32>, tensor<32x4x8x8xf32>) -> tensor<1x32x20x20xf32>
+  return %0 : tensor<1x32x20x20xf32>
+}
+
+// Six filters leave more of theirs.
+// CHECK-LABEL: @wasting_filters
+// CHECK:       stablehlo.convolution({{.*}}) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]
+func.func @wasting_filters(%x: tensor<1x4x84x84xf32>, %w: tensor<6x4x8x8xf32>) -> tensor<1x6x20x20xf32> {
+  %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [4, 4]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<1x4x84x84xf32>, tensor<6x4x8x8xf32>) -> tensor<1x6x20x20xf32>
+  return %0 : tensor<1x6x20x20xf32>
 }
