@@ -19,9 +19,11 @@ from .sorting import keys_of
 from .table import lowers
 
 _GONE = -(1 << 31)  # the key of what is no candidate, or none any more; below those of all numbers
-_FIRST = (1 << 31) - 1  # no key is above it
+_BITS = 32  # of a place, below the key that is there
+_FIRST = ((1 << 31) - 1) << _BITS  # the largest key, of which no place was seen
 _LEAST_BLOCK = 64
 _STEP = 16  # of the sizes of blocks that fill a row
+_MANY = 1 << 17  # scores; the keys of fewer stay in a second cache, where a block is read sooner than computed
 _AT_ONCE = 256  # boxes that a candidate is compared with, before it is seen whether there are more
 
 
@@ -79,7 +81,7 @@ def suppressed(
         return c.logical_and(c.compare(state[0], rows, "LT"), c.compare(wanted, 0, "GT"))
 
     def step(c: GraphBuilder, state: Sequence[Value]) -> list[Value]:
-        row, kept, total, last, behind, heads, chosen, picked = state
+        row, kept, total, last, heads, chosen, picked = state
         zero = c.scalar(0, i64)
         tops = _part(c, heads, [row, zero], [1, count])
         top = c.reduce("maximum", tops, [0, 1])
@@ -88,8 +90,10 @@ def suppressed(
         keys = keys_at(c, row, start)
         places = c.add(c.iota([1, size], 1, i32), c.convert(start, i32))
         equal = c.compare(keys, top, "EQ")
-        seen = c.select(c.compare(top, last, "LT"), c.scalar(-1, i32), behind)  # of its equals, up to there
-        unseen = c.logical_and(equal, c.compare(places, seen, "GT"))
+        before = c.convert(c.binary(hlo.ShiftRightArithmeticOp, last, c.scalar(_BITS, i64)), i32)
+        end = c.convert(c.binary(hlo.AndOp, last, c.scalar((1 << _BITS) - 1, i64)), i32)
+        end = c.select(c.compare(top, before, "LT"), c.scalar(0, i32), end)  # of its equals that were the best before
+        unseen = c.logical_and(equal, c.compare(places, end, "GE"))
         place = c.reduce("minimum", c.select(unseen, places, c.scalar(n - 1, i32)), [0, 1])
         index = c.convert(place, i64)
         image = c.divide(row, classes)
@@ -102,6 +106,7 @@ def suppressed(
         told = c.concatenate([c.reshape(value, [1, 1]) for value in numbers], 1)
         equal_left = c.logical_and(equal, c.compare(places, place, "GT"))
         left = c.select(c.binary(hlo.OrOp, c.compare(keys, top, "LT"), equal_left), keys, c.scalar(_GONE, i32))
+        key_above = c.binary(hlo.ShiftLeftOp, c.convert(top, i64), c.scalar(_BITS, i64))
         one = c.convert(keeps, i64)
         kept_now = c.add(kept, one)
         done = c.binary(hlo.OrOp, c(hlo.NotOp(found)), c.compare(kept_now, wanted, "GE"))
@@ -109,17 +114,16 @@ def suppressed(
             c.add(row, c.convert(done, i64)),
             c.select(done, zero, kept_now),
             c.add(total, one),
-            c.select(done, c.scalar(_FIRST, i32), top),
-            c.select(done, c.scalar(-1, i32), place),
+            c.select(done, c.scalar(_FIRST, i64), c.binary(hlo.OrOp, key_above, c.add(index, 1))),
             c(hlo.DynamicUpdateSliceOp(heads, c.reshape(c.reduce("maximum", left, [1]), [1, 1]), [row, block])),
             c(hlo.DynamicUpdateSliceOp(chosen, box, [zero, zero, kept])),
             c(hlo.DynamicUpdateSliceOp(picked, told, [total, zero])),
         ]
 
-    zero, nowhere = b.scalar(0, i64), [b.scalar(_FIRST, i32), b.scalar(-1, i32)]
+    zero, first = b.scalar(0, i64), b.scalar(_FIRST, i64)
     chosen = b.broadcast_to(b.scalar(0.0, f32), [1, 5, most if most <= _AT_ONCE else -(-most // _AT_ONCE) * _AT_ONCE])
     picked = b.broadcast_to(zero, [rows * most, 3])
-    *_, total, _, _, _, _, picked = while_loop(b, [zero, zero, zero, *nowhere, heads, chosen, picked], goes_on, step)
+    _, _, total, *_, picked = while_loop(b, [zero, zero, zero, first, heads, chosen, picked], goes_on, step)
     return b.bounded(picked, 0, total)
 
 
@@ -164,13 +168,14 @@ def _in_blocks(
 ) -> tuple[int, Callable[[GraphBuilder, Value, Value], Value], Value]:
     """Rows of keys in blocks: the size of one, what gives one [1, size] of a row by its start, and the largest of each.
 
-    Where blocks fill the rows, keys are computed where they are looked at, and never written.
+    Where blocks fill the rows of many scores, keys are computed where they are looked at, and never written.
     """
     batch, classes, n = shape_of(scores)
     rows, width = batch * classes, max(_LEAST_BLOCK, 1 << ((n - 1).bit_length() + 1) // 2)
     flat = b.reshape(scores, [rows, n])
-    even = next((m for m in range(width, width // 2, -_STEP) if n % m == 0), None)
-    if even is not None and valid is None:
+    sizes = range(width, max(width // 2, _LEAST_BLOCK) - 1, -_STEP)
+    even = next((size for size in sizes if n % size == 0), None)
+    if even is not None and valid is None and rows * n >= _MANY:
         heads = b.reduce("maximum", _candidates(b, b.reshape(flat, [rows, n // even, even]), threshold, None), [2])
         return even, lambda c, row, at: _candidates(c, _part(c, flat, [row, at], [1, even]), threshold, None), heads
     keys = b.reshape(_candidates(b, scores, threshold, valid), [rows, n])
