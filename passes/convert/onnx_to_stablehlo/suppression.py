@@ -22,8 +22,8 @@ _GONE = -(1 << 31)  # the key of what is no candidate, or none any more; below t
 _BITS = 32  # of a place, below the key that is there
 _FIRST = ((1 << 31) - 1) << _BITS  # the largest key, of which no place was seen
 _LEAST_BLOCK = 64
-_STEP = 16  # of the sizes of blocks that fill a row
-_MANY = 1 << 17  # scores; the keys of fewer stay in a second cache, where a block is read sooner than computed
+_STEPS = (16, 4)  # of the sizes of blocks that fill a row: vectors, or else quarters of them
+MANY = 1 << 17  # scores; the keys of fewer stay in a second cache, where a block is read sooner than computed
 _AT_ONCE = 256  # boxes that a candidate is compared with, before it is seen whether there are more
 
 
@@ -173,9 +173,9 @@ def _in_blocks(
     batch, classes, n = shape_of(scores)
     rows, width = batch * classes, max(_LEAST_BLOCK, 1 << ((n - 1).bit_length() + 1) // 2)
     flat = b.reshape(scores, [rows, n])
-    sizes = range(width, max(width // 2, _LEAST_BLOCK) - 1, -_STEP)
-    even = next((size for size in sizes if n % size == 0), None)
-    if even is not None and valid is None and rows * n >= _MANY:
+    fitting = [size for size in range(max(width // 2, _LEAST_BLOCK), 2 * width, _STEPS[1]) if n % size == 0]
+    even = min(fitting, key=lambda size: (size % _STEPS[0] != 0, abs(size - width)), default=None)
+    if even is not None and valid is None and rows * n >= MANY:
         heads = b.reduce("maximum", _candidates(b, b.reshape(flat, [rows, n // even, even]), threshold, None), [2])
         return even, lambda c, row, at: _candidates(c, _part(c, flat, [row, at], [1, even]), threshold, None), heads
     keys = b.reshape(_candidates(b, scores, threshold, valid), [rows, n])
