@@ -53,6 +53,7 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-split-complex": ".stablehlo.split_complex:SplitComplex",
         "stablehlo-outline-repeats": ".stablehlo.outline_repeats:OutlineRepeats",
         "convert-stablehlo-to-onnx": ".convert.stablehlo_to_onnx:ConvertStablehloToOnnx",
+        "convert-top-k-to-linalg": ".convert.top_k_to_linalg:ConvertTopKToLinalg",
         "convert-matmul-nbits-to-linalg": ".convert.matmul_nbits_to_linalg:ConvertMatmulNBitsToLinalg",
         "convert-stablehlo-to-linalg": ".convert.stablehlo_to_linalg:ConvertStablehloToLinalg",
     },

@@ -7,15 +7,16 @@ once on the whole model; the kernel phases run on each distinct kernel, whose ma
 from __future__ import annotations
 
 from ...compiler.descent import Phase
-from ...dialects.stablehlo.composites import MATMUL_NBITS
+from ...dialects.stablehlo.composites import MATMUL_NBITS, TOP_K
 from ..graph_phases import graph_phases
 
 MODULE_PHASES = (
-    *graph_phases(keep=(MATMUL_NBITS,)),
+    *graph_phases(keep=(MATMUL_NBITS, TOP_K)),
     Phase(
         "linalg",
         "every computation is a structured op; ops that belong together become one kernel",
         (
+            "convert-top-k-to-linalg",
             "stablehlo-split-complex",
             "stablehlo-store-as-bytes",
             "stablehlo-flatten-windows",

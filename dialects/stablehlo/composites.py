@@ -7,3 +7,13 @@ x is [M, K] of f32; packed [N, blocks, block_size * bits / 8] of ui8, the first 
 scales [N, blocks]; zeros [N, blocks] in the scales' type, else 2^(bits - 1). With an accuracy_level of 4 each block of
 x is rounded to signed bytes times a scale.
 """
+
+TOP_K = "lamina.top_k"
+"""(x) {k, axis, largest} -> (values, i64 places): ONNX's TopK, of numbers of at most 32 bits.
+
+The first `k` along a dimension, in order, of equals the one of the lower place; NaN is larger than all numbers, and
+zeros are equal.
+"""
+
+MOST_PLACES = 1 << 20
+"""Elements along the dimension of TOP_K at most."""

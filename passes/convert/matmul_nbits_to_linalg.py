@@ -35,7 +35,6 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
@@ -50,6 +49,7 @@ from ...dialects.linalg_ext import MatmulNBitsOp
 from ...dialects.stablehlo.composites import MATMUL_NBITS
 from ...dialects.tensor import EmptyOp
 from ..stablehlo.elements import Elements, before, choose
+from .composite_replacement import integer_said, replace_composites
 
 BYTE = IntegerType(8, Signedness.UNSIGNED)
 LONGEST = 128  # elements of a block; longer ones come in parts
@@ -68,22 +68,11 @@ class ConvertMatmulNBitsToLinalg(ModulePass):
         ours = lamina_context(ctx)
         lanes = self.lanes or ours.machine.lanes(4)
         narrow = (self.precision or ours.precision) == "bf16"
-        composites = [inner for inner in op.walk() if isinstance(inner, hlo.CompositeOp)]
-        called = {composite.decomposition for composite in composites}
-        for composite in composites:
-            if composite.composite_name.data == MATMUL_NBITS:
-                composite.results[0].replace_all_uses_with(_lowered(composite, lanes, ours.machine, narrow).value)
-                composite.detach()
-                composite.erase()
-        left = {inner.decomposition for inner in composites if inner.parent is not None}
-        gone = {symbol.string_value() for symbol in called - left}
-        for function in [f for f in op.ops if isinstance(f, FuncOp) and f.sym_name.data in gone]:
-            function.detach()
-            function.erase()
+        replace_composites(op, MATMUL_NBITS, lambda composite: [_lowered(composite, lanes, ours.machine, narrow).value])
 
 
 def _lowered(op: hlo.CompositeOp, lanes: int, machine: Machine, narrow: bool) -> Elements:
-    bits, rounded = _said(op, "bits"), _said(op, "accuracy_level") == 4
+    bits, rounded = integer_said(op, "bits"), integer_said(op, "accuracy_level") == 4
     _check(op, bits)
     insert = before(op)
     x, packed, scales, *zeros = (Elements(insert, value) for value in op.inputs)
@@ -129,13 +118,6 @@ def fills_tiles(machine: Machine, lanes: int, rows: int, block: int) -> bool:
     """Whether rows fill a tile of bfloat16, whose columns are a panel's and whose rows lie within a block."""
     tiles = machine.has_tiles("amx-bf16") and "avx512bf16" in machine.features
     return tiles and lanes == ROWS and rows >= ROWS and block % (ROW_BYTES // 2) == 0
-
-
-def _said(op: hlo.CompositeOp, name: str) -> int:
-    attributes = op.composite_attributes.data if op.composite_attributes is not None else {}
-    if not isinstance(attribute := attributes.get(name), IntegerAttr):
-        raise LaminaError(f"composite \"{MATMUL_NBITS}\" needs an integer attribute '{name}'", where=op)
-    return attribute.value.data
 
 
 def _check(op: hlo.CompositeOp, bits: int) -> None:

@@ -299,6 +299,7 @@ def _region(importer: GraphImporter, graph_module: Any, types: Sequence[Attribut
     """A graph as a region with arguments of these types in front of what it takes from around."""
     block = Block(arg_types=types)
     inner = GraphImporter(AtenBuilder(block, importer.builder.weights), importer.sizes)
+    inner.builder.decompositions = importer.builder.decompositions
     results = inner.sub(graph_module, [*block.args, *captured])
     block.add_op(hlo.ReturnOp([_value(inner.builder, result) for result in results]))
     return Region(block)
@@ -416,7 +417,7 @@ def import_graph(
         arg_attrs=ArrayAttr([DictionaryAttr({NAME: StringAttr(i.name)}) for i in inputs]),
         res_attrs=ArrayAttr([*(DictionaryAttr({NAME: StringAttr(name)}) for name, _ in named), *more]),
     )
-    program = Program(ModuleOp([function]), context)
+    program = Program(ModuleOp([function, *importer.builder.decompositions.values()]), context)
     all_passes()["dce"]()().apply(context, program.module)
     return program
 

@@ -13,8 +13,12 @@ from .builder import GraphBuilder, Value
 
 
 def composite(
-    b: GraphBuilder, name: str, inputs: Sequence[Value], said: Mapping[str, int], meaning: Callable[..., Value]
-) -> Value:
+    b: GraphBuilder,
+    name: str,
+    inputs: Sequence[Value],
+    said: Mapping[str, int],
+    meaning: Callable[..., Sequence[Value]],
+) -> list[Value]:
     """A stablehlo.composite with the attributes `said` that means what `meaning(builder, said, *inputs)` makes.
 
     The name of a decomposition says all of it, so that equal ones are one, of all functions of a module.
@@ -23,11 +27,12 @@ def composite(
     whole = "_".join([name.rpartition(".")[2], *map(str, said.values()), *(str(t)[7:-1] for t in types)])
     if whole not in b.decompositions:
         with b.inner(types) as inner:
-            result = meaning(inner, said, *inner.block.args)
-        inner.all(ReturnOp(result))
-        function = FuncOp(whole, (types, [result.type]), Region(inner.block), visibility="private")
+            results = meaning(inner, said, *inner.block.args)
+        inner.all(ReturnOp(*results))
+        kinds = [result.type for result in results]
+        function = FuncOp(whole, (types, kinds), Region(inner.block), visibility="private")
         function.location = b.location or function.location
         b.decompositions[whole] = function
-    results = b.decompositions[whole].function_type.outputs.data
+    kinds = b.decompositions[whole].function_type.outputs.data
     attributes = {key: IntegerAttr(value, i64) for key, value in said.items()}
-    return b(hlo.CompositeOp(inputs, results, name=name, decomposition=whole, composite_attributes=attributes))
+    return b.all(hlo.CompositeOp(inputs, kinds, name=name, decomposition=whole, composite_attributes=attributes))

@@ -103,7 +103,7 @@ def matmul_n_bits(
     said = {"bits": bits, "block_size": block_size, "accuracy_level": 4 if rounded else 0}
     known = not any(b.depends_on_inputs(value) for value in shared)
     if element_of(x) == f32 and known and block_size * bits % 32 == 0:
-        result = composite(b, MATMUL_NBITS, [rows, *shared], said, _matmul_n_bits)
+        [result] = composite(b, MATMUL_NBITS, [rows, *shared], said, lambda *args: [_matmul_n_bits(*args)])
     else:
         result = _matmul_n_bits(b, said, rows, *shared)
     result = b.reshape(result, [*outer, N])

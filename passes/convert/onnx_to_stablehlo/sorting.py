@@ -7,13 +7,16 @@ are equal, or in the opposite one. Of wider numbers a few are found one after th
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from xdsl.dialects.builtin import f32, i32, i64
 
 from ....compiler.dtypes import dtype_of
 from ....dialects import stablehlo as hlo
 from ....dialects.stablehlo.chlo_structured import TopKOp
+from ....dialects.stablehlo.composites import MOST_PLACES, TOP_K
 from .builder import GraphBuilder, Value, element_of, is_float, rank_of, shape_of
+from .composite import composite
 from .indexing import gather_elements
 from .limits import extreme
 from .regions import best_of_pairs, compare_region, is_first
@@ -21,6 +24,7 @@ from .table import lowers
 
 _FEW = 8  # that are found one after the other, where numbers are wide, or others lie beside each
 _BESIDE = 8
+_TOGETHER = 16  # up to which a target may find all in one pass
 
 
 @lowers("TopK", since=11)
@@ -43,6 +47,22 @@ def top(b: GraphBuilder, x: Value, k: int, axis: int, largest: bool) -> list[Val
     shape = shape_of(x)
     if not 0 <= k <= shape[along]:
         raise b.fail(f"k is {k}, axis {along} has {shape[along]} elements")
+    narrow = dtype_of(element_of(x)).itemsize <= 4
+    beside = math.prod(shape[along + 1 :])
+    together = 1 < k <= _TOGETHER and shape[along] <= MOST_PLACES and beside >= _BESIDE
+    if narrow and together and math.prod(shape) and b.constant_value(x) is None:
+        said = {"k": k, "axis": along, "largest": int(largest)}
+        return composite(b, TOP_K, [x], said, _one_by_one)
+    return _top(b, x, k, along, largest)
+
+
+def _one_by_one(b: GraphBuilder, said: Mapping[str, int], x: Value) -> list[Value]:
+    """What TOP_K means."""
+    return _top(b, x, said["k"], said["axis"], bool(said["largest"]))
+
+
+def _top(b: GraphBuilder, x: Value, k: int, along: int, largest: bool) -> list[Value]:
+    shape = shape_of(x)
     narrow = dtype_of(element_of(x)).itemsize <= 4
     few = 0 < k <= _FEW and _FEW * k <= shape[along]
     if k == 1 or (few and (not narrow or math.prod(shape[along + 1 :]) >= _BESIDE)):

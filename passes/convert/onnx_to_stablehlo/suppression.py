@@ -1,12 +1,13 @@
 """ONNX's NonMaxSuppression: one loop over the candidates of all classes, the best of a class first.
 
-Scores are integers in their order here, the largest of each block beside them, so that finding the best that is left
-reads the largest of a row's blocks and one block. A candidate is compared with those of its class that were kept.
+Scores are integers in their order here, which are computed where they are looked at. Beside them is the largest of each
+block that is left, so that finding the best reads those of a row and one block. As the best comes first, all that comes
+behind the last one is left: nothing is marked. A candidate is compared with those of its class that were kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import f32, i1, i32, i64
@@ -18,7 +19,11 @@ from .sorting import keys_of
 from .table import lowers
 
 _GONE = -(1 << 31)  # the key of what is no candidate, or none any more; below those of all numbers
+_BITS = 32  # of a place, below the key that is there
+_FIRST = ((1 << 31) - 1) << _BITS  # the largest key, of which no place was seen
 _LEAST_BLOCK = 64
+_STEPS = (16, 4)  # of the sizes of blocks that fill a row: vectors, or else quarters of them
+MANY = 1 << 17  # scores; the keys of fewer stay in a second cache, where a block is read sooner than computed
 _AT_ONCE = 256  # boxes that a candidate is compared with, before it is seen whether there are more
 
 
@@ -69,32 +74,39 @@ def suppressed(
     wanted = b.minimum(b.reshape(limit, []), most)
     overlap = b.scalar(0.0, f32) if iou_threshold is None else b.reshape(iou_threshold, [])
     rows = batch * classes
-    keys = _blocks(b, b.reshape(_candidates(b, scores, score_threshold, valid), [rows, n]))
-    _, count, size = shape_of(keys)
-    heads = b.reduce("maximum", keys, [2])
+    size, keys_at, heads = _in_blocks(b, scores, score_threshold, valid)
+    count = shape_of(heads)[1]
 
     def goes_on(c: GraphBuilder, state: Sequence[Value]) -> Value:
         return c.logical_and(c.compare(state[0], rows, "LT"), c.compare(wanted, 0, "GT"))
 
     def step(c: GraphBuilder, state: Sequence[Value]) -> list[Value]:
-        row, kept, total, keys, heads, chosen, picked = state
+        row, kept, total, last, heads, chosen, picked = state
         zero = c.scalar(0, i64)
         tops = _part(c, heads, [row, zero], [1, count])
         top = c.reduce("maximum", tops, [0, 1])
         block = _first(c, tops, top)
-        left = _part(c, keys, [row, block, zero], [1, 1, size])
-        place = _first(c, left, top)
-        index = c.add(c.multiply(block, size), place)
+        start = c.multiply(block, size)
+        keys = keys_at(c, row, start)
+        places = c.add(c.iota([1, size], 1, i32), c.convert(start, i32))
+        equal = c.compare(keys, top, "EQ")
+        before = c.convert(c.binary(hlo.ShiftRightArithmeticOp, last, c.scalar(_BITS, i64)), i32)
+        end = c.convert(c.binary(hlo.AndOp, last, c.scalar((1 << _BITS) - 1, i64)), i32)
+        end = c.select(c.compare(top, before, "LT"), c.scalar(0, i32), end)  # of its equals that were the best before
+        unseen = c.logical_and(equal, c.compare(places, end, "GE"))
+        place = c.reduce("minimum", c.select(unseen, places, c.scalar(n - 1, i32)), [0, 1])
+        index = c.convert(place, i64)
         image = c.divide(row, classes)
         box = _edges(c, _part(c, boxes, [image, index, zero], [1, 1, 4]), centred)
         hidden = _hidden(c, box, chosen, kept, overlap)
         found = c.compare(top, _GONE, "GT")
         keeps = c.logical_and(found, c(hlo.NotOp(hidden)))
         # what is not kept is written as well, behind what counts
-        places = [image, c(hlo.RemainderOp(*c.broadcast(row, classes))), index]
-        told = c.concatenate([c.reshape(value, [1, 1]) for value in places], 1)
-        here = c.compare(c.iota([1, 1, size], 2, i32), c.convert(place, i32), "EQ")
-        left = c.select(here, c.scalar(_GONE, i32), left)
+        numbers = [image, c(hlo.RemainderOp(*c.broadcast(row, classes))), index]
+        told = c.concatenate([c.reshape(value, [1, 1]) for value in numbers], 1)
+        equal_left = c.logical_and(equal, c.compare(places, place, "GT"))
+        left = c.select(c.binary(hlo.OrOp, c.compare(keys, top, "LT"), equal_left), keys, c.scalar(_GONE, i32))
+        key_above = c.binary(hlo.ShiftLeftOp, c.convert(top, i64), c.scalar(_BITS, i64))
         one = c.convert(keeps, i64)
         kept_now = c.add(kept, one)
         done = c.binary(hlo.OrOp, c(hlo.NotOp(found)), c.compare(kept_now, wanted, "GE"))
@@ -102,16 +114,16 @@ def suppressed(
             c.add(row, c.convert(done, i64)),
             c.select(done, zero, kept_now),
             c.add(total, one),
-            c(hlo.DynamicUpdateSliceOp(keys, left, [row, block, zero])),
-            c(hlo.DynamicUpdateSliceOp(heads, c.reduce("maximum", left, [2]), [row, block])),
+            c.select(done, c.scalar(_FIRST, i64), c.binary(hlo.OrOp, key_above, c.add(index, 1))),
+            c(hlo.DynamicUpdateSliceOp(heads, c.reshape(c.reduce("maximum", left, [1]), [1, 1]), [row, block])),
             c(hlo.DynamicUpdateSliceOp(chosen, box, [zero, zero, kept])),
             c(hlo.DynamicUpdateSliceOp(picked, told, [total, zero])),
         ]
 
-    zero = b.scalar(0, i64)
+    zero, first = b.scalar(0, i64), b.scalar(_FIRST, i64)
     chosen = b.broadcast_to(b.scalar(0.0, f32), [1, 5, most if most <= _AT_ONCE else -(-most // _AT_ONCE) * _AT_ONCE])
     picked = b.broadcast_to(zero, [rows * most, 3])
-    _, _, total, _, _, _, picked = while_loop(b, [zero, zero, zero, keys, heads, chosen, picked], goes_on, step)
+    _, _, total, *_, picked = while_loop(b, [zero, zero, zero, first, heads, chosen, picked], goes_on, step)
     return b.bounded(picked, 0, total)
 
 
@@ -151,14 +163,27 @@ def _candidates(b: GraphBuilder, scores: Value, threshold: Value | None, valid: 
     return keys if valid is None else b.select(valid, keys, b.scalar(_GONE, i32))
 
 
-def _blocks(b: GraphBuilder, keys: Value) -> Value:
-    """Rows [rows, n] as blocks [rows, about the root of n, a power of two]."""
-    rows, n = shape_of(keys)
-    size = max(_LEAST_BLOCK, 1 << ((n - 1).bit_length() + 1) // 2)
-    count = -(-n // size)
-    if count * size > n:
-        keys = b.concatenate([keys, b.broadcast_to(b.scalar(_GONE, i32), [rows, count * size - n])], 1)
-    return b.reshape(keys, [rows, count, size])
+def _in_blocks(
+    b: GraphBuilder, scores: Value, threshold: Value | None, valid: Value | None
+) -> tuple[int, Callable[[GraphBuilder, Value, Value], Value], Value]:
+    """Rows of keys in blocks: the size of one, what gives one [1, size] of a row by its start, and the largest of each.
+
+    Where blocks fill the rows of many scores, keys are computed where they are looked at, and never written.
+    """
+    batch, classes, n = shape_of(scores)
+    rows, width = batch * classes, max(_LEAST_BLOCK, 1 << ((n - 1).bit_length() + 1) // 2)
+    flat = b.reshape(scores, [rows, n])
+    fitting = [size for size in range(max(width // 2, _LEAST_BLOCK), 2 * width, _STEPS[1]) if n % size == 0]
+    even = min(fitting, key=lambda size: (size % _STEPS[0] != 0, abs(size - width)), default=None)
+    if even is not None and valid is None and rows * n >= MANY:
+        heads = b.reduce("maximum", _candidates(b, b.reshape(flat, [rows, n // even, even]), threshold, None), [2])
+        return even, lambda c, row, at: _candidates(c, _part(c, flat, [row, at], [1, even]), threshold, None), heads
+    keys = b.reshape(_candidates(b, scores, threshold, valid), [rows, n])
+    count = -(-n // width)
+    if count * width > n:
+        keys = b.concatenate([keys, b.broadcast_to(b.scalar(_GONE, i32), [rows, count * width - n])], 1)
+    heads = b.reduce("maximum", b.reshape(keys, [rows, count, width]), [2])
+    return width, lambda c, row, at: _part(c, keys, [row, at], [1, width]), heads
 
 
 def _part(b: GraphBuilder, x: Value, at: Sequence[Value], sizes: Sequence[int]) -> Value:

@@ -7,7 +7,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx.parser import parse_model
 from onnx.reference import ReferenceEvaluator
 
@@ -15,6 +15,7 @@ import lamina
 from lamina.backends import Options
 from lamina.backends import target as find_target
 from lamina.compiler.diagnostics import LaminaError
+from lamina.passes.convert.onnx_to_stablehlo import suppression
 from lamina.tools import api
 
 RNG = np.random.default_rng(7)
@@ -47,7 +48,13 @@ def one_node(
 
 
 def check(
-    operator: str, inputs: list[Any], outputs: int = 1, target: str = "interpret", rtol: float = 1e-4, **options: Any
+    operator: str,
+    inputs: list[Any],
+    outputs: int = 1,
+    target: str = "interpret",
+    rtol: float = 1e-4,
+    cache: bool = True,
+    **options: Any,
 ) -> None:
     model = one_node(operator, inputs, outputs, **options)
     given = [x for x in inputs if x is not None]
@@ -55,7 +62,7 @@ def check(
     for result, info in zip(want, model.graph.output, strict=True):  # now that the types are known
         array = np.asarray(result)
         info.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
-    for got, expected in zip(lamina.compile(model, target)(*given), want, strict=True):
+    for got, expected in zip(lamina.compile(model, target, cache=cache)(*given), want, strict=True):
         expected = np.asarray(expected)
         assert got.shape == expected.shape and got.dtype == expected.dtype
         np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-5)
@@ -184,6 +191,28 @@ def test_selections() -> None:
     check("Compress", [floats(2, 3), np.array([False, True, True, False, True])])
 
 
+@pytest.mark.parametrize("largest", [1, 0])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "uint32", "int8"])
+def test_first_ones_of_columns(dtype: str, largest: int) -> None:
+    """Beside each other, so that one pass finds all: of equals the first one, NaN above all, both zeros equal."""
+    if "float" in dtype:
+        x = RNG.choice([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, 1e-7, -3.0], (2, 9, 3, 4)).astype(dtype)
+    else:
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+        x = RNG.choice(np.array([least, least + 1, 0, 1, most], dtype), (2, 9, 3, 4))
+    wide = x.astype(np.float64)
+    keys = np.where(np.isnan(wide), np.inf, np.clip(wide, -1e300, 1e300)) * (-1 if largest else 1)
+    places = np.argsort(keys, axis=1, kind="stable")[:, :5]
+    model = one_node("TopK", [x, np.array([5])], outputs=2, axis=1, largest=largest)
+    model.graph.initializer.append(numpy_helper.from_array(np.array([5]), "x1"))
+    for info, element in zip(model.graph.output, (model.graph.input[0].type.tensor_type.elem_type, 7), strict=True):
+        info.type.tensor_type.elem_type = element
+    for target in ("interpret", "cpu"):
+        found, where = lamina.compile(model, target)(x)
+        assert where.tolist() == places.tolist()
+        assert found.tobytes() == np.take_along_axis(x, places, 1).tobytes()
+
+
 @pytest.mark.parametrize("kept", [1, 0])
 def test_unique(kept: int) -> None:
     check("Unique", [ints(-2, 3, 12)], outputs=4, sorted=kept)
@@ -206,15 +235,27 @@ def test_non_max_suppression(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ["interpret", "cpu"])
-@pytest.mark.parametrize(("most", "overlap", "least"), [(200, 0.2, None), (7, 0.5, 0.9), (3, 0.0, 0.2), (0, 0.5, None)])
-def test_boxes_of_several_blocks(target: str, most: int, overlap: float, least: float | None) -> None:
-    """Middles and sizes; more boxes than a block of scores has, equal scores, infinite ones, classes without any."""
-    middles, sizes = RNG.uniform(0, 1, (2, 150, 2)), RNG.uniform(0, 0.2, (2, 150, 2))
+@pytest.mark.parametrize(
+    ("n", "most", "overlap", "least"),
+    [(150, 200, 0.2, None), (192, 200, 0.2, None), (150, 7, 0.5, 0.9), (192, 3, 0.0, 0.2), (150, 0, 0.5, None)],
+)
+@pytest.mark.parametrize("many", [0, suppression.MANY])
+def test_boxes_of_several_blocks(
+    monkeypatch: pytest.MonkeyPatch, many: int, target: str, n: int, most: int, overlap: float, least: float | None
+) -> None:
+    """Middles and sizes; more boxes than a block of scores has, equal scores, infinite ones, classes without any.
+
+    Blocks of 64 scores fill rows of 192, but none rows of 150: there keys are kept however many there are.
+    """
+    monkeypatch.setattr(suppression, "MANY", many)
+    middles, sizes = RNG.uniform(0, 1, (2, n, 2)), RNG.uniform(0, 0.2, (2, n, 2))
     boxes = np.concatenate([middles, sizes], 2).astype(np.float32)
-    scores = RNG.choice(np.linspace(0, 1, 40), (2, 3, 150)).astype(np.float32)
+    scores = RNG.choice(np.linspace(0, 1, 40), (2, 3, n)).astype(np.float32)
     scores[0, 1], scores[1, 0, 70:90] = 0, np.inf
     limits = [np.array([limit], np.float32) for limit in (overlap, least) if limit is not None]
-    check("NonMaxSuppression", [boxes, scores, np.array([most]), *limits], target=target, center_point_box=1)
+    check(
+        "NonMaxSuppression", [boxes, scores, np.array([most]), *limits], target=target, cache=False, center_point_box=1
+    )
 
 
 def test_scores_that_are_no_numbers_pass_no_threshold() -> None:
