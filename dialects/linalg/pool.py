@@ -1,4 +1,4 @@
-"""Recognises pools: reductions over windows of columns, and perhaps of rows, in the last dimensions of an array."""
+"""Recognises pools of planes: reductions over windows in the last two dimensions of an array."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Side:
 class Pool:
     """y[..., h, w] = combination of x[..., h * stride + i * dilation, w * stride + j * dilation] over all i and j.
 
-    Windows may be of one row. `op` combines an element with what there is so far.
+    `op` combines an element with what there is so far.
     """
 
     op: Operation
@@ -72,16 +72,14 @@ class Pool:
 
 
 def match_pool(op: GenericOp) -> Pool | None:
-    """What `op` computes, where it is a pool of rows of some length: loops are (..., h, w, i, j) or (..., h, w, j)."""
+    """What `op` computes, where it is a pool of rows of some length: loops are (..., h, w, i, j)."""
     kinds = list(op.iterators)
     rank = kinds.count("parallel")
-    windowed = len(kinds) - rank
-    if len(op.inputs) != 2 or len(op.outputs) != 1 or windowed not in (1, 2) or rank < 2:
+    if len(op.inputs) != 2 or len(op.outputs) != 1 or len(kinds) != rank + 2:
         return None
     types = [v.type for v in op.operands]
-    if kinds[:rank] != ["parallel"] * rank or not all(
-        isinstance(t, ShapedType) and t.has_static_shape() for t in types
-    ):
+    known = all(isinstance(t, ShapedType) and t.has_static_shape() for t in types)
+    if not known or kinds[:rank] != ["parallel"] * rank:
         return None
     image, window, output = (t.get_shape() for t in cast("list[ShapedType]", types))
     combining = _combining(op)
@@ -89,17 +87,14 @@ def match_pool(op: GenericOp) -> Pool | None:
     loops = [AffineDimExpr(d) for d in range(len(kinds))]
     if combining is None or list(taps) != loops[rank:] or list(write) != loops[:rank] or len(read) != rank:
         return None
-    first = rank - windowed
+    first = rank - 2
     if not all(_is(read[d], d, image[d]) for d in range(first)) or 0 in (*image, *window, *output):
         return None
-    sides = [_side(read[d], d, d + windowed, image[d], output[d], window[d - first]) for d in range(first, rank)]
-    if any(side is None or side.taps > MOST_TAPS for side in sides):
+    sides = [_side(read[d], d, d + 2, image[d], output[d], window[d - first]) for d in range(first, rank)]
+    if any(side is None or not 1 < side.taps <= MOST_TAPS for side in sides):
         return None
-    if windowed == 1:
-        first -= 1
-        sides = [Side(image[first], output[first], 1, 1, 1), *sides]
     rows, columns = cast("list[Side]", sides)
-    if columns.stride > MOST_STRIDE or columns.output < FEWEST_COLUMNS or columns.taps < 2:
+    if columns.stride > MOST_STRIDE or columns.output < FEWEST_COLUMNS:
         return None
     return Pool(combining, output[:first], rows, columns)
 

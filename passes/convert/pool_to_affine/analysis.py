@@ -24,6 +24,7 @@ from ...affine.vectorize.emit import neutral
 from ...bufferization.layout import ALIGNMENT, STACK_LIMIT, byte_size
 from ..contraction_to_vector.analysis import Unsupported
 
+MOST_ROWS = 32  # of small planes, whose columns come before all windows: what was stored has arrived when it is loaded
 MOST_CODE = 128  # elements that are combined, in the code for all kinds of blocks
 
 
@@ -61,6 +62,7 @@ class Problem:
     blocks: tuple[Blocks, ...]
     epilogue: tuple[GenericOp, ...]
     threads: int
+    together: int = 1  # planes next to each other
 
     @property
     def element(self) -> AnyFloat | IntegerType:
@@ -123,7 +125,17 @@ def analyse(function: FuncOp, machine: Machine) -> Problem:
     room = STACK_LIMIT // byte_size(MemRefType(found.element, [found.pitch]))
     if not room:
         raise Unsupported("a row does not fit the stack")
-    return replace(found, blocks=_blocks(found, room))
+    blocks = _blocks(found, room)
+    fits = min(room, MOST_ROWS) // blocks[0].rows if found.by_planes and len(blocks) == blocks[0].count == 1 else 1
+    return replace(found, blocks=blocks, together=_together(pool.outer, fits, machine.cores))
+
+
+def _together(outer: Sequence[int], fits: int, threads: int) -> int:
+    """Planes whose columns there is room for at the same time: a part of the innermost outer dimension."""
+    if not outer:
+        return 1
+    most = min(fits, prod(outer) // threads, outer[-1])
+    return max((n for n in range(1, most + 1) if outer[-1] % n == 0), default=1)
 
 
 def _blocks(problem: Problem, room: int) -> tuple[Blocks, ...]:

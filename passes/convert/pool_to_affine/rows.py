@@ -26,18 +26,25 @@ class Rows:
 
     def __init__(self, problem: Problem, code: Loops):
         self.problem, self.code, self.pool = problem, code, problem.pool
-        self.outer: list[SSAValue | None] = []  # of the plane
+        self.outer: list[Index] = []  # of the planes that are taken together
+        self.plane: Index = None  # among those
+
+    @property
+    def rounds(self) -> list[int]:
+        """How many times planes are taken together, by dimension."""
+        *others, last = self.pool.outer or (1,)
+        return [*others, last // self.problem.together]
 
     def write(self) -> None:
         """All planes, at the same time where there is enough work; of few planes some rows at the same time."""
         if not self.problem.is_parallel:
-            row = self.rows()
-            self.nested(self.pool.outer, lambda: self.plane(row))
+            rows = self.rows()
+            self.nested(self.rounds, lambda: self.planes(rows))
         elif self.problem.by_planes:
-            self.parallel(self.pool.outer, lambda _: self.plane(self.rows()))
+            self.parallel(self.rounds, lambda _: self.planes(self.rows()))
         else:
             for blocks in self.problem.blocks:
-                self.parallel((*self.pool.outer, blocks.count), partial(self.block_alone, blocks))
+                self.parallel([*self.rounds, blocks.count], partial(self.block_alone, blocks))
 
     def block_alone(self, blocks: Blocks, index: Index) -> None:
         """A block with memory of its own."""
@@ -63,8 +70,8 @@ class Rows:
         counts = [n for n in sizes if n > 1]
         block = Block(arg_types=[IndexType()] * len(counts))
         variables = iter(block.args)
-        indices = [next(variables) if n > 1 else None for n in sizes]
-        self.outer, last = indices[: len(self.pool.outer)], (*indices, None)[len(self.pool.outer)]
+        indices: list[Index] = [next(variables) if n > 1 else None for n in sizes]
+        self.outer, last = indices[: len(self.rounds)], (*indices, None)[len(self.rounds)]
 
         def once() -> Sequence[SSAValue]:
             body(last)
@@ -79,7 +86,8 @@ class Rows:
     def rows(self) -> SSAValue:
         """Memory for what the columns under a block come to."""
         count = max(blocks.rows for blocks in self.problem.blocks)
-        return self.code(AllocaOp.get(self.problem.element, ALIGNMENT, [count, self.problem.pitch])).memref
+        shape = [self.problem.together, count, self.problem.pitch]
+        return self.code(AllocaOp.get(self.problem.element, ALIGNMENT, shape)).memref
 
     def columns_around(self, rows: SSAValue) -> None:
         """What is beside the image, which stays."""
@@ -87,16 +95,17 @@ class Rows:
         places = [*range(before), *range(before + width, self.pool.columns.reach)]
         shape = memref_shape(rows)
         assert shape is not None
+        constants = [AffineExpr.constant(place + self.problem.shift) for place in places]
 
-        def once(row: Index) -> None:
-            for place in places:
-                self.store(self.problem.start, rows, [D(0), AffineExpr.constant(place + self.problem.shift)], [row])
+        def once(plane: Index, row: Index) -> None:
+            for place in constants:
+                self.store(self.problem.start, rows, [D(0), D(1), place], [plane, row])
 
         if places:
-            self.code.count(shape[0], once)
+            self.code.count(shape[0], lambda plane: self.code.count(shape[1], partial(once, plane)))
 
-    def plane(self, rows: SSAValue) -> None:
-        """One plane: its blocks one after another."""
+    def planes(self, rows: SSAValue) -> None:
+        """Planes that are taken together: their blocks one after another."""
         self.columns_around(rows)
         for blocks in self.problem.blocks:
             self.code.count(blocks.count, partial(self.block, rows, blocks))
@@ -104,9 +113,28 @@ class Rows:
     def block(self, rows: SSAValue, blocks: Blocks, index: Index) -> None:
         """One block: what the columns under its windows come to, then the windows."""
         first = D(0) * blocks.rows + blocks.first
-        for band in blocks.bands:
-            self.code.count(band.count, lambda row, band=band: self.columns(rows, first, band, [index, row]))
-        self.code.count(blocks.rows, lambda row: self.windows(rows, first + D(1), [index, row]))
+
+        def columns(band: Band, row: Index) -> None:
+            self.columns(rows, first, band, [index, row])
+
+        def all_columns() -> None:
+            for band in blocks.bands:
+                self.code.count(band.count, partial(columns, band))
+
+        def all_windows() -> None:
+            self.code.count(blocks.rows, lambda row: self.windows(rows, first + D(1), [index, row]))
+
+        for part in (all_columns, all_windows):
+            self.each(part)
+
+    def each(self, body: Callable[[], None]) -> None:
+        """Planes that are taken together, one after another."""
+
+        def once(plane: Index) -> None:
+            self.plane = plane
+            body()
+
+        self.code.count(self.problem.together, once)
 
     def columns(self, rows: SSAValue, first: AffineExpr, band: Band, place: Sequence[Index]) -> None:
         """What the columns under one row of the result come to: of the block and row at `place`."""
@@ -116,10 +144,10 @@ class Rows:
         width = min(problem.size[1], self.pool.columns.reach - problem.before)
 
         def once(column: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            operands = [*place, column, *self.outer]
+            operands = [*place, column, self.plane, *self.outer]
             found = [self.load(problem.image, [*self.plane_place, above, D(2)], operands) for above in under]
             total = reduce(lambda total, value: self.combine(value, total), found)
-            self.store(total, rows, [D(1) + band.first, D(2) + (problem.before + problem.shift)], operands)
+            self.store(total, rows, [D(3), D(1) + band.first, D(2) + (problem.before + problem.shift)], operands)
             return ()
 
         if width > 0:
@@ -130,11 +158,11 @@ class Rows:
         problem, side = self.problem, self.pool.columns
 
         def once(column: SSAValue, _: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            operands = [*place, column, *self.outer]
+            operands = [*place, column, self.plane, *self.outer]
             total = problem.start
             for tap in range(side.taps):
                 element = D(2) * side.stride + (tap * side.dilation + problem.shift)
-                total = self.combine(self.load(rows, [D(1), element], operands), total)
+                total = self.combine(self.load(rows, [D(3), D(1), element], operands), total)
             self.finish(total, [*self.plane_place, number, D(2)], operands)
             return ()
 
@@ -142,8 +170,11 @@ class Rows:
 
     @property
     def plane_place(self) -> list[AffineExpr]:
-        """The outer dimensions, which come after block, row and column."""
-        return [D(3 + d) for d in range(len(self.outer))]
+        """The outer dimensions, over block, row, column, plane among those taken together, and what is outside."""
+        if not self.pool.outer:
+            return []
+        outer = [D(4 + d) for d in range(len(self.outer))]
+        return [*outer[:-1], outer[-1] * self.problem.together + D(3)]
 
     def combine(self, element: SSAValue, total: SSAValue) -> SSAValue:
         """What the pool does with one element more."""

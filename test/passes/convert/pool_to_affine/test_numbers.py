@@ -14,8 +14,8 @@ from lamina.backends import Options
 from lamina.compiler.program import Program
 from lamina.tools.sources import read_program
 
-DTYPES = {"bf16": ml_dtypes.bfloat16, "i8": np.int8, "ui8": np.uint8, "i32": np.int32, "i64": np.int64}
-DTYPES |= {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+FLOATS = {"bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
+DTYPES = {"i1": np.bool_, "i8": np.int8, "ui8": np.uint8, "i32": np.int32, "i64": np.int64} | FLOATS
 
 
 @dataclass(frozen=True)
@@ -66,15 +66,22 @@ class Case:
     def inputs(self, program: Program) -> list[np.ndarray]:
         """Numbers with what is rare among them."""
         rng = np.random.default_rng(len(self.shape))
-        x, b = (rng.standard_normal(each.shape) * 9 for each in program.signature.inputs)
-        if self.element in ("f32", "f64", "bf16") and self.kind != "add":
+        x, b = (rng.standard_normal([int(n) for n in each.shape]) * 9 for each in program.signature.inputs)
+        if self.element in FLOATS and self.kind != "add":
             for rare in (np.nan, np.inf, -np.inf, 0.0, -0.0):
                 x[rng.random(self.shape) < 0.02] = rare
         dtype = DTYPES[self.element]
         return [np.abs(v).astype(dtype) if self.element.startswith("ui") else v.astype(dtype) for v in (x, b)]
 
 
-LOW = {"f32": "0xff800000", "f64": "0xfff0000000000000", "bf16": "0xff80", "i8": "-128", "ui8": "0", "i32": "0x80000000"}
+LOW = {
+    "f32": "0xff800000",
+    "f64": "0xfff0000000000000",
+    "bf16": "0xff80",
+    "i8": "-128",
+    "ui8": "0",
+    "i32": "0x80000000",
+}
 CASES = {
     "rows that do not fill vectors": Case("maximum", "f32", LOW["f32"], (1, 5, 23, 37)),
     "blocks of rows": Case("maximum", "f32", LOW["f32"], (2, 3, 150, 210)),
@@ -88,12 +95,15 @@ CASES = {
     "sums of halves": Case("add", "bf16", "0.0", (6, 33, 47)),
     "halves": Case("maximum", "bf16", LOW["bf16"], (6, 33, 47)),
     "products": Case("multiply", "i32", "1", (3, 18, 22), (2, 2), (1, 1), pads=((1, 1), (1, 0))),
+    "truths": Case("or", "i1", "false", (3, 18, 22)),
     "bits": Case("and", "i64", "-1", (3, 18, 22), (3, 2), (2, 2), pads=((1, 1), (1, 1))),
     "holes": Case("maximum", "f32", LOW["f32"], (3, 40, 50), dilations=(2, 3), pads=((2, 2), (3, 3))),
     "no padding": Case("maximum", "f32", LOW["f32"], (3, 40, 50), pads=((0, 0), (0, 0))),
     "columns only": Case("maximum", "f32", LOW["f32"], (3, 20, 50), (1, 5), (1, 1), pads=((0, 0), (2, 2))),
     "a window without a row": Case("maximum", "f32", LOW["f32"], (3, 9, 50), (2, 3), (1, 2), pads=((3, 3), (1, 1))),
-    "columns outside of the image": Case("maximum", "f32", LOW["f32"], (3, 9, 5), (3, 3), (1, 2), pads=((1, 1), (7, 9))),
+    "columns outside of the image": Case(
+        "maximum", "f32", LOW["f32"], (3, 9, 5), (3, 3), (1, 2), pads=((1, 1), (7, 9))
+    ),
     "a start that counts": Case("maximum", "f32", "1.0", (3, 20, 50)),
     "a sum that starts with a number": Case("add", "i32", "3", (3, 20, 50)),
     "a large window": Case("maximum", "f32", LOW["f32"], (3, 20, 50), (7, 7), (1, 1), pads=((3, 3), (3, 3))),
@@ -109,8 +119,8 @@ def test_as_the_reference(name: str, threads: int, tmp_path: Path):
     (ours,) = lamina.compile(program, options=Options(threads=threads), cache=False)(*inputs)
     (right,) = lamina.interpret(program, inputs)
     if case.kind == "add" and case.element != "i32":
-        close = {"rtol": 1e-2, "atol": 1e-1} if case.element == "bf16" else {"rtol": 1e-5, "atol": 1e-4}
-        np.testing.assert_allclose(np.float64(ours), np.float64(right), **close)
+        rtol, atol = (1e-2, 1e-1) if case.element == "bf16" else (1e-5, 1e-4)
+        np.testing.assert_allclose(np.float64(ours), np.float64(right), rtol, atol)
     else:
         wide = np.float64 if case.element == "bf16" else ours.dtype  # whose NaN NumPy takes for numbers
         np.testing.assert_array_equal(ours.astype(wide), right.astype(wide))
