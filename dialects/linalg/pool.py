@@ -91,12 +91,16 @@ def match_pool(op: GenericOp) -> Pool | None:
     if not all(_is(read[d], d, image[d]) for d in range(first)) or 0 in (*image, *window, *output):
         return None
     sides = [_side(read[d], d, d + 2, image[d], output[d], window[d - first]) for d in range(first, rank)]
-    if any(side is None or not 1 < side.taps <= MOST_TAPS for side in sides):
+    if any(side is None for side in sides):
         return None
     rows, columns = cast("list[Side]", sides)
-    if columns.stride > MOST_STRIDE or columns.output < FEWEST_COLUMNS:
-        return None
-    return Pool(combining, output[:first], rows, columns)
+    return Pool(combining, output[:first], rows, columns) if are_served(rows, columns) else None
+
+
+def are_served(rows: Side, columns: Side) -> bool:
+    """Whether windows are of rows and columns, not too many, and results are rows of some length."""
+    few = all(1 < side.taps <= MOST_TAPS for side in (rows, columns))
+    return few and columns.stride <= MOST_STRIDE and columns.output >= FEWEST_COLUMNS
 
 
 def _combining(op: GenericOp) -> Operation | None:

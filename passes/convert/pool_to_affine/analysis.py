@@ -25,7 +25,7 @@ from ...bufferization.layout import ALIGNMENT, STACK_LIMIT, byte_size
 from ..contraction_to_vector.analysis import Unsupported
 
 MOST_ROWS = 32  # of small planes, whose columns come before all windows: what was stored has arrived when it is loaded
-MOST_CODE = 128  # elements that are combined, in the code for all kinds of blocks
+MOST_CODE = 256  # elements that are combined, in the code for all kinds of blocks
 
 
 @dataclass(frozen=True)
