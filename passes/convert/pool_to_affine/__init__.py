@@ -7,17 +7,19 @@ Before, on buffers (the padded image is the kernel's own memory):
       linalg.generic {indexing_maps = [(c, h, w, i, j) -> (c, h * 2 + i, w * 2 + j), ...]} ... { arith.maximumf }
 After:
     affine.parallel (%c) = (0) to (64) {
-      %row = memref.alloca() : memref<129xf32>
-      affine.store %low, %row[15] ...
+      %rows = memref.alloca() : memref<1x28x128xf32>     // of a block: 28 of 56 rows, with -inf beside the image
       ... the first row, which has no row above
-      affine.for %h = 1 to 56 {
-        affine.for %w = 0 to 112 { ... the maximum of %x[%c, %h * 2 - 1, %w] and of two below goes to %row[%w + 16] }
-        affine.for %w = 0 to 56 { ... that of %row[%w * 2 + 15], [%w * 2 + 16] and [%w * 2 + 17] goes to %y }
+      affine.for %h = 0 to 27 {
+        affine.for %w = 0 to 112 { ... the maximum of %x[%c, %h * 2 + 1, %w] and two below: to %rows[0, %h + 1, %w + 16]
+      affine.for %h = 0 to 28 {
+        affine.for %w = 0 to 56 { ... that of %rows[0, %h, %w * 2 + 15] and the next two: to %y[%c, %h, %w]
+      ... the other block
 
 So the padded image is never written; what is read of the image are whole vectors, each element by as few as can be; and
-only one row of elements a step apart is put together by shuffles. Rows that windows have outside of the image are left
-out, as their elements change nothing: there is code for each kind of row. A kernel of another form is left to
-convert-linalg-to-affine.
+what is put together by shuffles is read from the first-level cache. What is stored there has arrived when it is loaded:
+small planes are taken some at a time. Of few planes blocks go to the threads. Rows that windows have outside of the
+image are left out, as their elements change nothing: there is code for each kind of row. A kernel of another form is
+left to convert-linalg-to-affine.
 """
 
 from __future__ import annotations

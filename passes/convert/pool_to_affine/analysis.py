@@ -117,7 +117,7 @@ def analyse(function: FuncOp, machine: Machine) -> Problem:
     if shape[:first] != inside[:first] or any(offsets[:first]):
         raise Unsupported("more than rows and columns are padded")
     height, width, above, before = inside[-2], inside[-1], offsets[-2], offsets[-1]
-    _check_epilogue(epilogue, len(shape))
+    _check_epilogue(op.outputs[0], epilogue, len(shape))
     for value in (image, *(v for each in (op, *epilogue) for v in each.operands)):
         if isinstance(value.owner, SubviewOp) and DYNAMIC_INDEX in value.owner.static_offsets.get_values():
             raise Unsupported("a place is computed")
@@ -211,12 +211,15 @@ def _changes_nothing(op: Operation, start: SSAValue, element: object) -> bool:
     return (int(given) - int(right)) % (1 << element.bitwidth) == 0
 
 
-def _check_epilogue(epilogue: Sequence[GenericOp], rank: int) -> None:
-    identity = AffineMap.identity(rank)
+def _check_epilogue(results: SSAValue, epilogue: Sequence[GenericOp], rank: int) -> None:
+    identity, written = AffineMap.identity(rank), {results}
     for op in epilogue:
         own = op.maps[len(op.inputs) :]
         if any(kind != "parallel" for kind in op.iterators) or any(map_ != identity for map_ in own):
             raise Unsupported("what follows has another order")
+        if any(value in written and map_ != identity for value, map_ in zip(op.inputs, op.maps, strict=False)):
+            raise Unsupported("what follows reads results from elsewhere")
+        written.update(op.outputs)
         if not all(
             isinstance(each, YieldOp) or each.name.startswith(("arith.", "math.")) for each in op.body.block.ops
         ):
