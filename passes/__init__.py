@@ -84,6 +84,7 @@ PASSES: dict[str, dict[str, str]] = {
         "convert-contraction-to-vector": ".convert.contraction_to_vector:ConvertContractionToVector",
         "convert-separable-to-vector": ".convert.separable_to_vector:ConvertSeparableToVector",
         "convert-depthwise-to-vector": ".convert.depthwise_to_vector:ConvertDepthwiseToVector",
+        "convert-pool-to-affine": ".convert.pool_to_affine:ConvertPoolToAffine",
         "convert-winograd-to-vector": ".convert.winograd_to_vector:ConvertWinogradToVector",
         "convert-attention-to-vector": ".convert.attention_to_vector:ConvertAttentionToVector",
         "convert-matmul-nbits-to-vector": ".convert.matmul_nbits_to_vector:ConvertMatmulNBitsToVector",

@@ -28,6 +28,7 @@ from ...dialects.linalg import (
 )
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.linalg.depthwise import match_depthwise
+from ...dialects.linalg.pool import match_pool
 from ...dialects.linalg.views import linear_form, loop_ranges
 from ...dialects.linalg_ext import AttentionOp, MatmulNBitsOp
 from ...dialects.tensor import (
@@ -84,6 +85,7 @@ class Plan:
     """The groups of one block."""
 
     roundings: bool = False
+    pools: bool = False
     groups: list[Group] = field(default_factory=list[Group])
     group_of: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
 
@@ -127,12 +129,13 @@ def operands_of(op: Operation) -> list[SSAValue]:
     return [value for value in used if value not in inner]
 
 
-def plan_groups(block: Block, roundings: bool = False) -> Plan:
+def plan_groups(block: Block, roundings: bool = False, pools: bool = False) -> Plan:
     """Groups of the ops of `block`, captures counted as uses. Ops left out stay where they are.
 
-    With `roundings` what only rounds a contraction's result is part of its group, whoever else reads that.
+    With `roundings` what only rounds a contraction's result is part of its group, whoever else reads that. With `pools`
+    what pads an image for a pool by rows is part of the pool's.
     """
-    plan = Plan(roundings=roundings)
+    plan = Plan(roundings=roundings, pools=pools)
     depends: dict[SSAValue, int] = {}
     parts: set[Operation] = set()  # elementwise ops that will join the concatenation or padding they are for
     for op in block.ops:
@@ -236,7 +239,7 @@ def _home(plan: Plan, op: Operation, used: list[SSAValue], depends: dict[SSAValu
         others = [v for v in used if plan.group_of.get(_owner(v)) is not group]
         if _packs_for(group, op, ours):
             group.contraction = group.accumulates = True
-        elif _pads_for(group, op, ours):
+        elif _pads_for(group, op, ours, plan.pools):
             group.accumulates = True
         elif _has_filters_transformed(group, op, ours):
             pass
@@ -351,12 +354,14 @@ def _has_filters_transformed(group: Group, op: Operation, ours: list[SSAValue]) 
     return alone and isinstance(first, WinogradFilterTransformOp) and isinstance(op, GenericOp)
 
 
-def _pads_for(group: Group, op: Operation, ours: list[SSAValue]) -> bool:
-    """A depthwise convolution and the zeros around its image."""
+def _pads_for(group: Group, op: Operation, ours: list[SSAValue], pools: bool) -> bool:
+    """A depthwise convolution and the zeros around its image, or, of `pools`, a pool and what is around its image."""
     pad = group.members[0]
     alone = len(group.members) == 1 and all(value.has_one_use() for value in ours)
     if not alone or not isinstance(pad, PadOp) or not isinstance(op, GenericOp):
         return False
+    if pools and match_pool(op) is not None:
+        return True
     found = match_depthwise(op)
     return found is not None and zeros_before(pad, found.space) is not None
 

@@ -17,8 +17,8 @@ The last arguments of a kernel are the destinations of its results. What a call 
 the old value where the kernel changes a part of it (`tensor.insert_slice`, a loop that inserts). Constants, views
 (collapse_shape, expand_shape) and structured control flow stay in @main; what a region of the latter holds is outlined
 too. With `roundings` the kernel of a contraction whose result is read as it is by some, and rounded by others, writes
-both: code for processors does. A call's location is that of all ops it stands for. What is a kernel, and why, is in
-`grouping`.
+both; with `pools` that of one that goes by rows ("pool") holds what is around its image. Code for processors does both.
+A call's location is that of all ops it stands for. What is a kernel, and why, is in `grouping`.
 """
 
 from __future__ import annotations
@@ -46,9 +46,10 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...compiler.locations import fuse
 from ...dialects.linalg import FillOp, GenericOp, WinogradOp, YieldOp
 from ...dialects.linalg.depthwise import match_depthwise
+from ...dialects.linalg.pool import match_pool
 from ...dialects.linalg_ext import AttentionOp, MatmulNBitsOp
 from ...dialects.scf import ForOp
-from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp, InsertOp, InsertSliceOp
+from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp, InsertOp, InsertSliceOp, PadOp
 from .grouping import Group, Plan, is_elementwise, is_free, is_movement, is_sinkable, operands_of, plan_groups
 
 KERNEL = "lamina.kernel"
@@ -61,9 +62,10 @@ class OutlineKernels(ModulePass):
     name = "linalg-outline-kernels"
 
     roundings: bool = False
+    pools: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        outliner = _Outliner(op, self.roundings)
+        outliner = _Outliner(op, self.roundings, self.pools)
         for function in [f for f in op.ops if isinstance(f, func.FuncOp)]:
             if KERNEL not in function.attributes and function.body.blocks:
                 _own_results(function)
@@ -104,6 +106,7 @@ def _copy_before(op: Operation, value: SSAValue, type_: TensorType[Attribute]) -
 class _Outliner:
     module: ModuleOp
     roundings: bool
+    pools: bool
     count: int = 0
     taken: set[str] = field(default_factory=set[str])
 
@@ -112,7 +115,7 @@ class _Outliner:
 
     def region(self, region: Region) -> None:
         for block in region.blocks:
-            plan = plan_groups(block, self.roundings)
+            plan = plan_groups(block, self.roundings, self.pools)
             for op in block.ops:
                 if op not in plan.group_of and op.name.startswith("scf."):
                     for inner in op.regions:
@@ -177,7 +180,7 @@ class _Outliner:
         body.block.add_op(returned)
         call_type = FunctionType.from_lists([*(v.type for v in inputs), *types], types)
         kernel = func.FuncOp(name, call_type, Region(body.block), visibility="private")
-        kernel.attributes[KERNEL] = StringAttr(_kind(group))
+        kernel.attributes[KERNEL] = StringAttr(_kind(group, self.pools))
         empties = [empty for empty in empties if empty.tensor in written]
         call = func.CallOp(name, [*inputs, *written], types)
         for new in (kernel, call, *empties):
@@ -328,7 +331,13 @@ def _write_into(result: SSAValue, destination: SSAValue) -> None:
             return
 
 
-def _kind(group: Group) -> str:
+def _goes_by_rows(op: GenericOp, group: Group) -> bool:
+    """Whether an op is a pool that is less work by rows: with what is around its image, or for its windows."""
+    pool = match_pool(op)
+    return pool is not None and (pool.pays_by_columns or isinstance(group.members[0], PadOp))
+
+
+def _kind(group: Group, pools: bool) -> str:
     if any(isinstance(op, GenericOp) and match_depthwise(op) for op in group.members):
         return "separable" if group.contraction else "depthwise"
     if group.contraction:
@@ -339,4 +348,6 @@ def _kind(group: Group) -> str:
         return "attention"
     if isinstance(group.members[0], MatmulNBitsOp):
         return "matmul_nbits"
+    if pools and any(isinstance(op, GenericOp) and _goes_by_rows(op, group) for op in group.members):
+        return "pool"
     return "copy" if all(is_movement(op) for op in group.members) else "loops"
