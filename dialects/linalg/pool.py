@@ -1,4 +1,4 @@
-"""Recognises pools of planes: reductions over windows in the last two dimensions of an array."""
+"""Recognises pools of images: reductions over windows in the last two dimensions, or in those before the last."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ COMBINING = (
 MOST_STRIDE = 4  # along a row: vectors take elements so far apart by shuffles
 MOST_TAPS = 16  # of a window along one dimension: all of them are code
 FEWEST_COLUMNS = 4  # of the output
+FEWEST_CHANNELS = 8  # that are worth a vector where they come last
 PAYS = 1.2  # times fewer loads, stores and combinations of vectors
 
 
@@ -55,24 +56,35 @@ class Side:
 class Pool:
     """y[..., h, w] = combination of x[..., h * stride + i * dilation, w * stride + j * dilation] over all i and j.
 
-    `op` combines an element with what there is so far.
+    With `channels` (not 0) those are the last dimension of both. `op` combines an element with what there is so far.
     """
 
     op: Operation
     outer: tuple[int, ...]
     rows: Side
     columns: Side
+    channels: int = 0
 
     @property
     def pays_by_columns(self) -> bool:
         """Whether combining the elements of each column first, and these to windows, is less work for vectors."""
+        if self.channels:
+            return False
         taps, stride = self.columns.taps, self.columns.stride
         load = 2 * stride - 1  # and the shuffles that put it together
         return self.rows.taps * taps * (load + 1) >= PAYS * (stride * (2 * self.rows.taps + 1) + taps * (load + 1))
 
 
 def match_pool(op: GenericOp) -> Pool | None:
-    """What `op` computes, where it is a pool of rows of some length: loops are (..., h, w, i, j)."""
+    """What `op` computes, where it is a pool of rows or channels of some length.
+
+    Its loops are (..., h, w, i, j), or with channels (..., h, w, c, i, j).
+    """
+    return _match(op, 0) or _match(op, 1)
+
+
+def _match(op: GenericOp, behind: int) -> Pool | None:
+    """The pool with so many dimensions behind rows and columns."""
     kinds = list(op.iterators)
     rank = kinds.count("parallel")
     if len(op.inputs) != 2 or len(op.outputs) != 1 or len(kinds) != rank + 2:
@@ -87,13 +99,18 @@ def match_pool(op: GenericOp) -> Pool | None:
     loops = [AffineDimExpr(d) for d in range(len(kinds))]
     if combining is None or list(taps) != loops[rank:] or list(write) != loops[:rank] or len(read) != rank:
         return None
-    first = rank - 2
-    if not all(_is(read[d], d, image[d]) for d in range(first)) or 0 in (*image, *window, *output):
+    first = rank - 2 - behind
+    space = range(first, first + 2)
+    others = [d for d in range(rank) if d not in space]
+    if first < 0 or not all(_is(read[d], d, image[d]) for d in others) or 0 in (*image, *window, *output):
         return None
-    sides = [_side(read[d], d, d + 2, image[d], output[d], window[d - first]) for d in range(first, rank)]
+    sides = [_side(read[d], d, d - first + rank, image[d], output[d], window[d - first]) for d in space]
     if any(side is None for side in sides):
         return None
     rows, columns = cast("list[Side]", sides)
+    if behind:
+        served = max(rows.taps, columns.taps) <= MOST_TAPS and output[-1] >= FEWEST_CHANNELS
+        return Pool(combining, output[:first], rows, columns, output[-1]) if served else None
     return Pool(combining, output[:first], rows, columns) if are_served(rows, columns) else None
 
 

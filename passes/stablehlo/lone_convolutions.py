@@ -4,8 +4,8 @@ Channels last pays for two transposes, at the ends of what it spreads over. A co
 that feeds none, would pay both for itself. With channels before space, as ONNX has them, those are fast that have rows
 of an image to take for vectors: depthwise ones, those without a window, which are products of two matrices, and those
 of few channels (in a group), whose filters stay near while the rows pass by; but where rows leave the last of their
-vectors half empty, and filters do not, that is more to compute than the transposes are to move. Where a stride skips columns, what each
-column of a window reads is made a channel of its own:
+vectors half empty, and filters do not, that is more to compute than the transposes are to move. Where a stride skips
+columns, what each column of a window reads is made a channel of its own:
 
     %y = stablehlo.convolution(%x, %w) ..., window = {stride = [2, 2]} : (1x3x9x9, 4x3x3x3) -> 1x4x4x4
     %p = concatenate of %x[..., 0:7:2], %x[..., 1:8:2], %x[..., 2:9:2]                      -> 1x9x9x4

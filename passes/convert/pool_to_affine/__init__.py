@@ -18,8 +18,13 @@ After:
 So the padded image is never written; what is read of the image are whole vectors, each element by as few as can be; and
 what is put together by shuffles is read from the first-level cache. What is stored there has arrived when it is loaded:
 small planes are taken some at a time. Of few planes blocks go to the threads. Rows that windows have outside of the
-image are left out, as their elements change nothing: there is code for each kind of row. A kernel of another form is
-left to convert-linalg-to-affine.
+image are left out, as their elements change nothing: there is code for each kind of row. With channels last, whose
+windows vectors read as they are, columns outside of the image are left out, too:
+    affine.for %h = 0 to 55 {
+      ... the first place, which has no column on the left
+      affine.for %w = 0 to 55 {
+        affine.for %c = 0 to 64 { ... the maximum of nine, from %x[%h * 2 + 1, %w * 2 + 1, %c] on: to %y
+A kernel of another form is left to convert-linalg-to-affine.
 """
 
 from __future__ import annotations
@@ -35,6 +40,7 @@ from ..contraction_to_vector.analysis import Unsupported
 from ..contraction_to_vector.loops import Loops
 from ..structured_kernels import kernels_of, replace_structured
 from .analysis import Problem, analyse
+from .points import Points
 from .rows import Rows
 
 
@@ -54,6 +60,6 @@ class ConvertPoolToAffine(ModulePass):
                 continue
 
             def write(code: Loops, problem: Problem = problem) -> None:
-                Rows(problem, code).write()
+                (Points if problem.pool.channels else Rows)(problem, code).write()
 
             replace_structured(function, problem.op.location, write)

@@ -30,7 +30,7 @@ MOST_CODE = 256  # elements that are combined, in the code for all kinds of bloc
 
 @dataclass(frozen=True)
 class Band:
-    """Rows of a block, from the first on, whose windows have the same rows inside of the image."""
+    """Rows of a block, from the first on, whose windows have the same rows inside of the image; or columns."""
 
     first: int
     count: int
@@ -63,6 +63,7 @@ class Problem:
     epilogue: tuple[GenericOp, ...]
     threads: int
     together: int = 1  # planes next to each other
+    columns: tuple[Band, ...] = ()  # of windows with the same columns inside of the image, where channels are last
 
     @property
     def element(self) -> AnyFloat | IntegerType:
@@ -83,8 +84,8 @@ class Problem:
     @property
     def is_parallel(self) -> bool:
         """Whether there is enough work for several threads."""
-        rows, columns = self.pool.rows, self.pool.columns
-        return prod((*self.pool.outer, rows.output, rows.taps, columns.reach)) >= GRAIN
+        rows, columns, channels = self.pool.rows, self.pool.columns, max(1, self.pool.channels)
+        return prod((*self.pool.outer, rows.output, rows.taps, columns.reach, channels)) >= GRAIN
 
     @property
     def by_planes(self) -> bool:
@@ -114,14 +115,19 @@ def analyse(function: FuncOp, machine: Machine) -> Problem:
         raise Unsupported("what is around the image counts")
     shape, inside = list(padded.get_shape()), list(cast(MemRefType, image.type).get_shape())
     first = len(pool.outer)
-    if shape[:first] != inside[:first] or any(offsets[:first]):
+    space = (first, first + 1)
+    if any((shape[d], 0) != (inside[d], offsets[d]) for d in range(len(shape)) if d not in space):
         raise Unsupported("more than rows and columns are padded")
-    height, width, above, before = inside[-2], inside[-1], offsets[-2], offsets[-1]
+    (height, width), (above, before) = ([of[d] for d in space] for of in (inside, offsets))
     _check_epilogue(op.outputs[0], epilogue, len(shape))
     for value in (image, *(v for each in (op, *epilogue) for v in each.operands)):
         if isinstance(value.owner, SubviewOp) and DYNAMIC_INDEX in value.owner.static_offsets.get_values():
             raise Unsupported("a place is computed")
     found = Problem(function, op, pool, image, (height, width), above, before, start, (), epilogue, machine.cores)
+    if pool.channels:
+        columns = _all_inside(pool.columns, width, before, "column")
+        found = replace(found, columns=_bands(columns))
+        return replace(found, blocks=_blocks(found, pool.rows.output))
     room = STACK_LIMIT // byte_size(MemRefType(found.element, [found.pitch]))
     if not room:
         raise Unsupported("a row does not fit the stack")
@@ -143,18 +149,32 @@ def _blocks(problem: Problem, room: int) -> tuple[Blocks, ...]:
     rows = problem.pool.rows
     count = max(-(-rows.output // room), 1 if problem.by_planes or not problem.is_parallel else problem.threads)
     size = -(-rows.output // count)
-    inside = [_inside(rows, number, problem.size[0], problem.above) for number in range(rows.output)]
-    if not all(inside):
-        raise Unsupported("a window has no row inside of the image")
+    inside = _all_inside(rows, problem.size[0], problem.above, "row")
     alike = groupby(range(0, rows.output, size), lambda first: _bands(inside[first : first + size]))
     found: list[Blocks] = []
     for bands, firsts in alike:
         first, *rest = firsts
         found.append(Blocks(first, 1 + len(rest), sum(band.count for band in bands), bands))
-    combined = sum(problem.pool.columns.taps + sum(len(band.taps) for band in each.bands) for each in found)
+    combined = sum(_combined(problem, each) for each in found)
     if combined > MOST_CODE:
         raise Unsupported("there are too many kinds of rows")
     return tuple(found)
+
+
+def _combined(problem: Problem, blocks: Blocks) -> int:
+    """The elements that are combined in the code for a block."""
+    under = sum(len(band.taps) for band in blocks.bands)
+    if problem.pool.channels:
+        return under * sum(len(band.taps) for band in problem.columns)
+    return problem.pool.columns.taps + under
+
+
+def _all_inside(side: Side, size: int, before: int, what: str) -> list[tuple[int, ...]]:
+    """Which taps of each window are inside of the image. Raises Unsupported where none of one are."""
+    inside = [_inside(side, number, size, before) for number in range(side.output)]
+    if not all(inside):
+        raise Unsupported(f"a window has no {what} inside of the image")
+    return inside
 
 
 def _inside(rows: Side, number: int, height: int, above: int) -> tuple[int, ...]:

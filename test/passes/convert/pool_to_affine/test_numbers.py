@@ -1,4 +1,4 @@
-"""Pools of planes against the reference: odd sizes, all paddings and steps, NaN, infinities, zeros of both signs."""
+"""Pools of planes, and with channels last, against the reference: odd sizes, all paddings, NaN, zeros of both signs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ DTYPES = {"i1": np.bool_, "i8": np.int8, "ui8": np.uint8, "i32": np.int32, "i64"
 
 @dataclass(frozen=True)
 class Case:
-    """A pool with `kind` from `start` on over the last dimensions of `shape`, each of which has a pair of `pads`."""
+    """A pool with `kind` from `start` on over two dimensions of `shape`, each of which has a pair of `pads`.
+
+    They are the last ones, or there are so many `behind`.
+    """
 
     kind: str
     element: str
@@ -30,20 +33,22 @@ class Case:
     strides: tuple[int, int] = (2, 2)
     dilations: tuple[int, int] = (1, 1)
     pads: tuple[tuple[int, int], tuple[int, int]] = ((1, 1), (1, 1))
+    behind: int = 0
 
     def program(self, folder: Path) -> Program:
         """The case as a program, with something elementwise behind it."""
-        outer = len(self.shape) - 2
+        outer, last = len(self.shape) - 2 - self.behind, [1] * self.behind
+        inner = self.shape[outer : outer + 2]
         given = {
-            "window_dimensions": [1] * outer + list(self.window),
-            "window_strides": [1] * outer + list(self.strides),
-            "window_dilations": [1] * outer + list(self.dilations),
+            "window_dimensions": [1] * outer + list(self.window) + last,
+            "window_strides": [1] * outer + list(self.strides) + last,
+            "window_dilations": [1] * outer + list(self.dilations) + last,
         }
-        pads = [[0, 0]] * outer + [list(pad) for pad in self.pads]
+        pads = [[0, 0]] * outer + [list(pad) for pad in self.pads] + [[0, 0]] * self.behind
         reach = [(n - 1) * d + 1 for n, d in zip(self.window, self.dilations, strict=True)]
-        padded = [n + sum(pad) for n, pad in zip(self.shape[outer:], self.pads, strict=True)]
+        padded = [n + sum(pad) for n, pad in zip(inner, self.pads, strict=True)]
         sizes = [(n - r) // s + 1 for n, r, s in zip(padded, reach, self.strides, strict=True)]
-        result = "x".join(map(str, [*self.shape[:outer], *sizes]))
+        result = "x".join(map(str, [*self.shape[:outer], *sizes, *self.shape[outer + 2 :]]))
         source, scalar = f"tensor<{'x'.join(map(str, self.shape))}x{self.element}>", f"tensor<{self.element}>"
         result = f"tensor<{result}x{self.element}>"
         attributes = ", ".join(f"{name} = array<i64: {', '.join(map(str, each))}>" for name, each in given.items())
@@ -107,6 +112,26 @@ CASES = {
     "a start that counts": Case("maximum", "f32", "1.0", (3, 20, 50)),
     "a sum that starts with a number": Case("add", "i32", "3", (3, 20, 50)),
     "a large window": Case("maximum", "f32", LOW["f32"], (3, 20, 50), (7, 7), (1, 1), pads=((3, 3), (3, 3))),
+    "channels": Case("maximum", "f32", LOW["f32"], (2, 23, 17, 37), behind=1),
+    "channels of an image": Case("maximum", "f32", LOW["f32"], (151, 90, 24), (3, 2), (1, 2), behind=1),
+    "channels, several dimensions outside": Case("minimum", "i32", "0x7FFFFFFF", (2, 3, 9, 8, 21), behind=1),
+    "channels, no padding": Case("maximum", "f32", LOW["f32"], (3, 40, 50, 16), pads=((0, 0), (0, 0)), behind=1),
+    "channels, padding on one side": Case(
+        "maximum", "f32", LOW["f32"], (1, 9, 12, 40), pads=((0, 1), (0, 1)), behind=1
+    ),
+    "channels, sums": Case("add", "f32", "0.0", (2, 11, 14, 33), (3, 5), (1, 3), pads=((2, 1), (4, 2)), behind=1),
+    "channels, halves": Case("maximum", "bf16", LOW["bf16"], (2, 11, 14, 33), behind=1),
+    "channels, bytes": Case("maximum", "ui8", LOW["ui8"], (2, 11, 14, 70), behind=1),
+    "channels, holes": Case(
+        "maximum", "f32", LOW["f32"], (2, 13, 14, 8), dilations=(2, 3), pads=((2, 2), (3, 3)), behind=1
+    ),
+    "channels, a window without a column": Case(
+        "maximum", "f32", LOW["f32"], (2, 9, 5, 16), (2, 3), (1, 1), pads=((0, 0), (4, 4)), behind=1
+    ),
+    "channels, a start that counts": Case("maximum", "f32", "1.0", (2, 9, 9, 16), behind=1),
+    "channels, many kinds": Case(
+        "maximum", "f32", LOW["f32"], (2, 20, 20, 16), (7, 7), (1, 1), pads=((3, 3), (3, 3)), behind=1
+    ),
 }
 
 
