@@ -83,6 +83,21 @@ class GatherOp(StableHLOOp):
         }
         self._build([operand, start_indices], properties)
 
+    @staticmethod
+    def elements(operand: Value, places: Value, along: int, rank: int) -> GatherOp:
+        """For each of `places`, which has `rank` dimensions as `operand`, the element that far along a dimension."""
+        others = [d for d in range(rank) if d != along]
+        return GatherOp(
+            operand,
+            places,
+            collapsed_slice_dims=[along],
+            operand_batching_dims=others,
+            start_indices_batching_dims=others,
+            start_index_map=[along],
+            index_vector_dim=rank,
+            slice_sizes=[1] * rank,
+        )
+
     def infer(self) -> Sequence[Attribute] | None:
         _check_indices(self.start_indices.type, "start_indices", "I2")
         dims, sizes = self.dimension_numbers.data, ints(self.slice_sizes)

@@ -70,25 +70,8 @@ def _lowered(op: hlo.CompositeOp) -> list[SSAValue]:
     whole = x.of(hlo.ConcatenateOp(parts, dimension=along))
     low = x.of(hlo.BitcastConvertOp(whole.value, i64)) & (MOST_PLACES - 1)
     places = (MOST_PLACES - 1) - low
-    return [_taken(x, places, along).value, places.value]
-
-
-def _taken(x: Elements, places: Elements, along: int) -> Elements:
-    """What `x` has at places along a dimension."""
-    rank = len(x.shape)
-    others = [i for i in range(rank) if i != along]
-    return x.of(
-        hlo.GatherOp(
-            x.value,
-            places.value,
-            collapsed_slice_dims=[along],
-            operand_batching_dims=others,
-            start_indices_batching_dims=others,
-            start_index_map=[along],
-            index_vector_dim=rank,
-            slice_sizes=[1] * rank,
-        )
-    )
+    taken = x.of(hlo.GatherOp.elements(x.value, places.value, along, len(x.shape)))
+    return [taken.value, places.value]
 
 
 def _checked(op: hlo.CompositeOp, k: int, along: int) -> Elements:

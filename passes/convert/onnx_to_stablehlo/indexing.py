@@ -46,18 +46,8 @@ def gather_elements(b: GraphBuilder, x: Value, indices: Value, *, axis: int = 0)
     if len(shape) != rank or any(shape[d] > own[d] for d in others):
         raise b.fail(f"indices of shape {list(shape)} for data of shape {list(own)}")
     limits = [own[d] if d == along else shape[d] for d in range(rank)]
-    return b(
-        hlo.GatherOp(
-            b.slice(x, [0] * rank, limits),
-            from_front(b, indices, own[along]),
-            collapsed_slice_dims=[along],
-            operand_batching_dims=others,
-            start_indices_batching_dims=others,
-            start_index_map=[along],
-            index_vector_dim=rank,
-            slice_sizes=[1] * rank,
-        )
-    )
+    part = b.slice(x, [0] * rank, limits)
+    return b(hlo.GatherOp.elements(part, from_front(b, indices, own[along]), along, rank))
 
 
 def all_coordinates(b: GraphBuilder, x: Value, indices: Value, axis: int) -> Value:
