@@ -86,6 +86,7 @@ KERNEL_PHASES = (
             "affine-prefetch-ahead",
             "affine-stream-stores",
             "math-chain-extremes",
+            "math-simplify-quantization",
             "math-expand",
             "convert-rounding-to-x86",
             "canonicalize",

@@ -26,7 +26,7 @@ from itertools import pairwise
 from math import inf, isnan, nan
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, Float32Type, Float64Type, FloatAttr, ModuleOp, VectorType
+from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, ModuleOp, VectorType
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -36,6 +36,7 @@ from ...compiler.context import lamina_context
 from ...compiler.walking import all_ops
 from ...dialects import arith
 from ...dialects.vector import BroadcastOp
+from .numbers import constant_of
 
 Extreme = arith.MaximumfOp | arith.MinimumfOp
 BEYOND = {arith.MaximumfOp: "ogt", arith.MinimumfOp: "olt"}
@@ -83,25 +84,12 @@ def _before(op: Extreme) -> Extreme | None:
     return None
 
 
-def _constant(value: SSAValue) -> float | None:
-    """The number that all elements are, if that is known."""
-    owner = value.owner
-    if isinstance(owner, BroadcastOp):
-        return _constant(owner.source)
-    if not isinstance(owner, arith.ConstantOp):
-        return None
-    if isinstance(owner.value, FloatAttr):
-        return owner.value.value.data
-    dense = owner.value
-    return dense.get_values()[0] if isinstance(dense, DenseIntOrFPElementsAttr) and dense.is_splat() else None  # pyright: ignore
-
-
 def _rewrite(chain: Sequence[Extreme]) -> None:
     """Puts the same without questions for each vector in place of a chain, first to last."""
     first, last = chain[0], chain[-1]
     numbers = [first.rhs, first.lhs]
     numbers += [op.lhs if op.rhs is before.result else op.rhs for before, op in pairwise(chain)]
-    known = [_constant(number) for number in numbers]
+    known = [constant_of(number) for number in numbers]
     asked = [number for number, value in zip(numbers, known, strict=True) if value is None]
     if len(asked) < 3 or any(value is not None and isnan(value) for value in known):
         return

@@ -19,18 +19,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import math
 from xdsl.dialects.builtin import (
-    DenseIntOrFPElementsAttr,
     Float32Type,
     Float64Type,
-    FloatAttr,
-    IntegerAttr,
     ModuleOp,
 )
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
@@ -49,7 +45,7 @@ from . import (
     substitutes,
     trigonometric,
 )
-from .numbers import Numbers, in_f32, quotient
+from .numbers import Numbers, constant_of, in_f32, quotient
 
 RULES = Rules("math-expand")
 BY_TABLE = Rules("math-expand")  # instead, where registers hold tables of sixteen numbers
@@ -124,22 +120,6 @@ def expand_remf(op: Operation, operands: Sequence[SSAValue], b: RuleBuilder) -> 
     return in_f32(b, operands, lambda e, values: power.remainder(e, *values))
 
 
-def _constant(value: SSAValue) -> float | None:
-    """The number that `value` is in every lane, when it is a constant."""
-    if not isinstance(value, OpResult):
-        return None
-    source = value.op
-    if source.name == "vector.broadcast":
-        return _constant(source.operands[0])
-    attribute = source.properties.get("value") if isinstance(source, arith.ConstantOp) else None
-    if isinstance(attribute, (FloatAttr, IntegerAttr)):
-        return float(attribute.value.data)
-    if isinstance(attribute, DenseIntOrFPElementsAttr):
-        numbers = np.unique(np.asarray(attribute.get_values()))
-        return float(numbers[0]) if len(numbers) == 1 else None
-    return None
-
-
 @RULES.lowers(math.ErfOp)
 def expand_erf(op: math.ErfOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
     """As GELU takes it, of a quotient by a constant and beside 1: a division would take as long as all the rest."""
@@ -161,7 +141,7 @@ def _erf(operands: Sequence[SSAValue], b: RuleBuilder, in_single: _Unary) -> SSA
         return in_f32(b, operands, lambda e, values: in_single(e, values[0]))
     e = Numbers(b, value.type)
     divided = value.owner
-    divisor = _constant(divided.rhs) if isinstance(divided, arith.DivfOp) else None
+    divisor = constant_of(divided.rhs) if isinstance(divided, arith.DivfOp) else None
     if isinstance(divided, arith.DivfOp) and divisor is not None and 2.0**-100 < abs(divisor) < 2.0**100:
         value = quotient(e, divided.lhs, divisor)
     return in_single(e, value)
@@ -171,13 +151,13 @@ def _only_beside_one(value: SSAValue) -> bool:
     """Whether all that is done with `value` is to add 1."""
     users = [use.operation for use in value.uses]
     return bool(users) and all(
-        isinstance(user, arith.AddfOp) and 1.0 in (_constant(user.lhs), _constant(user.rhs)) for user in users
+        isinstance(user, arith.AddfOp) and 1.0 in (constant_of(user.lhs), constant_of(user.rhs)) for user in users
     )
 
 
 @RULES.lowers(math.PowFOp)
 def expand_powf(op: math.PowFOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    exponent = _constant(operands[1])
+    exponent = constant_of(operands[1])
 
     def work(e: Numbers, values: list[SSAValue]) -> SSAValue:
         simple = None if exponent is None else power.power_of_constant(e, values[0], exponent)
@@ -188,7 +168,7 @@ def expand_powf(op: math.PowFOp, operands: Sequence[SSAValue], b: RuleBuilder) -
 
 @RULES.lowers(math.FPowIOp)
 def expand_fpowi(op: math.FPowIOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
-    exponent = _constant(operands[1])
+    exponent = constant_of(operands[1])
 
     def work(e: Numbers, values: list[SSAValue]) -> SSAValue:
         simple = None if exponent is None else power.power_of_constant(e, values[0], exponent)

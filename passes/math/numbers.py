@@ -39,8 +39,9 @@ from ...dialects.x86 import PermuteOp
 
 _NO_FLAGS = arith.FastMathFlagsAttr("none")
 _CONTRACT = arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
-_PREDICATES = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ugt": 9, "ult": 11, "une": 13, "uno": 14}
+PREDICATES = {"oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ugt": 9, "ult": 11, "une": 13, "uno": 14}
 _INT_PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ugt": 8}
+MAGIC = 1.5 * 2.0**23  # a sum of f32 with it has no room for a fraction, and holds the nearest integer in its low bits
 
 
 class Numbers:
@@ -169,7 +170,7 @@ class Numbers:
     def cmp(self, predicate: str, x: SSAValue, y: SSAValue) -> SSAValue:
         """A comparison by arith's predicate name: `o…` is false where either is NaN, `u…` true."""
         properties: dict[str, Attribute] = {
-            "predicate": IntegerAttr(_PREDICATES[predicate], i64),
+            "predicate": IntegerAttr(PREDICATES[predicate], i64),
             "fastmath": _NO_FLAGS,
         }
         new = arith.CmpfOp.create(operands=[x, y], result_types=[self.bool_type], properties=properties)
@@ -320,15 +321,33 @@ class Numbers:
 def quotient(e: Numbers, x: SSAValue, divisor: float) -> SSAValue:
     """x / divisor in f32 to half an ulp and a little, by its reciprocal in two parts; subnormal ones lose more.
 
-    Both parts have one sign, so that an infinite x stays infinite (Brisebarre, Muller and Raina, "Accelerating
-    correctly rounded floating-point division when the divisor is known in advance", 2004).
+    Brisebarre, Muller and Raina, "Accelerating correctly rounded floating-point division when the divisor is known in
+    advance", 2004.
     """
-    reciprocal = 1 / divisor
-    high = np.float32(reciprocal)
-    if abs(float(high)) > abs(reciprocal):
+    high, low = reciprocal(divisor)
+    return e.fma(x, e.c(high), e.mul(x, e.c(low))) if low else e.mul(x, e.c(high))
+
+
+def reciprocal(divisor: float) -> tuple[float, float]:
+    """1 / divisor as the sum of two f32 of one sign, so that the quotient of an infinite number is infinite."""
+    whole = 1 / divisor
+    high = np.float32(whole)
+    if abs(float(high)) > abs(whole):
         high = np.nextafter(high, np.float32(0))
-    low = np.float32(reciprocal - float(high))
-    return e.fma(x, e.c(float(high)), e.mul(x, e.c(float(low)))) if low else e.mul(x, e.c(float(high)))
+    return float(high), float(np.float32(whole - float(high)))
+
+
+def constant_of(value: SSAValue) -> float | None:
+    """The number that `value` is in every lane, when it is a constant."""
+    source = value.owner
+    if isinstance(source, BroadcastOp):
+        return constant_of(source.source)
+    attribute = source.value if isinstance(source, arith.ConstantOp) else None
+    if isinstance(attribute, FloatAttr | IntegerAttr):
+        return float(attribute.value.data)
+    if isinstance(attribute, DenseIntOrFPElementsAttr) and attribute.is_splat():
+        return float(attribute.get_values()[0])  # pyright: ignore[reportArgumentType]
+    return None
 
 
 def in_f32(

@@ -379,6 +379,9 @@ class GraphBuilder:
     def logical_and(self, x: Value, y: Value) -> Value:
         return self.binary(hlo.AndOp, x, y)
 
+    def logical_or(self, x: Value, y: Value) -> Value:
+        return self.binary(hlo.OrOp, x, y)
+
     def select(self, predicate: Value, on_true: Operand, on_false: Operand) -> Value:
         """Where the predicate holds `on_true`, else `on_false`; all three broadcast."""
         first = next(x for x in (on_true, on_false) if isinstance(x, SSAValue))

@@ -288,7 +288,7 @@ def is_nan(b: GraphBuilder, x: Value) -> Value:
 def is_inf(b: GraphBuilder, x: Value, *, detect_negative: int = 1, detect_positive: int = 1) -> Value:
     up, down = b.compare(x, math.inf, "EQ"), b.compare(x, -math.inf, "EQ")
     if detect_negative and detect_positive:
-        return b.binary(hlo.OrOp, up, down)
+        return b.logical_or(up, down)
     return up if detect_positive else down if detect_negative else b.logical_and(up, down)
 
 

@@ -19,7 +19,7 @@ def logical_and(b: GraphBuilder, x: Value, y: Value) -> Value:
 
 @lowers("Or", "BitwiseOr", since=7)
 def logical_or(b: GraphBuilder, x: Value, y: Value) -> Value:
-    return b.binary(hlo.OrOp, x, y)
+    return b.logical_or(x, y)
 
 
 @lowers("Xor", "BitwiseXor", since=7)

@@ -143,7 +143,7 @@ def label_encoder(
     same = b.compare(wide, wanted, "EQ")
     if is_float(x):  # NaN finds the key NaN
         both = b.logical_and(b.compare(wide, wide, "NE"), b.compare(wanted, wanted, "NE"))
-        same = b.binary(hlo.OrOp, same, both)
+        same = b.logical_or(same, both)
     # the last of equal keys counts, as in a dictionary
     place = b.select(same, b.iota([len(keys)], 0, i64), b.scalar(-1, i64))
     found = b.reduce("maximum", place, [rank_of(x)])

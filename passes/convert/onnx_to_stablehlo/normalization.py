@@ -31,7 +31,7 @@ def hardmax(b: GraphBuilder, x: Value, *, axis: int = -1) -> Value:
     along = b.axis(axis, rank_of(x))
     top = b.compare(x, b.reduce("maximum", x, [along], keepdims=True), "EQ")
     if is_float(x):
-        top = b.binary(hlo.OrOp, top, b.compare(x, x, "NE"))  # NaN is the largest
+        top = b.logical_or(top, b.compare(x, x, "NE"))  # NaN is the largest
     places = b.iota(shape_of(x), along, i64)
     first = b.reduce("minimum", b.select(top, places, 2**62), [along], keepdims=True)
     return b.convert(b.compare(places, first, "EQ"), element_of(x))

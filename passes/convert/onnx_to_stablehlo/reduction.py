@@ -9,8 +9,6 @@ from xdsl.dialects.builtin import i32, i64
 
 from ....dialects import stablehlo as hlo
 from .builder import GraphBuilder, Value, element_of, is_bool, is_float, rank_of, shape_of
-from .limits import extreme
-from .regions import best_of_pairs
 from .table import lowers
 
 Reduction = Callable[[GraphBuilder, Value, list[int], bool], Value]
@@ -102,12 +100,12 @@ def arg_min(b: GraphBuilder, x: Value, *, axis: int = 0, keepdims: int = 1, sele
 
 
 def _arg(b: GraphBuilder, x: Value, direction: str, axis: int, keep: bool, last: bool) -> Value:
-    shape, element = shape_of(x), element_of(x)
-    along = b.axis(axis, len(shape))
-    places = b.iota(shape, along, i32)
-    start = b.scalar(extreme(element, largest=direction == "LT"), element)
-    outside = b.scalar(-1 if last else 2**31 - 1, i32)
-    body = best_of_pairs(element, i32, direction, last=last)
-    _, found = b.all(hlo.ReduceOp([x, places], [start, outside], dimensions=[along], body=body))
-    kept = [1 if i == along else n for i, n in enumerate(shape)]
-    return b.convert(b.reshape(found, kept) if keep else found, i64)
+    """Where the extreme is: two plain reductions, of which each takes less than one of pairs. A NaN is the extreme."""
+    along = b.axis(axis, rank_of(x))
+    best = b.reduce("maximum" if direction == "GT" else "minimum", x, [along], True)
+    there = b.compare(x, best, "EQ")
+    if is_float(x):
+        there = b.logical_or(there, b.compare(x, x, "NE"))  # with a NaN the extreme equals nothing
+    places, nowhere = b.iota(shape_of(x), along, i32), b.scalar(-1 if last else 2**31 - 1, i32)
+    found = b.reduce("maximum" if last else "minimum", b.select(there, places, nowhere), [along], keep)
+    return b.convert(found, i64)

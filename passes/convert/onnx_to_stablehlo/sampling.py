@@ -134,7 +134,7 @@ def grid_sample(
 
 
 def _grid_taps(b: GraphBuilder, place: Value, size: int, method: str, padding: str, low: float, high: float) -> Taps:
-    outside = b.binary(hlo.OrOp, b.compare(place, low, "LT"), b.compare(place, high, "GT"))
+    outside = b.logical_or(b.compare(place, low, "LT"), b.compare(place, high, "GT"))
     if padding == "border":
         place = b.select(outside, b.minimum(b.maximum(place, 0.0), size - 1.0), place)
     elif padding == "reflection":

@@ -170,8 +170,8 @@ def _groups_of_rows(b: GraphBuilder, x: Value, axis: int) -> tuple[Value, Value]
     less, equal = b.compare(left, right, "LT"), b.compare(left, right, "EQ")
     if is_float(x):
         alone = [b.compare(side, side, "NE") for side in (left, right)]
-        equal = b.binary(hlo.OrOp, equal, b.logical_and(*alone))
-        less = b.binary(hlo.OrOp, less, b.logical_and(b.compare(left, left, "EQ"), alone[1]))
+        equal = b.logical_or(equal, b.logical_and(*alone))
+        less = b.logical_or(less, b.logical_and(b.compare(left, left, "EQ"), alone[1]))
     columns = b.iota([1, 1, m], 2, i64)
     decides = b.reduce("minimum", b.select(equal, b.scalar(m, i64), columns), [2], keepdims=True)
     before = b.reduce("or", b.logical_and(less, b.compare(columns, decides, "EQ")), [2])  # [i, j]: row i before row j

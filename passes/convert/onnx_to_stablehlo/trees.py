@@ -61,12 +61,12 @@ def leaf_rows(b: GraphBuilder, x: Value, forest: Forest) -> Value:
             if len(table.modes) > 1:
                 asked = b.binary(hlo.AndOp, _shifted(b, word, MODE), (1 << FLAGS - MODE) - 1)
                 here = b.logical_and(here, b.compare(asked, MODES.index(mode), "EQ"))
-            stays = here if stays is None else b.binary(hlo.OrOp, stays, here)
+            stays = here if stays is None else b.logical_or(stays, here)
         assert stays is not None
         if table.missing:
             absent = b.logical_and(b.compare(value, value, "NE"), _bit(b, word, MISSING))
-            stays = b.binary(hlo.OrOp, stays, absent)
-        stays = b.binary(hlo.OrOp, stays, _bit(b, word, LEAF))
+            stays = b.logical_or(stays, absent)
+        stays = b.logical_or(stays, _bit(b, word, LEAF))
         low = FLAGS + table.feature_bits
         first = _shifted(b, word, low) if table.first is None else b.broadcast_to(_look_up(b, table.first, at), every)
         at = b.add(first, b.convert(b(hlo.NotOp(stays)), i32))

@@ -57,12 +57,14 @@ def test_pooling_by_two(size: int):
     np.testing.assert_array_equal(got, windows.max((-1, -2)))
 
 
+@pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("n", [1, 7, 33, 131])
-@pytest.mark.parametrize(("op", "last"), [("ArgMax", 0), ("ArgMax", 1), ("ArgMin", 0)])
-def test_arg_max(n: int, op: str, last: int):
+@pytest.mark.parametrize(("op", "last"), [("ArgMax", 0), ("ArgMax", 1), ("ArgMin", 0), ("ArgMin", 1)])
+def test_arg_max(n: int, op: str, last: int, axis: int):
     x = RNG.integers(-3, 4, (40, n)).astype(np.float32)  # with many ties
     x[1, n // 2], x[2, 0], x[3], x[4] = np.nan, -np.inf, -np.inf, np.nan
-    got = run(op, x, kind=7, axis=1, keepdims=0, select_last_index=last)
+    given = x if axis else np.ascontiguousarray(x.T)
+    got = run(op, given, kind=7, axis=axis, keepdims=0, select_last_index=last)
     choose = np.argmax if op == "ArgMax" else np.argmin
     want = n - 1 - choose(x[:, ::-1], axis=1) if last else choose(x, axis=1)
     np.testing.assert_array_equal(got, want)
