@@ -27,8 +27,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import is_side_effect_free
 
+from ...compiler.effects import is_pure
 from ...dialects.affine import ForOp, YieldOp
 from .accesses import MemoryAccess, accesses
 from .dependence import fusion_orders, is_parallel, kept_apart
@@ -145,7 +145,7 @@ def _plan_moves(first: ForOp, second: ForOp) -> tuple[list[Operation], list[Oper
         return None
     touched = accesses([second])
     for op in after:
-        if not is_side_effect_free(op) and not accesses([op]):
+        if not is_pure(op) and not accesses([op]):
             return None
         for own in accesses([op]):
             if any(own.root is a.root and (own.writes or a.writes) for a in touched):
@@ -159,7 +159,7 @@ def _may_precede(op: Operation, first: ForOp, staying: list[Operation]) -> bool:
     if first in owners or any(s in owners for s in staying):
         return False
     own = accesses([op])
-    if not own and not is_side_effect_free(op):
+    if not own and not is_pure(op):
         return False
     touched = accesses([first, *staying])
     return not any(a.root is b.root and (a.writes or b.writes) for a in own for b in touched)

@@ -40,9 +40,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import IsTerminator, MemoryWriteEffect, is_side_effect_free
+from xdsl.traits import IsTerminator, MemoryWriteEffect
 
 from ...compiler.diagnostics import LaminaError
+from ...compiler.effects import is_pure
 from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, IfOp, ParallelOp, YieldOp
 from ...dialects.gpu import BlockIdOp, LaunchFuncOp, ThreadIdOp
@@ -134,7 +135,7 @@ def _steps(block: Block) -> list[list[Operation]]:
 
 def _acts(op: Operation) -> bool:
     """Whether an op does something beside computing its results."""
-    if op.has_trait(IsTerminator) or is_side_effect_free(op):
+    if op.has_trait(IsTerminator) or is_pure(op):
         return False
     return not op.results or any(inner.has_trait(MemoryWriteEffect) for inner in all_ops(op))
 
@@ -161,7 +162,7 @@ def _check_reads(step: Sequence[Operation], before: Sequence[Operation], order: 
     for op in step:
         reads = {root(v) for inner in all_ops(op) for v in inner.operands} if op.results else set[SSAValue]()
         for other in before:
-            if order[other] > order[op] and not is_side_effect_free(other):
+            if order[other] > order[op] and not is_pure(other):
                 written = {
                     root(v) for inner in all_ops(other) if inner.has_trait(MemoryWriteEffect) for v in inner.operands
                 }

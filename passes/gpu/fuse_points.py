@@ -40,8 +40,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import MemoryWriteEffect, is_side_effect_free
+from xdsl.traits import MemoryWriteEffect
 
+from ...compiler.effects import is_pure
 from ...compiler.walking import all_ops
 from ...dialects.affine import LoadOp, ParallelOp, StoreOp, YieldOp
 from ..affine.accesses import Linear, MemoryAccess, accesses
@@ -98,7 +99,7 @@ def _merged(first: ParallelOp, second: ParallelOp) -> bool:
     while op is not None and op is not second:
         between.append(op)
         op = op.next_op
-    if not all(map(is_side_effect_free, between)) or not _continues(first, second):
+    if not all(map(is_pure, between)) or not _continues(first, second):
         return False
     for op in between:
         op.detach()

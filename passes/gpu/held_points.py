@@ -34,9 +34,9 @@ from xdsl.dialects.builtin import AffineMapAttr, MemRefType, NoneAttr, VectorTyp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
 
 from ...compiler.dtypes import dtype_of
+from ...compiler.effects import is_pure
 from ...compiler.locations import locate
 from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, IfOp, LoadOp, ParallelOp, StoreOp, VectorLoadOp, VectorStoreOp, YieldOp
@@ -143,7 +143,7 @@ def _nest_of(nest: ParallelOp) -> _Nest | None:
                 if op.parent is not band[-1].body.block:
                     return None
             found.append(access)
-        elif not isinstance(op, IfOp | YieldOp) and not is_side_effect_free(op):
+        elif not isinstance(op, IfOp | YieldOp) and not is_pure(op):
             return None
     return _Nest(tuple(sizes), tuple(found), times_of(nest)) if written else None
 

@@ -20,8 +20,8 @@ from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, FunctionType, In
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
-from xdsl.traits import is_side_effect_free
 
+from ...compiler.effects import is_pure
 from ...compiler.locations import fuse, locate
 from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp, VectorLoadOp, VectorStoreOp, YieldOp
@@ -78,7 +78,7 @@ def mark_independent(function: FuncOp) -> None:
             if len(groups[-1]) >= MOST or not all(map(effects.apart_from, groups[-1])):
                 groups.append([])
             groups[-1].append(effects)
-        elif not is_side_effect_free(op):
+        elif not is_pure(op):
             groups.append([])
     for number, group in enumerate(each for each in groups if len(each) > 1):
         for effects in group:
@@ -98,7 +98,7 @@ def number_of(nest: ParallelOp | None) -> int | None:
 
 def stands_alone(kernel: FuncOp) -> bool:
     """Whether the threads of a kernel never meet."""
-    return all(isinstance(op, _ALONE) or op is kernel or is_side_effect_free(op) for op in all_ops(kernel)) and not any(
+    return all(isinstance(op, _ALONE) or op is kernel or is_pure(op) for op in all_ops(kernel)) and not any(
         op.name.startswith("gpu.") and not isinstance(op, BlockIdOp | ThreadIdOp) for op in all_ops(kernel)
     )
 

@@ -18,9 +18,9 @@ from xdsl.builder import Builder
 from xdsl.dialects.builtin import AffineMapAttr, IndexType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineMap
-from xdsl.traits import is_side_effect_free
 
 from ...compiler.dtypes import dtype_of
+from ...compiler.effects import is_pure
 from ...compiler.layouts import Swizzle
 from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
@@ -227,7 +227,7 @@ def points_of(nest: ParallelOp) -> Points | None:
     if len(stores) != sum(isinstance(inner, StoreOp) for inner in all_ops(nest)) or not stores:
         return None
     known = StoreOp | LoadOp | MemRefLoadOp | ForOp | IfOp | YieldOp
-    if not all(isinstance(op, known) or is_side_effect_free(op) for op, _ in ops):
+    if not all(isinstance(op, known) or is_pure(op) for op, _ in ops):
         return None
     loaded = {root(op.memref) for op in all_ops(nest) if isinstance(op, LoadOp | MemRefLoadOp)}
     if any(root(op.memref) in loaded for op in stores):

@@ -18,9 +18,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineDimExpr, AffineExpr, AffineMap, AffineSet
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
 
 from ...compiler.dtypes import dtype_of
+from ...compiler.effects import is_pure
 from ...compiler.locations import locate
 from ...compiler.walking import all_ops
 from ...dialects.affine import ApplyOp, ForOp, IfOp, LoadOp, ParallelOp, StoreOp, YieldOp
@@ -234,7 +234,7 @@ def _slice(value: SSAValue, block: Block) -> tuple[Operation, ...] | None:
             inner = all_ops(owner)
             if any(isinstance(op, ForOp) for op in inner):
                 return None
-            if not all(isinstance(op, LoadOp | GatherOp | IfOp | YieldOp) or is_side_effect_free(op) for op in inner):
+            if not all(isinstance(op, LoadOp | GatherOp | IfOp | YieldOp) or is_pure(op) for op in inner):
                 return None
             needed.add(owner)
             waiting += [operand for op in inner for operand in op.operands]
@@ -271,7 +271,7 @@ def _may_wait(boxes: Sequence[Box], reader: Operation, order: Mapping[Operation,
 
 
 def _harmless(op: Operation) -> bool:
-    return isinstance(op, LoadOp | GatherOp | IfOp | ForOp | ParallelOp | YieldOp) or is_side_effect_free(op)
+    return isinstance(op, LoadOp | GatherOp | IfOp | ForOp | ParallelOp | YieldOp) or is_pure(op)
 
 
 class _Read:

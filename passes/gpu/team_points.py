@@ -44,9 +44,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineConstraintKind, AffineExpr, AffineMap, AffineSet
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
 
 from ...compiler.dtypes import dtype_of
+from ...compiler.effects import is_pure
 from ...compiler.walking import all_ops
 from ...dialects.affine import ForOp, IfOp, LoadOp, MinOp, ParallelOp, StoreOp, YieldOp
 from ...dialects.gpu import AllReduceOp, BlockIdOp, SubgroupReduceOp, ThreadIdOp
@@ -116,7 +116,7 @@ def team_of(nest: ParallelOp) -> Team | None:
             if chain is None:
                 return None
             chains.append(chain)
-        elif op.regions or (not isinstance(op, LoadOp | GatherOp | StoreOp | YieldOp) and not is_side_effect_free(op)):
+        elif op.regions or (not isinstance(op, LoadOp | GatherOp | StoreOp | YieldOp) and not is_pure(op)):
             return None
     accesses = [op for op in all_ops(band[-1]) if isinstance(op, LoadOp | GatherOp | StoreOp)]
     written = {root(op.memref) for op in accesses if isinstance(op, StoreOp)}
@@ -148,9 +148,7 @@ def _chain_of(outermost: ForOp, neighbours: SSAValue | None) -> Chain | None:
     block = loops[-1].body.block
     last = block.last_op
     body = [op for op in block.ops if op is not last]
-    if last is None or any(
-        op.regions or not (isinstance(op, LoadOp | GatherOp) or is_side_effect_free(op)) for op in body
-    ):
+    if last is None or any(op.regions or not (isinstance(op, LoadOp | GatherOp) or is_pure(op)) for op in body):
         return None
     combined: list[tuple[str, Operation]] = []
     for carried, value in zip(loops[-1].carried, last.operands, strict=True):

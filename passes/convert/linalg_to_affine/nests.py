@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, MemRefT
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineDimExpr, AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.traits import is_side_effect_free
 
 from ....compiler.diagnostics import LaminaError
+from ....compiler.effects import is_pure
 from ....dialects.affine import ApplyOp, ForOp, LoadOp, ParallelOp, StoreOp, YieldOp
 from ....dialects.linalg import FillOp, GenericOp, IndexOp
 from ....dialects.linalg import YieldOp as LinalgYieldOp
@@ -246,7 +246,7 @@ class _Lowering:
                 values[op.res] = self._gather(op, values)
                 continue
             new = op.clone(values)
-            free = is_side_effect_free(new) and not new.regions
+            free = is_pure(new) and not new.regions
             self.nest.hoisted(new, 0 if free else innermost)
             values |= dict(zip(op.results, new.results, strict=True))
         raise AssertionError("a generic's body ends with linalg.yield")

@@ -76,3 +76,23 @@ func.func private @whole(%x: memref<8192xf32>, %y: memref<f32>) attributes {lami
 }
 // CHECK: threads = array<i64: 1024, 1, 1>
 // CHECK: gpu.all_reduce maximumf
+
+// Where the greatest number is: places are combined like numbers, and may be widened afterwards.
+// CHECK-LABEL: func.func private @places(
+// CHECK: gpu.launch_func @places_0({{.*}}) {blocks = array<i64: 1, 1, 1>, threads = array<i64: 1024, 1, 1>}
+// CHECK: gpu.all_reduce minsi {{.*}} : i32
+func.func private @places(%x: memref<50257xf32>, %most: memref<1xf32>, %y: memref<1xi64>) attributes {lamina.kernel = "loops"} {
+  %nowhere = arith.constant 2147483647 : i32
+  %m = affine.load %most[0] : memref<1xf32>
+  %p = affine.for %i = 0 to 50257 iter_args(%a = %nowhere) -> (i32) {
+    %v = affine.load %x[%i] : memref<50257xf32>
+    %there = arith.cmpf oeq, %v, %m : f32
+    %n = arith.index_cast %i : index to i32
+    %here = arith.select %there, %n, %nowhere : i32
+    %d = arith.minsi %a, %here : i32
+    affine.yield %d : i32
+  }
+  %wide = arith.extsi %p : i32 to i64
+  affine.store %wide, %y[0] : memref<1xi64>
+  func.return
+}
