@@ -116,6 +116,11 @@ class Machine:
         return self.kept_bytes // (2 if self._zen_4 else 1)
 
     @property
+    def last_cache_is_near(self) -> bool:
+        """Whether the last cache brings rows of A as fast as tiles take them, so that L2 may be left to panels of B."""
+        return self.cpu == "znver5"
+
+    @property
     def as_fast_as_memory(self) -> frozenset[str]:
         """Functions of f32 that it computes as fast as memory brings and takes numbers."""
         return AS_FAST_AS_MEMORY.get(self.cpu, frozenset())

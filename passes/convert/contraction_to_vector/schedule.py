@@ -272,7 +272,9 @@ def depth_of(problem: Problem, machine: Machine, strips: int, panels: int) -> in
     take six times as much as those; measured on Sapphire Rapids, Zen 4, and Zen 5, where 2048³ takes 1.05 times less by
     1024 than by 512. Of several loops over k, as a window's, rounds of the outermost are many steps: they are cut where
     the panels of a tile take more than a quarter of L2. 3 x 3 of 512 channels to 7 x 7 points take 1.10 ms so instead
-    of 1.23, 128 taps of 48 channels 4.6 instead of 5.0; measured on Sapphire Rapids.
+    of 1.23, 128 taps of 48 channels 4.6 instead of 5.0; measured on Sapphire Rapids. Panels may have half of L2 where
+    rows of A come from the cache behind it as well: 4096³ takes 535 ms so, in blocks of 48 strips, instead of 561;
+    measured on Zen 5.
     """
     if not problem.loops or strips < FEW_STRIPS or not problem.in_memory:
         return 0
@@ -282,6 +284,8 @@ def depth_of(problem: Problem, machine: Machine, strips: int, panels: int) -> in
     if inner and not (lines(problem, machine) and row_bytes * problem.depth > machine.l2_bytes // 4):
         return 0
     share = 6 * max(machine.l1_bytes - L1_LEFT, L1_LEFT) if machine.vectors_are_lines else machine.l2_bytes // 4
+    if machine.last_cache_is_near and not inner:
+        share = machine.l2_bytes // 2
     wanted = max(1, share // (row_bytes * prod(inner)))
     if size <= wanted * 4 // 3:
         return 0
@@ -325,6 +329,8 @@ def blocks(
         strips_in_cache = max(MIN_STRIPS // 2, machine.l2_bytes * 2 // 5 // max(1, strip_bytes))
     if copy:
         share = machine.l2_bytes // 4 if lines(problem, machine) else machine.l2_bytes * 5 // 8
+        if machine.last_cache_is_near:
+            share = 3 * machine.l2_bytes
         strips_in_cache = max(MIN_STRIPS, share // max(1, strip_bytes))
     row_blocks = ceil_div(strips, strips_in_cache)
     cores = machine.cores

@@ -137,3 +137,16 @@ def test_the_rounds_of_a_deep_window_are_blocks_of_k():
     assert choose(replace(deep, columns=48, depth=128 * 48, loops=(128, 48)), avx512).depth == 16
     assert choose(replace(deep, in_memory=False), avx512).depth == 0
     assert choose(deep, replace(AVX2, l2_bytes=1 << 21)).depth == 0
+
+
+def test_panels_have_half_of_the_second_cache_where_rows_come_from_the_last_one():
+    avx512 = replace(Machine.preset("x86-64-avx512"), cores=1, l1_bytes=48 << 10, l2_bytes=1 << 20)
+    zen_5 = replace(avx512, cpu="znver5")
+    square = Problem(
+        batch=1, rows=4096, columns=4096, depth=4096, element_bytes=4, lanes=16, copies=True, packed=True, loops=(4096,)
+    )
+    assert (choose(square, avx512).depth, choose(square, zen_5).depth) == (1024, 2048)
+    chosen = choose(square, zen_5)
+    block = 4096 // chosen.row_blocks * chosen.depth * 4
+    assert zen_5.l2_bytes < block <= 3 * zen_5.l2_bytes
+    assert choose(replace(square, depth=3000, loops=(3000,)), zen_5).depth == 0
