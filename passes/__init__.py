@@ -76,6 +76,7 @@ PASSES: dict[str, dict[str, str]] = {
     "buffers: where each value lives": {
         "bufferize": ".bufferization.bufferize:Bufferize",
         "linalg-schedule-contractions": ".linalg.schedule_contractions:ScheduleContractions",
+        "linalg-alternate-panels": ".linalg.alternate_panels:AlternatePanels",
         "concat-in-place": ".bufferization.concat_in_place:ConcatInPlace",
         "reserve-copies": ".bufferization.reserve_copies:ReserveCopies",
         "plan-arena": ".bufferization.plan_arena:PlanArena",

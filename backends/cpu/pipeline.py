@@ -47,7 +47,14 @@ MODULE_PHASES = (
     Phase(
         "buffers",
         "every value gets a place: caller's buffer, arena or constants; every contraction a schedule",
-        ("bufferize", "concat-in-place", "linalg-schedule-contractions", "reserve-copies", "plan-arena"),
+        (
+            "bufferize",
+            "concat-in-place",
+            "linalg-schedule-contractions",
+            "linalg-alternate-panels",
+            "reserve-copies",
+            "plan-arena",
+        ),
     ),
 )
 

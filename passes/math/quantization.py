@@ -32,6 +32,7 @@ from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.conversion import RuleBuilder, Rules, convert
+from ...compiler.walking import all_ops
 from ...dialects import arith
 from ...dialects.arith.shaped import element_type
 from .numbers import MAGIC, PREDICATES, Numbers, constant_of, quotient, reciprocal
@@ -51,7 +52,7 @@ class SimplifyQuantization(ModulePass):
     name = "math-simplify-quantization"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if lamina_context(ctx).machine.fuses:
+        if lamina_context(ctx).machine.fuses and any(isinstance(inner, arith.FPToSIOp) for inner in all_ops(op)):
             convert(op, RULES, illegal=set())
 
 

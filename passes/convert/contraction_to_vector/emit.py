@@ -31,8 +31,8 @@ from .tasks import Cover, Tasks, covers, share, split
 from .tile import TileWriter
 from .tile_copies import TileCopies, can_copy_tiles
 
+BACK = "lamina.back"  # a unit attribute of a kernel: panels of B go from the last to the first
 NARROW_ROWS = 8  # of a tile of one vector, beyond which LLVM spills
-
 
 Task: TypeAlias = "Callable[[Sequence[SSAValue | None], SSAValue | None], None]"
 
@@ -218,6 +218,7 @@ def task_of(whole: Part) -> Task:
     writer, part, copies, rest = whole.writer, whole.share, whole.copies, whole.rest
     code, columns = writer.code, part.columns
     row_blocks, panel_blocks = part.tasks.row_blocks, part.tasks.panel_blocks
+    back = BACK in writer.kernel.function.attributes
 
     def task(operands: Sequence[SSAValue | None], number: SSAValue | None) -> None:
         """The tiles of one batch, block of rows and block of panels."""
@@ -253,9 +254,9 @@ def task_of(whole: Part) -> Task:
                 share(code, cover.tiles, row_blocks, operands[2], partial(by_strip, cover))
 
         def all_panels(each: Callable[[int, SSAValue | None], None]) -> None:
-            for cover in part.groups:
+            for cover in reversed(part.groups) if back else part.groups:
                 one = partial(lambda groups, group: each(groups.size, groups.start(code, group)), cover)
-                share(code, cover.tiles, panel_blocks, operands[1], one)
+                share(code, cover.tiles, panel_blocks, operands[1], one, back)
 
         def by_depth(block: SSAValue | None) -> None:
             copy_rows(block)

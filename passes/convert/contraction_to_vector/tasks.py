@@ -125,18 +125,24 @@ def split(code: Loops, task: SSAValue, extents: tuple[int, int, int]) -> list[SS
 
 
 def share(
-    code: Loops, count: int, blocks: int, block: SSAValue | None, body: Callable[[SSAValue | None], None]
+    code: Loops,
+    count: int,
+    blocks: int,
+    block: SSAValue | None,
+    body: Callable[[SSAValue | None], None],
+    back: bool = False,
 ) -> None:
-    """The rounds of `count` that fall to `block` of `blocks` equal shares."""
+    """The rounds of `count` that fall to `block` of `blocks` equal shares, the last one first where it goes `back`."""
     if blocks == 1:
-        code.count(count, body)
+        code.count(count, lambda i: body(i if i is None or not back else code.index(D(0) * -1 + (count - 1), i)))
         return
     if blocks == count:
         body(block)
         return
 
     def once(i: SSAValue, carried: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        body(i)
+        mirrored = (D(1) * count) // blocks + (D(1) * count + count) // blocks - 1 - D(0)
+        body(code.index(mirrored, i, block) if back else i)
         return ()
 
     code.serial((D(0) * count) // blocks, (D(0) * count + count) // blocks, (block,), (), once)
