@@ -180,9 +180,8 @@ class GraphBuilder:
         op = make_constant(array, self.weights, resource_key(name))
         op.location = self.location or op.location
         self.block.add_op(op)
-        result = op.results[0]
-        self._known[result] = array
-        return result
+        self._known[op.results[0]] = array
+        return op.results[0]
 
     def make_room(self, *shape: int) -> None:
         """Raises LaminaError where a constant of this shape is too large to be computed here."""
@@ -422,9 +421,8 @@ class GraphBuilder:
             return x
         start = self.scalar(identity(kind, element_of(x)), element_of(x))
         result = self(hlo.ReduceOp([x], [start], dimensions=list(axes), body=kind))
-        if not keepdims:
-            return result
-        return self.reshape(result, [1 if i in axes else n for i, n in enumerate(shape_of(x))])
+        kept = [1 if i in axes else n for i, n in enumerate(shape_of(x))]
+        return self.reshape(result, kept) if keepdims else result
 
     def mean(self, x: Value, axes: Sequence[int], keepdims: bool = False) -> Value:
         """The sum over `axes` divided by their size."""
