@@ -109,7 +109,7 @@ PASSES: dict[str, dict[str, str]] = {
         "convert-rounding-to-x86": ".convert.rounding_to_x86:ConvertRoundingToX86",
         "math-expand": ".math.expand:ExpandMath",
         "math-chain-extremes": ".math.chain_extremes:ChainExtremes",
-        "math-simplify-quantization": ".math.quantization:SimplifyQuantization",
+        "math-simplify-quantization": ".math.simplify_quantization:SimplifyQuantization",
     },
     "tiles: programs of blocks": {
         "convert-attention-to-cta": ".convert.attention_to_cta:ConvertAttentionToCta",

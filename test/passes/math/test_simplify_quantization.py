@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import lamina
-from lamina.passes.math.quantization import rounds_alike
+from lamina.passes.math.simplify_quantization import rounds_alike
 
 RNG = np.random.default_rng()
 COUNT = 1 << 14
@@ -51,7 +51,7 @@ def test_what_is_tried_finds_wrong_ones(monkeypatch: pytest.MonkeyPatch):
     """By one part of the reciprocal alone some of the numbers beside the middles come out wrong."""
     rounds_alike.cache_clear()
     assert rounds_alike(0.3, -128, 127)
-    monkeypatch.setattr("lamina.passes.math.quantization.reciprocal", lambda divisor: (1 / divisor, 0.0))  # pyright: ignore
+    monkeypatch.setattr("lamina.passes.math.simplify_quantization.reciprocal", lambda divisor: (1 / divisor, 0.0))  # pyright: ignore
     rounds_alike.cache_clear()
     assert not rounds_alike(0.3, -128, 127)
     rounds_alike.cache_clear()
