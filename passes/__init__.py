@@ -68,6 +68,7 @@ PASSES: dict[str, dict[str, str]] = {
         "linalg-hoist-constants": ".linalg.hoist_constants:HoistConstants",
         "linalg-fold-constants": ".linalg.fold_constants:FoldConstants",
         "linalg-block-separable": ".linalg.block_separable:BlockSeparable",
+        "linalg-split-reductions": ".linalg.split_reductions:SplitReductions",
         "linalg-outline-kernels": ".linalg.outline_kernels:OutlineKernels",
         "linalg-narrow-values": ".linalg.narrow_values:NarrowValues",
         "linalg-share-kernels": ".linalg.share_kernels:ShareKernels",

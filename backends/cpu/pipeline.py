@@ -38,6 +38,7 @@ MODULE_PHASES = (
             "linalg-hoist-constants",
             "linalg-fold-constants",
             "linalg-block-separable",
+            "linalg-split-reductions",
             "linalg-outline-kernels{roundings=true pools=true}",
             "linalg-share-kernels",
             "linalg-deduplicate-kernels",

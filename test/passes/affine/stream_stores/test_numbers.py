@@ -188,3 +188,26 @@ def test_functions_that_are_as_fast_as_memory(body: str, on: Sequence[str]):
         module = Parser(ctx, text).parse_module()
         StreamStores(bytes=1 << 20).apply(ctx, module)
         assert ("nontemporal" in str(module)) == (cpu in on)
+
+
+@pytest.mark.parametrize(("rows", "cores", "streams"), [(4096, 1, True), (4096, 2, False), (8192, 2, True)])
+def test_two_threads_of_zen_5_write_more_into_the_last_cache(rows: int, cores: int, streams: bool):
+    """16 MB go past the caches for one thread, 32 MB for two."""
+    shape = f"memref<{rows}x1024xf32>"
+    text = f"""
+    func.func @f(%x: {shape}, %y: {shape}) {{
+      affine.parallel (%i) = (0) to ({rows}) {{
+        affine.for %j = 0 to 1024 step 16 {{
+          %a = affine.vector_load %x[%i, %j] : {shape}, vector<16xf32>
+          affine.vector_store %a, %y[%i, %j] : {shape}, vector<16xf32>
+        }}
+      }}
+      func.return
+    }}"""
+    machine = replace(Machine.preset("x86-64-avx512"), cpu="znver5", l3_bytes=32 << 20, cores=cores)
+    ctx = LaminaContext(machine=machine)
+    for name, factory in all_dialects().items():
+        ctx.register_dialect(name, factory)
+    module = Parser(ctx, text).parse_module()
+    StreamStores().apply(ctx, module)
+    assert ("nontemporal" in str(module)) == streams
