@@ -41,7 +41,7 @@ from ...compiler.schedules import SCHEDULE
 from ...compiler.walking import all_ops
 from ...dialects.scf import ForOp
 from ..convert.contraction_to_vector import panel_lanes, problem_of
-from ..convert.contraction_to_vector.analysis import analyse
+from ..convert.contraction_to_vector.analysis import Unsupported, analyse
 from ..convert.contraction_to_vector.emit import BACK
 
 LARGEST_BODY = 64  # ops, which are written up to three times
@@ -71,7 +71,10 @@ def _row_by(function: FuncOp, machine: Machine) -> int | None:
     """Which argument of a kernel is a packed matrix that one row is multiplied by and the first cache does not hold."""
     if SCHEDULE not in function.attributes:
         return None
-    contraction = analyse(function).contraction
+    try:
+        contraction = analyse(function).contraction
+    except Unsupported:
+        return None
     problem = problem_of(contraction, panel_lanes(contraction, machine))
     large = problem.columns * problem.depth * problem.element_bytes > machine.l1_bytes
     if not problem.packed or problem.batch != 1 or problem.rows != 1 or not large:

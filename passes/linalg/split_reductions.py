@@ -30,8 +30,8 @@ from ...dialects.linalg import FillOp, GenericOp, IndexOp, YieldOp
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.linalg.views import loop_ranges
 from ...dialects.tensor import EmptyOp, ExtractOp
-from ..convert.linalg_to_tiles.rows import combiners
 from ..gpu.combining import neutral
+from .combiners import combiners
 from .grouping import ALONE
 from .reshapes import element_type, expand, tensor_shape
 

@@ -49,7 +49,8 @@ from ....dialects.vector import ConstantMaskOp, GatherOp, ReductionOp, ScatterOp
 from ....dialects.vector import LoadOp as VectorLoad
 from ....dialects.vector.widen import Widener
 from ...gpu.combining import number
-from .rows import Place, Rows, combiners, is_column, number_of, place_of, rows_of
+from ...linalg.combiners import combiners
+from .rows import Place, Rows, is_column, number_of, place_of, rows_of
 
 _Index: TypeAlias = "SSAValue[IndexType]"
 _Buffer: TypeAlias = "SSAValue[MemRefType[Attribute]]"

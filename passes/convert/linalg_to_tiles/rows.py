@@ -9,14 +9,13 @@ from math import prod
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import MemRefType, NoneAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from ....dialects.linalg import FillOp, GenericOp, IndexOp
-from ....dialects.linalg import YieldOp as LinalgYieldOp
 from ....dialects.linalg.views import linear_form, loop_ranges
 from ....dialects.memref import LoadOp
-from ...gpu.combining import COMBINERS
+from ...linalg.combiners import combiners
 
 LONGEST = 1 << 15  # elements of a row: 1024 threads with 32 each
 LONGEST_APART = 1 << 10  # where they are no neighbours: 32 threads with 32 each
@@ -188,27 +187,6 @@ def place_of(op: GenericOp, index: int, rows: Rows) -> Place | None:
     if step < 0 or list(steps.values()) != [step * n for n in together]:
         return None
     return Place(AffineMap(len(leading), 0, tuple(start)), step, alone >= set(leading))
-
-
-def combiners(op: GenericOp) -> list[tuple[str, Operation, SSAValue]] | None:
-    """For each output of a reduction: the kind, the op that combines, and what is combined; None for other bodies."""
-    block = op.body.block
-    last = block.last_op
-    assert isinstance(last, LinalgYieldOp)
-    accumulators = block.args[len(op.inputs) :]
-    found: list[tuple[str, Operation, SSAValue]] = []
-    for value, accumulator in zip(last.operands, accumulators, strict=True):
-        owner = value.owner
-        uses = [use.operation for use in accumulator.uses]
-        if not isinstance(owner, Operation) or owner.name not in COMBINERS or uses != [owner]:
-            return None
-        if len(list(value.uses)) != 1:
-            return None
-        [other] = [v for v in owner.operands if v is not accumulator] or [None]
-        if other is None:
-            return None
-        found.append((COMBINERS[owner.name], owner, other))
-    return found
 
 
 def _keeps_order(generics: Sequence[GenericOp], rows: Rows) -> bool:

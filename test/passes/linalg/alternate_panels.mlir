@@ -80,3 +80,25 @@ func.func private @product(%x: memref<1x256xf32>, %w: memref<16x256x16xf32>, %y:
   }
   func.return
 }
+
+// A schedule on what is no product is not ours to read.
+// CHECK-LABEL: func.func public @no_product
+// CHECK: func.call @other(
+// CHECK: func.call @other(
+func.func public @no_product(%h: memref<1x256xf32>, %y: memref<1x256xf32>) {
+  %first = arith.constant 0 : index
+  %end = arith.constant 4 : index
+  %step = arith.constant 1 : index
+  func.call @other(%h, %y) : (memref<1x256xf32>, memref<1x256xf32>) -> ()
+  scf.for %i = %first to %end step %step {
+    func.call @other(%h, %y) : (memref<1x256xf32>, memref<1x256xf32>) -> ()
+  }
+  func.return
+}
+func.func private @other(%x: memref<1x256xf32>, %y: memref<1x256xf32>) attributes {lamina.kernel = "loops", lamina.schedule = "rows=1"} {
+  linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : memref<1x256xf32>) outs(%y : memref<1x256xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    linalg.yield %a : f32
+  }
+  func.return
+}
