@@ -98,6 +98,17 @@ class ForOp(affine.ForOp):
             return first.value, last.value, self.step.value.data
         return max(lower.eval((), ())), min(upper.eval((), ())), self.step.value.data
 
+    def outer_bounds(self) -> tuple[int, int, int] | None:
+        """As `constant_bounds`, of all iterations there may be: what a bound depends on besides constants is left out.
+
+        None when a bound has no constant. `0 to min(32, 777 - %i * 32)` is within (0, 32, 1).
+        """
+        lower, upper = (
+            [e.value for e in bound.data.results if isinstance(e, AffineConstantExpr)]
+            for bound in (self.lowerBoundMap, self.upperBoundMap)
+        )
+        return (max(lower), min(upper), self.step.value.data) if lower and upper else None
+
     @property
     def trip_count(self) -> int | None:
         """How many iterations run, when the bounds are constants."""

@@ -163,7 +163,7 @@ def flat_subscript(access: MemoryAccess) -> tuple[Linear] | None:
 
 @dataclass(frozen=True)
 class Range:
-    """The values `lower, lower + step, ...` below `upper` of a loop variable; None where not constant."""
+    """The values `lower, lower + step, ...` below `upper` that a loop variable takes, all or, at an edge, some."""
 
     lower: int
     upper: int
@@ -176,12 +176,12 @@ class Range:
 
 
 def variable_range(value: SSAValue) -> Range | None:
-    """The range of a loop variable with constant bounds; None for any other value."""
+    """The range of a loop variable whose bounds have constants; None for any other value."""
     if not isinstance(value, BlockArgument):
         return None
     loop = value.block.parent_op()
     if isinstance(loop, ForOp) and value.index == 0:
-        bounds = loop.constant_bounds()
+        bounds = loop.outer_bounds()
         return None if bounds is None else Range(*bounds)
     if isinstance(loop, ParallelOp):
         constant = loop.constant_bounds()

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 from typing import TypeVar
 
-from xdsl.dialects.builtin import AffineMapAttr, AffineSetAttr, FixedBitwidthType, MemRefType, VectorType
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    AffineSetAttr,
+    DenseArrayBase,
+    FixedBitwidthType,
+    MemRefType,
+    VectorType,
+    i32,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineConstraintExpr, AffineExpr, AffineMap, AffineSet
@@ -76,15 +84,16 @@ def is_innermost(loop: ForOp) -> bool:
 
 
 def work(ops: Iterable[Operation]) -> int:
-    """Element operations done by ops, loops counted with their trips (an unknown trip count as 64).
+    """Element operations done by ops, loops counted with their trips, at most (an unknown trip count as 64).
 
     Loads, stores and arithmetic count 1 per element, `math` functions 16: roughly the cycles of scalar code.
     """
     total = 0
     for op in ops:
         if isinstance(op, ForOp):
-            trips = op.trip_count
-            total += (64 if trips is None else trips) * work(op.body.block.ops)
+            bounds = op.outer_bounds()
+            trips = 64 if bounds is None else len(range(*bounds))
+            total += trips * work(op.body.block.ops)
         elif isinstance(op, ParallelOp):
             bounds = op.constant_bounds()
             trips = 1
@@ -159,6 +168,16 @@ def _substitute_in(user: Operation, variable: SSAValue, expr: AffineExpr, operan
             constraints = tuple(AffineConstraintExpr(c.kind, lhs, rhs) for lhs, rhs, c in pairs)
             user.properties["condition"] = AffineSetAttr(AffineSet(map.num_dims, map.num_symbols, constraints))
             user.operands = values
+        case ForOp():
+            lower, lows = compose(user.lowerBoundMap.data, user.lowerBoundOperands, variable, expr, operands)
+            upper, highs = compose(user.upperBoundMap.data, user.upperBoundOperands, variable, expr, operands)
+            sizes = [len(lows), len(highs), len(user.inits)]
+            user.properties["lowerBoundMap"], user.properties["upperBoundMap"] = (
+                AffineMapAttr(lower),
+                AffineMapAttr(upper),
+            )
+            user.operands = [*lows, *highs, *user.inits]
+            user.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, sizes)
         case _:
             pass
 

@@ -53,6 +53,24 @@ func.func @columns(%x: memref<128x512xf32>, %y: memref<512xf32>) {
   func.return
 }
 
+// Tiles with edges: the bounds keep their rows apart, and depend on the variable of the parallel loop.
+// CHECK-LABEL: func.func @edges
+// CHECK: affine.parallel (%[[T:.*]]) = (0) to (25) {
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 333 {
+// CHECK-NEXT: affine.for %[[I:.*]] = 0 to min affine_map<(d0) -> (32, ((d0 * -32) + 777))>(%[[T]]) {
+// CHECK-NEXT: affine.load %x[%[[T]] * 32 + %[[I]], %{{.*}}]
+func.func @edges(%x: memref<777x333xf32>, %y: memref<333x777xf32>) {
+  affine.for %t = 0 to 25 {
+    affine.for %j = 0 to 333 {
+      affine.for %i = 0 to min affine_map<(d0) -> (32, d0 * -32 + 777)>(%t) {
+        %v = affine.load %x[%t * 32 + %i, %j] : memref<777x333xf32>
+        affine.store %v, %y[%j, %t * 32 + %i] : memref<333x777xf32>
+      }
+    }
+  }
+  func.return
+}
+
 // Refused: too little work; an iteration that needs the one before; a carried value.
 // CHECK-LABEL: func.func @refused
 // CHECK-NOT: affine.parallel

@@ -101,3 +101,26 @@ def test_wavefront_cannot_be_interchanged():
 def test_division_counts_as_dependent():
     outer, _ = nest((10, 10), "%i floordiv 2, %j", "%i, %j")
     assert not is_parallel(outer)
+
+
+def test_an_edge_is_within_its_constant():
+    module = parse("""
+    func.func @f(%m: memref<100xf32>) {
+      affine.for %i = 0 to 4 {
+        affine.for %j = 0 to min affine_map<(d0) -> (32, d0 * -32 + 100)>(%i) {
+          %v = affine.load %m[%i * 32 + %j] : memref<100xf32>
+          affine.store %v, %m[%i * 32 + %j] : memref<100xf32>
+        }
+        affine.for %j = 0 to min affine_map<(d0) -> (33, d0 * -32 + 100)>(%i) {
+          %v = affine.load %m[%i * 32 + %j] : memref<100xf32>
+          affine.store %v, %m[%i * 32 + %j] : memref<100xf32>
+        }
+      }
+      func.return
+    }""")
+    _, within, beyond = (op for op in module.walk() if isinstance(op, ForOp))
+    outer = within.parent_op()
+    assert within.outer_bounds() == (0, 32, 1) and within.constant_bounds() is None
+    assert isinstance(outer, ForOp) and not is_parallel(outer)
+    beyond.detach()
+    assert is_parallel(outer)
