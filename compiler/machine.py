@@ -127,6 +127,11 @@ class Machine:
         return self.cpu == "znver5"
 
     @property
+    def turns_by_lines(self) -> bool:
+        """Whether a transpose fills a line's width of rows at a time where rows share places of the first cache."""
+        return self.cpu == "znver5"
+
+    @property
     def as_fast_as_memory(self) -> frozenset[str]:
         """Functions of f32 that it computes as fast as memory brings and takes numbers."""
         return AS_FAST_AS_MEMORY.get(self.cpu, frozenset())

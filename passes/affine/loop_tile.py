@@ -11,7 +11,11 @@ Before:                                        After (sizes=32,32):
 Without `sizes`, nests are tiled where one access runs along memory with the innermost loop and another with an
 outer one (a transpose): these two loops, by about 32, so that they and what is left over are whole squares of vectors
 (`affine-vectorize`), or no less than one: 1000 rows of 3000 numbers took 2.2 ms on Zen 4 with tiles of 40 rows and take
-1.7 with 48, 64 rows of 50000 1.8 and 0.5, as their lines go past the caches whole. Tiles follow one another along what
+1.7 with 48, 64 rows of 50000 1.8 and 0.5, as their lines go past the caches whole. Rows of a result that lie a multiple
+of a quarter of a page apart share few places of the first cache: on Zen 5, where they are made of short rows, a tile
+fills four lines of each of 16 of them instead of two of 32, and of 12 heads 512 rows of 64 numbers are turned in 0.035
+instead of 0.054 ms, of 8192 rows of 256 in 0.20 instead of 0.31; of 3136 rows, which share none, in 0.08 instead of
+0.065, and they stay as they are. Tiles follow one another along what
 is read, and loops around the two stay around the tiles. Of results that go to memory past the caches
 (`affine-stream-stores`) a tile reads as many rows as the processor fetches ahead of at once: on Zen 4 4096 rows of 4096
 numbers took 7.7 ms and take 6.6. Where a vector is half of a line, a tile is a line wide and has 64 rows: with rows
@@ -23,6 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import gcd
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, ModuleOp
@@ -51,6 +56,7 @@ from .loops import (
 
 TILE = 32
 VECTOR = 8  # elements of 4 bytes
+PAGE = 4096  # bytes; what an address is within a page says which set of lines in L1 it may lie in
 SHORT = 8 * TILE  # elements of a row of which a tile's rows fit in the first cache
 
 
@@ -107,6 +113,8 @@ def transpose_sizes(loops: Sequence[ForOp], machine: Machine) -> list[int]:
         if across and (loop.trip_count or 0) >= 2 * TILE:
             whole = machine.lanes(4) if all(dtype_of(op.memref.type).itemsize == 4 for op in ops) else VECTOR
             sizes[index], sizes[-1] = (even_size(each.trip_count or 0, whole) for each in (loop, last))
+            if machine.turns_by_lines and _rows_share_sets(ops, loop, last, whole):
+                sizes[index], sizes[-1] = whole, even_size(last.trip_count or 0, whole, 2 * TILE)
             stored = next((op for op in ops if stores_large_rows(op, last.variable, machine)), None)
             if stored is not None:
                 lanes = machine.lanes(dtype_of(stored.memref.type).itemsize)
@@ -114,6 +122,18 @@ def transpose_sizes(loops: Sequence[ForOp], machine: Machine) -> list[int]:
                 sizes[index], sizes[-1] = _streamed((sizes[index], sizes[-1]), trips, lanes, machine)
             break
     return sizes
+
+
+def _rows_share_sets(ops: Sequence[LoadOp | StoreOp], columns: ForOp, rows: ForOp, lanes: int) -> bool:
+    """Whether short rows, whole vectors of four bytes each, become long ones that begin at few places of a page."""
+    if (columns.trip_count or 0) % lanes or (rows.trip_count or 0) <= SHORT:
+        return False
+
+    def apart(kind: type[LoadOp] | type[StoreOp], loop: ForOp) -> int:
+        strides = [stride_along(op, loop.variable) or 0 for op in ops if isinstance(op, kind)]
+        return 4 * max(strides) if all(dtype_of(op.memref.type).itemsize == 4 for op in ops) else 0
+
+    return 0 < apart(LoadOp, rows) <= PAGE // 4 <= gcd(apart(StoreOp, columns), PAGE)
 
 
 def _streamed(sizes: tuple[int, int], trips: tuple[int, int], lanes: int, machine: Machine) -> tuple[int, int]:
@@ -127,8 +147,8 @@ def _streamed(sizes: tuple[int, int], trips: tuple[int, int], lanes: int, machin
     return (columns, rows) if divides else sizes
 
 
-def even_size(trips: int, square: int = VECTOR) -> int:
-    """The size near TILE that consists of squares and leaves none that is cut; else one that divides `trips`, or leaves
+def even_size(trips: int, square: int = VECTOR, near: int = TILE) -> int:
+    """The size near `near` that consists of squares and leaves none that is cut; else one that divides `trips`, or leaves
     a vector at least.
 
     >>> even_size(4096), even_size(112), even_size(100), even_size(400)
@@ -139,9 +159,9 @@ def even_size(trips: int, square: int = VECTOR) -> int:
 
     def faults(size: int) -> tuple[bool, bool, bool, int]:
         left = trips % size
-        return size % square != 0 or 0 < left < square, 0 < left < VECTOR, left != 0, abs(size - TILE)
+        return size % square != 0 or 0 < left < square, 0 < left < VECTOR, left != 0, abs(size - near)
 
-    return min(range(TILE // 2, 2 * TILE, VECTOR), key=faults)
+    return min(range(near // 2, 2 * near, VECTOR), key=faults)
 
 
 def tile(loops: Sequence[ForOp], sizes: Sequence[int]) -> bool:

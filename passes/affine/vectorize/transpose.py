@@ -34,13 +34,14 @@ from math import prod
 from xdsl.builder import Builder
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr, VectorType
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
 from ....compiler.machine import Machine
 from ....dialects import affine
 from ....dialects.affine.linear_forms import is_linear, memref_shape
+from ..accesses import variable_range
 from ..loops import stores_large_rows
 from .analysis import NotVectorizable, Plan, analyse, buffer_of, step_of
 from .emit import Round, shuffle
@@ -178,11 +179,10 @@ def extent(loop: affine.ForOp | affine.ParallelOp) -> Extent | None:
     if upper.num_dims != 1 or upper.num_symbols or not all(is_linear(expr) for expr in upper.results):
         return None
     (operand,) = operands = tuple(loop.upperBoundOperands)
-    around = operand.owner.parent_op() if isinstance(operand, BlockArgument) else None
-    tiles = extent(around) if isinstance(around, affine.ForOp | affine.ParallelOp) else None
-    if tiles is None or tiles.constant is None:
+    tiles = variable_range(operand)
+    if tiles is None or not tiles.count:
         return None
-    ends = ((tiles.first,), (tiles.first + tiles.constant - 1,))
+    ends = ((tiles.lower,), (tiles.lower + (tiles.count - 1) * tiles.step,))
     return Extent(0, upper, operands, min(expr.eval(end, ()) for expr in upper.results for end in ends))
 
 

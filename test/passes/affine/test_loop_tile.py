@@ -74,3 +74,36 @@ def test_tiles_where_a_vector_is_half_of_a_line(rows: int, columns: int, element
     LoopTile().apply(ctx, module)
     loops = [op.constant_bounds() for op in module.walk() if isinstance(op, ForOp)]
     assert len(loops) == 4 and tuple(bounds[1] if bounds else 0 for bounds in loops[2:]) == expected
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "expected"),
+    [
+        (512, 64, (16, 64)),
+        (768, 192, (16, 64)),
+        (8192, 256, (16, 64)),
+        (3136, 256, (32, 32)),  # rows of the result begin at many places
+        (512, 512, (32, 32)),  # no short rows
+        (256, 64, (32, 32)),  # these are filled at once
+        (512, 72, (48, 32)),  # no whole vectors
+    ],
+)
+def test_tiles_of_short_rows(rows: int, columns: int, expected: tuple[int, int]):
+    text = f"""
+    func.func @transpose(%x: memref<{rows}x{columns}xf32>, %y: memref<{columns}x{rows}xf32>) {{
+      affine.for %i = 0 to {columns} {{
+        affine.for %j = 0 to {rows} {{
+          %v = affine.load %x[%j, %i] : memref<{rows}x{columns}xf32>
+          affine.store %v, %y[%i, %j] : memref<{columns}x{rows}xf32>
+        }}
+      }}
+      func.return
+    }}"""
+    ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), cpu="znver5"))
+    for name, factory in all_dialects().items():
+        ctx.register_dialect(name, factory)
+    module = Parser(ctx, text).parse_module()
+    LoopTile().apply(ctx, module)
+    loops = [op for op in module.walk() if isinstance(op, ForOp)]
+    assert len(loops) == 4
+    assert tuple(bounds[1] for loop in loops[2:] if (bounds := loop.outer_bounds())) == expected

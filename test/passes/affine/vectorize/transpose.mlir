@@ -52,6 +52,23 @@ func.func @tiles(%x: memref<100x32xf32>, %y: memref<32x100xf32>) {
   func.return
 }
 
+// Tiles of a parallel loop over both dimensions.
+// CHECK-LABEL: func.func @shared
+// CHECK: affine.parallel (%[[T:.*]], %{{.*}}) = (0, 0) to (3, 2) {
+// CHECK-NEXT: affine.for %{{.*}} = 0 to min affine_map<(d0) -> (5, (((d0 * -40) + 100) ceildiv 8))>(%[[T]]) {
+// CHECK: vector.shuffle
+func.func @shared(%x: memref<100x64xf32>, %y: memref<64x100xf32>) {
+  affine.parallel (%t, %s) = (0, 0) to (3, 2) {
+    affine.for %i = 0 to 32 {
+      affine.for %j = 0 to min affine_map<(d0) -> (40, d0 * -40 + 100)>(%t) {
+        %a = affine.load %x[%t * 40 + %j, %s * 32 + %i] : memref<100x64xf32>
+        affine.store %a, %y[%s * 32 + %i, %t * 40 + %j] : memref<64x100xf32>
+      }
+    }
+  }
+  func.return
+}
+
 // The last tile has less than a square: no squares.
 // CHECK-LABEL: func.func @narrow
 // CHECK-NOT: shuffle
