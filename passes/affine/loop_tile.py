@@ -148,8 +148,8 @@ def _streamed(sizes: tuple[int, int], trips: tuple[int, int], lanes: int, machin
 
 
 def even_size(trips: int, square: int = VECTOR, near: int = TILE) -> int:
-    """The size nearest to `near` of whole squares that leaves none that is cut; else one that divides `trips`, or leaves a
-    vector at least.
+    """The size nearest to `near` of whole squares that leaves none that is cut; else one that divides `trips`, or
+    leaves a vector at least.
 
     >>> even_size(4096), even_size(112), even_size(100), even_size(400)
     (32, 16, 40, 40)
