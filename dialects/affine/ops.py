@@ -99,15 +99,16 @@ class ForOp(affine.ForOp):
         return max(lower.eval((), ())), min(upper.eval((), ())), self.step.value.data
 
     def outer_bounds(self) -> tuple[int, int, int] | None:
-        """As `constant_bounds`, of all iterations there may be: what a bound depends on besides constants is left out.
+        """As `constant_bounds`, of all iterations there may be: of an upper bound, its constants alone count.
 
-        None when a bound has no constant. `0 to min(32, 777 - %i * 32)` is within (0, 32, 1).
+        None when it has none, or the lower bound has operands, as nobody knows then which steps are taken.
+        `0 to min(32, 777 - %i * 32)` is within (0, 32, 1).
         """
-        lower, upper = (
-            [e.value for e in bound.data.results if isinstance(e, AffineConstantExpr)]
-            for bound in (self.lowerBoundMap, self.upperBoundMap)
-        )
-        return (max(lower), min(upper), self.step.value.data) if lower and upper else None
+        if self.lowerBoundOperands:
+            return None
+        upper = [e.value for e in self.upperBoundMap.data.results if isinstance(e, AffineConstantExpr)]
+        lower = max(self.lowerBoundMap.data.eval((), ()))
+        return (lower, min(upper), self.step.value.data) if upper else None
 
     @property
     def trip_count(self) -> int | None:

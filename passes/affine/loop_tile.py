@@ -128,12 +128,12 @@ def _rows_share_sets(ops: Sequence[LoadOp | StoreOp], columns: ForOp, rows: ForO
     """Whether short rows, whole vectors of four bytes each, become long ones that begin at few places of a page."""
     if (columns.trip_count or 0) % lanes or (rows.trip_count or 0) <= SHORT:
         return False
-
-    def apart(kind: type[LoadOp] | type[StoreOp], loop: ForOp) -> int:
-        strides = [stride_along(op, loop.variable) or 0 for op in ops if isinstance(op, kind)]
-        return 4 * max(strides) if all(dtype_of(op.memref.type).itemsize == 4 for op in ops) else 0
-
-    return 0 < apart(LoadOp, rows) <= PAGE // 4 <= gcd(apart(StoreOp, columns), PAGE)
+    if any(dtype_of(op.memref.type).itemsize != 4 for op in ops):
+        return False
+    read = [4 * (stride_along(op, rows.variable) or 0) for op in ops if isinstance(op, LoadOp)]
+    written = [4 * (stride_along(op, columns.variable) or 0) for op in ops if isinstance(op, StoreOp)]
+    short = 0 < max(read, default=0) <= PAGE // 4
+    return short and all(apart and gcd(apart, PAGE) >= PAGE // 4 for apart in written)
 
 
 def _streamed(sizes: tuple[int, int], trips: tuple[int, int], lanes: int, machine: Machine) -> tuple[int, int]:

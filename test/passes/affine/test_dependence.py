@@ -10,7 +10,7 @@ from xdsl.parser import Parser
 from lamina.compiler.context import LaminaContext
 from lamina.dialects import all_dialects
 from lamina.dialects.affine import ForOp
-from lamina.passes.affine.accesses import accesses
+from lamina.passes.affine.accesses import accesses, variable_range
 from lamina.passes.affine.dependence import Order, Relation, is_parallel, may_depend, permutation_is_legal
 
 
@@ -124,3 +124,18 @@ def test_an_edge_is_within_its_constant():
     assert isinstance(outer, ForOp) and not is_parallel(outer)
     beyond.detach()
     assert is_parallel(outer)
+
+
+def test_steps_from_a_first_value_that_is_not_known_have_no_range():
+    module = parse("""
+    func.func @f(%m: memref<100xf32>) {
+      affine.for %i = 0 to 4 {
+        affine.for %j = max affine_map<(d0) -> (0, d0)>(%i) to 10 step 4 {
+          %v = affine.load %m[%j] : memref<100xf32>
+          affine.store %v, %m[%j] : memref<100xf32>
+        }
+      }
+      func.return
+    }""")
+    _, inner = (op for op in module.walk() if isinstance(op, ForOp))
+    assert inner.outer_bounds() is None and variable_range(inner.variable) is None

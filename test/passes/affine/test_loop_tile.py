@@ -77,24 +77,25 @@ def test_tiles_where_a_vector_is_half_of_a_line(rows: int, columns: int, element
 
 
 @pytest.mark.parametrize(
-    ("rows", "columns", "expected"),
+    ("rows", "columns", "element", "expected"),
     [
-        (512, 64, (16, 64)),
-        (768, 192, (16, 64)),
-        (8192, 256, (16, 64)),
-        (3136, 256, (32, 32)),  # rows of the result begin at many places
-        (512, 512, (32, 32)),  # no short rows
-        (256, 64, (32, 32)),  # these are filled at once
-        (512, 72, (48, 32)),  # no whole vectors
+        (512, 64, "f32", (16, 64)),
+        (768, 192, "f32", (16, 64)),
+        (8192, 256, "f32", (16, 64)),
+        (3136, 256, "f32", (32, 32)),  # rows of the result begin at many places
+        (512, 512, "f32", (32, 32)),  # no short rows
+        (256, 64, "f32", (32, 32)),  # these are filled at once
+        (512, 72, "f32", (48, 32)),  # no whole vectors
+        (512, 64, "f16", (32, 32)),  # of two bytes: as anywhere
     ],
 )
-def test_tiles_of_short_rows(rows: int, columns: int, expected: tuple[int, int]):
+def test_tiles_of_short_rows(rows: int, columns: int, element: str, expected: tuple[int, int]):
     text = f"""
-    func.func @transpose(%x: memref<{rows}x{columns}xf32>, %y: memref<{columns}x{rows}xf32>) {{
+    func.func @transpose(%x: memref<{rows}x{columns}x{element}>, %y: memref<{columns}x{rows}x{element}>) {{
       affine.for %i = 0 to {columns} {{
         affine.for %j = 0 to {rows} {{
-          %v = affine.load %x[%j, %i] : memref<{rows}x{columns}xf32>
-          affine.store %v, %y[%i, %j] : memref<{columns}x{rows}xf32>
+          %v = affine.load %x[%j, %i] : memref<{rows}x{columns}x{element}>
+          affine.store %v, %y[%i, %j] : memref<{columns}x{rows}x{element}>
         }}
       }}
       func.return
