@@ -12,6 +12,26 @@ from lamina.dialects.affine import ForOp
 from lamina.passes.affine.loop_tile import LoopTile
 
 
+def tiled(rows: int, columns: int, element: str, machine: Machine) -> list[ForOp]:
+    """The loops that turning so many rows becomes, outermost first."""
+    text = f"""
+    func.func @transpose(%x: memref<{rows}x{columns}x{element}>, %y: memref<{columns}x{rows}x{element}>) {{
+      affine.for %i = 0 to {columns} {{
+        affine.for %j = 0 to {rows} {{
+          %v = affine.load %x[%j, %i] : memref<{rows}x{columns}x{element}>
+          affine.store %v, %y[%i, %j] : memref<{columns}x{rows}x{element}>
+        }}
+      }}
+      func.return
+    }}"""
+    ctx = LaminaContext(machine=machine)
+    for name, factory in all_dialects().items():
+        ctx.register_dialect(name, factory)
+    module = Parser(ctx, text).parse_module()
+    LoopTile().apply(ctx, module)
+    return [op for op in module.walk() if isinstance(op, ForOp)]
+
+
 @pytest.mark.parametrize(
     ("cpu", "rows", "element", "expected"),
     [
@@ -26,22 +46,8 @@ from lamina.passes.affine.loop_tile import LoopTile
     ],
 )
 def test_rows_of_a_tile(cpu: str, rows: int, element: str, expected: int):
-    text = f"""
-    func.func @transpose(%x: memref<{rows}x4096x{element}>, %y: memref<4096x{rows}x{element}>) {{
-      affine.for %i = 0 to 4096 {{
-        affine.for %j = 0 to {rows} {{
-          %v = affine.load %x[%j, %i] : memref<{rows}x4096x{element}>
-          affine.store %v, %y[%i, %j] : memref<4096x{rows}x{element}>
-        }}
-      }}
-      func.return
-    }}"""
-    ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), cpu=cpu, cores=2, l3_bytes=60 << 20))
-    for name, factory in all_dialects().items():
-        ctx.register_dialect(name, factory)
-    module = Parser(ctx, text).parse_module()
-    LoopTile().apply(ctx, module)
-    loops = [op for op in module.walk() if isinstance(op, ForOp)]
+    machine = replace(Machine.preset("x86-64-avx512"), cpu=cpu, cores=2, l3_bytes=60 << 20)
+    loops = tiled(rows, 4096, element, machine)
     bounds = loops[-1].constant_bounds()
     assert len(loops) == 4 and (bounds[1] if bounds else 40) == expected
 
@@ -57,23 +63,9 @@ def test_rows_of_a_tile(cpu: str, rows: int, element: str, expected: int):
     ],
 )
 def test_tiles_where_a_vector_is_half_of_a_line(rows: int, columns: int, element: str, expected: tuple[int, int]):
-    text = f"""
-    func.func @transpose(%x: memref<{rows}x{columns}x{element}>, %y: memref<{columns}x{rows}x{element}>) {{
-      affine.for %i = 0 to {columns} {{
-        affine.for %j = 0 to {rows} {{
-          %v = affine.load %x[%j, %i] : memref<{rows}x{columns}x{element}>
-          affine.store %v, %y[%i, %j] : memref<{columns}x{rows}x{element}>
-        }}
-      }}
-      func.return
-    }}"""
-    ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx2"), cores=2))
-    for name, factory in all_dialects().items():
-        ctx.register_dialect(name, factory)
-    module = Parser(ctx, text).parse_module()
-    LoopTile().apply(ctx, module)
-    loops = [op.constant_bounds() for op in module.walk() if isinstance(op, ForOp)]
-    assert len(loops) == 4 and tuple(bounds[1] if bounds else 0 for bounds in loops[2:]) == expected
+    loops = tiled(rows, columns, element, replace(Machine.preset("x86-64-avx2"), cores=2))
+    bounds = [loop.constant_bounds() for loop in loops[2:]]
+    assert len(loops) == 4 and tuple(each[1] if each else 0 for each in bounds) == expected
 
 
 @pytest.mark.parametrize(
@@ -90,21 +82,6 @@ def test_tiles_where_a_vector_is_half_of_a_line(rows: int, columns: int, element
     ],
 )
 def test_tiles_of_short_rows(rows: int, columns: int, element: str, expected: tuple[int, int]):
-    text = f"""
-    func.func @transpose(%x: memref<{rows}x{columns}x{element}>, %y: memref<{columns}x{rows}x{element}>) {{
-      affine.for %i = 0 to {columns} {{
-        affine.for %j = 0 to {rows} {{
-          %v = affine.load %x[%j, %i] : memref<{rows}x{columns}x{element}>
-          affine.store %v, %y[%i, %j] : memref<{columns}x{rows}x{element}>
-        }}
-      }}
-      func.return
-    }}"""
-    ctx = LaminaContext(machine=replace(Machine.preset("x86-64-avx512"), cpu="znver5"))
-    for name, factory in all_dialects().items():
-        ctx.register_dialect(name, factory)
-    module = Parser(ctx, text).parse_module()
-    LoopTile().apply(ctx, module)
-    loops = [op for op in module.walk() if isinstance(op, ForOp)]
+    loops = tiled(rows, columns, element, replace(Machine.preset("x86-64-avx512"), cpu="znver5"))
     assert len(loops) == 4
     assert tuple(bounds[1] for loop in loops[2:] if (bounds := loop.outer_bounds())) == expected
