@@ -15,9 +15,10 @@ contraction is packed and tiled like any other, and what is done with the convol
 transform.
 
 A large filter would take four times its memory, and as long to come from there. Where the tiles are so few that they
-stay near while all panels pass by, it stays as it is, in panels, and the contraction's kernel transforms two rows of
-points of a part of a panel at a time, which all tiles then use; unless all such filters of a program, transformed, and
-all of its weights take at most `FEW_FILTERS` and half of the last cache each, which holds them from run to run then:
+stay near while all panels pass by, or the filter is huge and a last cache would hold them, it stays as it is, in
+panels, and the contraction's kernel transforms two rows of points of a part of a panel at a time, which all tiles then
+use; unless all such filters of a program, transformed, and all of its weights take at most `FEW_FILTERS` and half of
+the last cache each, which holds them from run to run then:
 
         %p = linalg.pack %g outer_dims_perm = [3, 2, 0, 1] inner_dims_pos = [3] inner_tiles = [16] ...
             : tensor<3x3x512x512xf32> -> tensor<32x512x3x3x16xf32>
@@ -243,6 +244,8 @@ START = 20_000  # cycles that two more kernels take to begin
 FILTER_STEPS = 2.2  # cycles per eight numbers and point of a filter's transform: the second-level cache's, not vectors'
 LARGE_FILTER = 2 << 20  # bytes from which on a transformed filter is not kept
 NEAR_TILES = 4 << 20  # bytes of tiles that all panels of a filter may read again
+HUGE_FILTER = 64 << 20  # bytes from which on memory counts more than the time of reading tiles again
+FAR_TILES = 16 << 20  # bytes of tiles that all panels of such a filter may read again
 GAIN = 0.85  # of the cost of the sums: less is not worth another rounding
 
 
@@ -274,8 +277,9 @@ def is_large(c: Convolution, m: int, machine: Machine) -> bool:
     More tiles use a filter for longer than it takes to come from memory, and would themselves have to come again.
     """
     (rows, columns), points = c.tiles(m), 4 * (m + 2) ** 2
-    large = filter_bytes(c, m) > LARGE_FILTER
-    near = points * c.batch * rows * columns * c.channels < NEAR_TILES
+    filter_ = filter_bytes(c, m)
+    large = filter_ > LARGE_FILTER
+    near = points * c.batch * rows * columns * c.channels < (FAR_TILES if filter_ > HUGE_FILTER else NEAR_TILES)
     return large and near and not c.filters % (2 * machine.lanes(4))
 
 

@@ -3,8 +3,8 @@
 before: %y = stablehlo.convolution(%x, %w), window = {pad = [[1, 1], [1, 1], [1, 1]]}
             : (1x8x56x56x64, 3x3x3x64x64) -> 1x8x56x56x64
 after:  %p = pad of %x by a zero frame at both ends                                  -> 1x10x56x56x64
-        %c = concatenate of %p[:, 0:8], %p[:, 1:9], %p[:, 2:10] as 8x56x56x64        -> 8x56x56x192
-        %z = stablehlo.convolution(%c, %v), window = {pad = [[1, 1], [1, 1]]}
+        %c = concatenate of %p[:, 0:8], %p[:, 1:9], %p[:, 2:10]                      -> 1x8x56x56x192
+        %z = stablehlo.convolution(%c as 8x56x56x192, %v), window = {pad = [[1, 1], [1, 1]]}
             : (8x56x56x192, 3x3x192x64) -> 8x56x56x64
         %y = reshape of %z
 
@@ -60,12 +60,11 @@ def frames_as_channels(op: ConvolutionOp, b: Builder, machine: Machine) -> Repla
         zero = b.constant(np.zeros((), np.float32), "zero")
         edges = {"edge_padding_low": (0, low, 0, 0, 0), "edge_padding_high": (0, high, 0, 0, 0)}
         volume = b.value(PadOp(volume, zero, interior_padding=(0,) * 5, **edges))
-    images = (result[0] * result[1], *shape_of(volume)[2:])
-    frames = [b.reshape(_frames(volume, tap * step, stride, result[1], b), images) for tap in range(taps)]
-    image = frames[0] if taps == 1 else b.value(ConcatenateOp(frames, dimension=3))
+    frames = [_frames(volume, tap * step, stride, result[1], b) for tap in range(taps)]
+    together = frames[0] if taps == 1 else b.value(ConcatenateOp(frames, dimension=4))
     flat = convolution_like(
         op,
-        image,
+        b.reshape(together, (result[0] * result[1], *shape_of(together)[2:])),
         b.constant(np.moveaxis(weights, 0, 2).reshape(height, width, taps * channels, filters)),
         dimension_numbers=IMAGES,
         window_strides=None,

@@ -69,3 +69,44 @@ func.func @comes_meanwhile(%x: tensor<1x16x16x96xf32>, %zero: tensor<1x14x14x208
   } -> tensor<1x14x14x208xf32>
   func.return %r : tensor<1x14x14x208xf32>
 }
+
+// -----
+
+#x = affine_map<(n, h, w, f, i, j, c) -> (n, h + i, w + j, c)>
+#g = affine_map<(n, h, w, f, i, j, c) -> (i, j, c, f)>
+#y = affine_map<(n, h, w, f, i, j, c) -> (n, h, w, f)>
+
+// A filter of 37 MB would be one of 151: it is left as it is, though the panels read 14 MB of tiles each.
+// CHECK-LABEL: func.func @huge
+// CHECK: linalg.winograd_filter_transform fmr(F_4_3) ins(%{{.*}} : tensor<16x2048x3x3x32xf32>)
+func.func @huge(%x: tensor<1x30x30x2048xf32>, %zero: tensor<1x28x28x512xf32>) -> tensor<1x28x28x512xf32> {
+  %g = arith.constant dense<1.0> : tensor<3x3x2048x512xf32>
+  %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x30x30x2048xf32>, tensor<3x3x2048x512xf32>) outs(%zero : tensor<1x28x28x512xf32>) {
+  ^bb0(%l: f32, %k: f32, %o: f32):
+    %m = arith.mulf %l, %k : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<1x28x28x512xf32>
+  func.return %r : tensor<1x28x28x512xf32>
+}
+
+// -----
+
+#x = affine_map<(n, h, w, f, i, j, c) -> (n, h + i, w + j, c)>
+#g = affine_map<(n, h, w, f, i, j, c) -> (i, j, c, f)>
+#y = affine_map<(n, h, w, f, i, j, c) -> (n, h, w, f)>
+
+// One of 9 MB, 38 transformed, is kept so where its tiles are as many: it is faster.
+// CHECK-LABEL: func.func @many_tiles
+// CHECK-NOT: linalg.pack
+// CHECK: linalg.winograd_filter_transform fmr(F_4_3) ins(%{{.*}} : tensor<3x3x512x512xf32>)
+func.func @many_tiles(%x: tensor<1x58x58x512xf32>, %zero: tensor<1x56x56x512xf32>) -> tensor<1x56x56x512xf32> {
+  %g = arith.constant dense<1.0> : tensor<3x3x512x512xf32>
+  %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x58x58x512xf32>, tensor<3x3x512x512xf32>) outs(%zero : tensor<1x56x56x512xf32>) {
+  ^bb0(%l: f32, %k: f32, %o: f32):
+    %m = arith.mulf %l, %k : f32
+    %s = arith.addf %o, %m : f32
+    linalg.yield %s : f32
+  } -> tensor<1x56x56x512xf32>
+  func.return %r : tensor<1x56x56x512xf32>
+}

@@ -3,11 +3,11 @@
 // CHECK-LABEL: func.func @frames
 // CHECK:         %[[P:.*]] = stablehlo.pad %x, {{.*}}, low = [0, 1, 0, 0, 0], high = [0, 1, 0, 0, 0]
 // CHECK:         %[[A:.*]] = stablehlo.slice %[[P]] [0:1, 0:8, 0:28, 0:28, 0:64]
-// CHECK:         %[[B:.*]] = stablehlo.reshape %[[A]] : (tensor<1x8x28x28x64xf32>) -> tensor<8x28x28x64xf32>
 // CHECK:         stablehlo.slice %[[P]] [0:1, 1:9,
 // CHECK:         stablehlo.slice %[[P]] [0:1, 2:10,
-// CHECK:         %[[C:.*]] = stablehlo.concatenate %[[B]], {{.*}} dim = 3 {{.*}} -> tensor<8x28x28x192xf32>
-// CHECK:         %[[Y:.*]] = stablehlo.convolution(%[[C]], {{.*}}) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = {{\[\[}}1, 1], [1, 1]]}
+// CHECK:         %[[C:.*]] = stablehlo.concatenate %[[A]], {{.*}} dim = 4 {{.*}} -> tensor<1x8x28x28x192xf32>
+// CHECK:         %[[I:.*]] = stablehlo.reshape %[[C]] : (tensor<1x8x28x28x192xf32>) -> tensor<8x28x28x192xf32>
+// CHECK:         %[[Y:.*]] = stablehlo.convolution(%[[I]], {{.*}}) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = {{\[\[}}1, 1], [1, 1]]}
 // CHECK:         stablehlo.reshape %[[Y]] : (tensor<8x28x28x64xf32>) -> tensor<1x8x28x28x64xf32>
 func.func @frames(%x: tensor<1x8x28x28x64xf32>) -> tensor<1x8x28x28x64xf32> {
   %w = stablehlo.constant dense<1.0> : tensor<3x3x3x64x64xf32>
