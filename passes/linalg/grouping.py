@@ -137,7 +137,7 @@ def plan_groups(block: Block, roundings: bool = False, pools: bool = False) -> P
     """
     plan = Plan(roundings=roundings, pools=pools)
     depends: dict[SSAValue, int] = {}
-    parts: set[Operation] = set()  # elementwise ops that will join the concatenation or padding they are for
+    parts: set[Operation] = set()  # elementwise ops and slices that will join the concatenation or padding they are for
     for op in block.ops:
         used = operands_of(op)
         if isinstance(op, FillOp) and not is_sinkable(op):
@@ -148,7 +148,7 @@ def plan_groups(block: Block, roundings: bool = False, pools: bool = False) -> P
                 _take_parts(plan, group, op, parts)
                 used = [v for member in group.members for v in operands_of(member)]
         else:
-            if isinstance(op, GenericOp):
+            if isinstance(op, GenericOp | ExtractSliceOp):
                 parts.add(op)
             reach = max((depends.get(v, -1) for v in used), default=-1)
             depends.update(dict.fromkeys(op.results, reach))
@@ -176,10 +176,14 @@ def runs_kernels(op: Operation) -> bool:
 
 
 def _is_part(op: Operation) -> bool:
-    """Whether an op computes, element by element, what a concatenation or padding takes: in its place right away."""
-    if not isinstance(op, GenericOp) or not is_elementwise(op) or len(op.res) != 1 or not op.res[0].has_one_use():
+    """Whether an op computes, element by element, what a concatenation or padding takes: in its place right away.
+
+    A slice counts: alone it would be a copy.
+    """
+    elementwise = isinstance(op, ExtractSliceOp) or (isinstance(op, GenericOp) and is_elementwise(op))
+    if not elementwise or len(op.results) != 1 or not op.results[0].has_one_use():
         return False
-    [use] = op.res[0].uses
+    [use] = op.results[0].uses
     return (
         isinstance(use.operation, ConcatOp | PadOp)
         and not _is_around_image(use.operation)
