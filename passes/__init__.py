@@ -83,6 +83,7 @@ PASSES: dict[str, dict[str, str]] = {
         "plan-arena": ".bufferization.plan_arena:PlanArena",
     },
     "loops": {
+        "linalg-strip-columns": ".linalg.strip_columns:StripColumns",
         "convert-contraction-to-vector": ".convert.contraction_to_vector:ConvertContractionToVector",
         "convert-separable-to-vector": ".convert.separable_to_vector:ConvertSeparableToVector",
         "convert-depthwise-to-vector": ".convert.depthwise_to_vector:ConvertDepthwiseToVector",

@@ -39,7 +39,7 @@ MODULE_PHASES = (
             "linalg-fold-constants",
             "linalg-block-separable",
             "linalg-split-reductions",
-            "linalg-outline-kernels{roundings=true pools=true}",
+            "linalg-outline-kernels{roundings=true pools=true columns=true}",
             "linalg-share-kernels",
             "linalg-deduplicate-kernels",
             "inline",
@@ -64,6 +64,7 @@ KERNEL_PHASES = (
         "affine",
         "contractions become register tiles, the rest loop nests, tiled, fused and made parallel",
         (
+            "linalg-strip-columns",
             "convert-contraction-to-vector",
             "convert-depthwise-to-vector",
             "convert-separable-to-vector",

@@ -42,6 +42,7 @@ from ...dialects.tensor import (
     InsertSliceOp,
     PadOp,
 )
+from .column_groups import Columns, reduced_columns, shares_columns
 from .padding import zeros_before
 
 # Ops with fewer points than this may share a kernel without sharing rows.
@@ -75,6 +76,7 @@ class Group:
     number: int
     members: list[Operation] = field(default_factory=list[Operation])
     rows: tuple[int, ...] | None = None  # sizes of the leading parallel loops that all members share
+    columns: Columns | None = None  # that a reduction over planes began with
     contraction: bool = False
     accumulates: bool = False  # begun by a reduction whose elementwise readers may become its epilogue
     depends: int = -1  # the highest number of a group that anything here may depend on
@@ -86,6 +88,7 @@ class Plan:
 
     roundings: bool = False
     pools: bool = False
+    columns: bool = False
     groups: list[Group] = field(default_factory=list[Group])
     group_of: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
 
@@ -129,13 +132,14 @@ def operands_of(op: Operation) -> list[SSAValue]:
     return [value for value in used if value not in inner]
 
 
-def plan_groups(block: Block, roundings: bool = False, pools: bool = False) -> Plan:
+def plan_groups(block: Block, roundings: bool = False, pools: bool = False, columns: bool = False) -> Plan:
     """Groups of the ops of `block`, captures counted as uses. Ops left out stay where they are.
 
     With `roundings` what only rounds a contraction's result is part of its group, whoever else reads that. With `pools`
-    what pads an image for a pool by rows is part of the pool's.
+    what pads an image for a pool by rows is part of the pool's. With `columns` what goes over planes is part of the
+    group of what reduces them.
     """
-    plan = Plan(roundings=roundings, pools=pools)
+    plan = Plan(roundings=roundings, pools=pools, columns=columns)
     depends: dict[SSAValue, int] = {}
     parts: set[Operation] = set()  # elementwise ops and slices that will join the concatenation or padding they are for
     for op in block.ops:
@@ -226,6 +230,7 @@ def _begin(plan: Plan, op: Operation) -> Group:
     group.accumulates = group.contraction or isinstance(op, WinogradOutputTransformOp)
     group.accumulates |= isinstance(op, GenericOp) and is_windowed_reduction(op)
     group.rows = None if group.contraction else row_sizes(op)
+    group.columns = reduced_columns(op) if plan.columns and not group.contraction else None
     plan.groups.append(group)
     plan.group_of[op] = group
     return group
@@ -253,7 +258,11 @@ def _home(plan: Plan, op: Operation, used: list[SSAValue], depends: dict[SSAValu
             group.contraction = group.accumulates = True
         elif _is_epilogue(group, op, ours, plan.roundings):
             pass
-        elif all(depends.get(v, -1) < number for v in others) and (rows := _shared_rows(group, op, ours)) is not None:
+        elif any(depends.get(v, -1) >= number for v in others):
+            continue
+        elif group.columns is not None and shares_columns(group.columns, op, ours):
+            pass
+        elif (rows := _shared_rows(group, op, ours)) is not None:
             group.rows = rows
         else:
             continue

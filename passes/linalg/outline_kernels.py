@@ -17,7 +17,8 @@ The last arguments of a kernel are the destinations of its results. What a call 
 the old value where the kernel changes a part of it (`tensor.insert_slice`, a loop that inserts). Constants, views
 (collapse_shape, expand_shape) and structured control flow stay in @main; what a region of the latter holds is outlined
 too. With `roundings` the kernel of a contraction whose result is read as it is by some, and rounded by others, writes
-both; with `pools` that of one that goes by rows ("pool") holds what is around its image. Code for processors does both.
+both; with `pools` that of one that goes by rows ("pool") holds what is around its image; with `columns` that of a
+reduction over planes all that goes over the same planes. Code for processors does all of it.
 A call's location is that of all ops it stands for. What is a kernel, and why, is in `grouping`.
 """
 
@@ -63,9 +64,10 @@ class OutlineKernels(ModulePass):
 
     roundings: bool = False
     pools: bool = False
+    columns: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        outliner = _Outliner(op, self.roundings, self.pools)
+        outliner = _Outliner(op, self.roundings, self.pools, self.columns)
         for function in [f for f in op.ops if isinstance(f, func.FuncOp)]:
             if KERNEL not in function.attributes and function.body.blocks:
                 _own_results(function)
@@ -107,6 +109,7 @@ class _Outliner:
     module: ModuleOp
     roundings: bool
     pools: bool
+    columns: bool
     count: int = 0
     taken: set[str] = field(default_factory=set[str])
 
@@ -115,7 +118,7 @@ class _Outliner:
 
     def region(self, region: Region) -> None:
         for block in region.blocks:
-            plan = plan_groups(block, self.roundings, self.pools)
+            plan = plan_groups(block, self.roundings, self.pools, self.columns)
             for op in block.ops:
                 if op not in plan.group_of and op.name.startswith("scf."):
                     for inner in op.regions:

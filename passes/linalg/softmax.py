@@ -1,4 +1,4 @@
-"""Recognising a softmax over the last dimension among structured ops."""
+"""Recognising a softmax among structured ops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNE, _UNO = 13, 14  # predicates of arith.cmpf that hold of a value and itself 
 
 @dataclass(frozen=True)
 class Softmax:
-    """exp(x - max x) / sum of it along the last dimension of x. `ops` are its parts, the last one first.
+    """exp(x - max x) / sum of it along dimensions of x. `ops` are its parts, the last one first.
 
     With `zero_undefined`, probabilities that are not a number are replaced by 0.
     """
@@ -34,10 +34,11 @@ class Softmax:
     zero_undefined: bool
 
 
-def match_softmax(value: SSAValue, *, rounds: bool = False) -> Softmax | None:
-    """The softmax whose only result is `value`, if nothing else uses what it computes on the way.
+def match_softmax(value: SSAValue, *, rounds: bool = False, anywhere: bool = False) -> Softmax | None:
+    """The softmax along the last dimension whose only result is `value`, if nothing else uses what is on the way.
 
-    With `rounds`, numbers on the way may be rounded to the 16 bits of its probabilities, and widened again.
+    With `rounds`, numbers on the way may be rounded to the 16 bits of its probabilities, and widened again. With
+    `anywhere`, it may be along any dimensions.
     """
     half = half_of(value) if rounds else None
     quotient = value.owner
@@ -51,6 +52,8 @@ def match_softmax(value: SSAValue, *, rounds: bool = False) -> Softmax | None:
     if not _reduces(total, powers, "arith.addf", 0.0, half) or not isinstance(shifted, GenericOp):
         return None
     assert isinstance(total, GenericOp)
+    if not anywhere and total.iterators.index("reduction") != len(total.iterators) - 1:
+        return None
     if not is_elementwise(shifted) or len(shifted.inputs) != 2 or _names(shifted, half) != _POWER:
         return None
     difference = computing(shifted, half)[0]
@@ -60,7 +63,7 @@ def match_softmax(value: SSAValue, *, rounds: bool = False) -> Softmax | None:
     if not _reduces(highest, x, "arith.maximumf", -inf, half):
         return None
     assert isinstance(highest, GenericOp)
-    if not _reads_rows(shifted, highest) or not _reads_rows(quotient, total):
+    if highest.iterators != total.iterators or not _reads_rows(shifted, highest) or not _reads_rows(quotient, total):
         return None
     users: list[tuple[SSAValue, set[Operation]]] = [
         (powers, {quotient, total}),
@@ -121,18 +124,18 @@ def filled_with(value: SSAValue) -> float | None:
 
 
 def _reduces(op: object, x: SSAValue, name: str, start: float, half: Half | None) -> bool:
-    """Whether `op` combines `x` along its last dimension with the op called `name`, beginning with `start`."""
+    """Whether `op` combines `x` along some dimensions with the op called `name`, beginning with `start`."""
     if not isinstance(op, GenericOp) or list(op.inputs) != [x] or len(op.outputs) != 1:
         return False
     rank = len(op.iterators)
-    if op.iterators != ("parallel",) * (rank - 1) + ("reduction",) or op.maps[0] != AffineMap.identity(rank):
+    if "reduction" not in op.iterators or op.maps[0] != AffineMap.identity(rank):
         return False
     ops = computing(op, half)
     given = {unrounded(value, half) for inner in ops for value in inner.operands}
     combines = [inner.name for inner in ops] == [name] and given == set(op.body.block.args)
     ranges = loop_ranges(op)
     dims = [e.position for e in op.maps[1].results if isinstance(e, AffineDimExpr)]
-    rows = [d for d in range(rank - 1) if ranges[d] != 1]
+    rows = [d for d in range(rank) if ranges[d] != 1 and op.iterators[d] == "parallel"]
     return combines and [d for d in dims if ranges[d] != 1] == rows and filled_with(op.outputs[0]) == start
 
 
