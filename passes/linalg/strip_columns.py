@@ -110,8 +110,8 @@ def strip_length(columns: Columns, arrays: Sequence[SSAValue], machine: Machine)
     """How many columns are a strip; None where all of them are, or too few would be."""
     whole, around = prod(columns.inside), prod(columns.around)
     size = sum(byte_size(array.type) for array in arrays) // (whole * around)
-    divisors = [n for n in range(LEAST_COLUMNS, whole // 2 + 1) if whole % n == 0]
-    fitting = [n for n in divisors if n * size <= machine.l2_bytes // SHARE]
+    most = min(whole // 2, machine.l2_bytes // SHARE // size)
+    fitting = [n for n in range(LEAST_COLUMNS, most + 1) if whole % n == 0]
     lengths = [n for n in fitting if n % machine.lanes(4) == 0] or fitting
     return max([n for n in lengths if whole // n * around >= TASKS] or lengths[:1], default=None)
 

@@ -53,6 +53,12 @@ def cases() -> list[Case]:
             "rmsnorm_64x4096": (rms_norm, (64, 4096)),
             "rmsnorm_4096x1024": (rms_norm, (4096, 1024)),
         },
+        "planes": {
+            "softmax_1x21x256x256_axis1": (softmax, ((1, 21, 256, 256), 1)),
+            "softmax_1x16x4x8400_axis1": (softmax, ((1, 16, 4, 8400), 1)),
+            "channelnorm_1x96x56x56": (channel_norm, ((1, 96, 56, 56),)),
+            "channelnorm_4x192x28x28": (channel_norm, ((4, 192, 28, 28),)),
+        },
         "reduce": {
             f"{op}_{_x(shape)}_axis{_x(axes)}": (reduction, (op, shape, axes))
             for op, shape, axes in (
@@ -170,22 +176,25 @@ def unary(op: str, shape: tuple[int, ...], name: str) -> Workload:
     return graph.workload(graph.node(op, "a"), np.float32, shape, **functions)
 
 
-def softmax(shape: tuple[int, ...]) -> Workload:
-    """Along the last axis."""
+def softmax(shape: tuple[int, ...], axis: int = -1) -> Workload:
+    """Along an axis."""
     graph = Graph({"a": normal(0, *shape)})
 
     def numpy(np: Any, x: Array) -> Array:
-        e = np.exp(x - x.max(axis=-1, keepdims=True))
-        return e / e.sum(axis=-1, keepdims=True)
+        e = np.exp(x - x.max(axis=axis, keepdims=True))
+        return e / e.sum(axis=axis, keepdims=True)
 
+    ncnn: dict[str, Function] = {}
+    if axis == -1:
+        ncnn["ncnn"] = lambda _: (f"Softmax y 1 1 a y 0={len(shape) - 1} 1=1", [])
     return graph.workload(
-        graph.node("Softmax", "a", axis=-1),
+        graph.node("Softmax", "a", axis=axis),
         np.float32,
         shape,
         numpy=numpy,
-        jax=lambda jax, x: jax.nn.softmax(x, axis=-1),
-        torch=lambda torch, x: torch.softmax(x, -1),
-        ncnn=lambda _: (f"Softmax y 1 1 a y 0={len(shape) - 1} 1=1", []),
+        jax=lambda jax, x: jax.nn.softmax(x, axis=axis),
+        torch=lambda torch, x: torch.softmax(x, axis),
+        **ncnn,
     )
 
 
@@ -202,6 +211,29 @@ def layer_norm(rows: int, columns: int) -> Workload:
     functions = _everywhere(numpy, lambda torch, x, s, b: torch.nn.functional.layer_norm(x, (columns,), s, b, 1e-5))
     weights = (f"LayerNorm y 1 1 a y 0={columns} 1=0.00001 2=1", [scale, shift])
     return graph.workload(output, np.float32, (rows, columns), **functions, ncnn=lambda _: weights)
+
+
+def channel_norm(shape: tuple[int, ...]) -> Workload:
+    """Each place of an image by mean and deviation of its channels, with scale and bias, as ConvNeXt has it."""
+    graph = Graph({"a": normal(0, *shape)})
+    scale, shift = (graph.constant(normal(seed, shape[1], 1, 1)) for seed in (1, 2))
+    centred = graph.node("Sub", "a", graph.node("ReduceMean", "a", axes=[1], keepdims=1))
+    square = graph.node("Pow", centred, graph.constant(np.array(2, np.float32)))
+    variance = graph.node("ReduceMean", square, axes=[1], keepdims=1)
+    root = graph.node("Sqrt", graph.node("Add", variance, graph.constant(np.array(1e-6, np.float32))))
+    output = graph.node("Add", graph.node("Mul", graph.node("Div", centred, root), scale), shift)
+
+    def of(sqrt: Function, mean: Function, x: Any, scale: Any, shift: Any) -> Any:
+        centred = x - mean(x)
+        return centred / sqrt(mean(centred * centred) + 1e-6) * scale + shift
+
+    def numpy(np: Any, x: Array, scale: Array, shift: Array, *_: Array) -> Array:
+        return of(np.sqrt, lambda x: x.mean(axis=1, keepdims=True), x, scale, shift)
+
+    def torch(torch: Any, x: Any, scale: Any, shift: Any, *_: Any) -> Any:
+        return of(torch.sqrt, lambda x: x.mean(1, keepdim=True), x, scale, shift)
+
+    return graph.workload(output, np.float32, shape, **_everywhere(numpy, torch))
 
 
 def rms_norm(rows: int, columns: int) -> Workload:
