@@ -1,5 +1,7 @@
 """Which ops become one kernel: contractions with their epilogues, rows of reductions with what shares their rows.
 
+So do reductions over planes with what goes over the same planes (`column_groups`).
+
 Groups are numbered as they begin. A group only takes in an op whose other operands cannot depend on the group: all
 that these depend on began earlier, or the op is the only user of what it takes from the group. So groups never form
 a cycle, and each decision looks at one op: the whole is linear.
