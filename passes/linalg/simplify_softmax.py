@@ -85,6 +85,7 @@ def simplify(softmax: Softmax) -> None:
 
 def _one_over(value: SSAValue, at: InsertPoint, like: Operation) -> SSAValue:
     """The reciprocal of a number."""
+    assert isinstance(value.type, Float32Type | Float64Type)
     one = arith.ConstantOp(FloatAttr(1.0, value.type))
     reciprocal = arith.DivfOp(one.result, value)
     one.location = reciprocal.location = like.location
