@@ -76,7 +76,8 @@ def shares_columns(columns: Columns, op: Operation, ours: Sequence[SSAValue]) ->
     for operand, map_ in zip(op.operands, op.maps, strict=True):
         if operand in ours:
             producer = operand.owner
-            assert isinstance(producer, GenericOp)
+            if not isinstance(producer, GenericOp):
+                return False
             whole = "reduction" not in producer.iterators and len(live_loops(producer)) == len(columns.all)
             if used(map_, live) != (live if whole else beside) or (whole and sizes != columns.all):
                 return False

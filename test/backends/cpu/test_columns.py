@@ -105,14 +105,22 @@ def test_norm_of_channels(name: str) -> None:
     np.testing.assert_allclose(run(x)[0], want, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("op", "dtype"), [("ArgMax", np.float32), ("ArgMin", np.float32), ("ArgMax", np.uint8)])
-@pytest.mark.parametrize("name", ["whole", "strips", "odd", "prime", "few"])
-def test_first_place_of_the_extreme(name: str, op: str, dtype: Any) -> None:
+@pytest.mark.parametrize(
+    ("op", "dtype", "last"),
+    [("ArgMax", np.float32, 0), ("ArgMin", np.float32, 0), ("ArgMax", np.uint8, 0), ("ArgMin", np.float32, 1)],
+)
+@pytest.mark.parametrize("name", ["whole", "strips", "odd", "prime", "deep"])
+def test_place_of_the_extreme(name: str, op: str, dtype: Any, last: int) -> None:
     shape = SHAPES[name]
     axis = axis_of(shape)
-    run = compiled([h.make_node(op, ["x"], ["y"], axis=axis, keepdims=0)], shape, dtype, {})
+    node = h.make_node(op, ["x"], ["y"], axis=axis, keepdims=0, select_last_index=last)
+    run = compiled([node], shape, dtype, {})
     x = RNG.integers(0, 9, shape).astype(dtype)  # many equals
-    place = np.argmax if op == "ArgMax" else np.argmin
+
+    def place(x: Array, axis: int) -> Array:
+        found = (np.argmax if op == "ArgMax" else np.argmin)(np.flip(x, axis) if last else x, axis)
+        return shape[axis] - 1 - found if last else found
+
     np.testing.assert_array_equal(run(x)[0], place(x, axis))
     if dtype is np.float32:
         x.reshape(-1)[RNG.integers(0, prod(shape), 40)] = np.nan
