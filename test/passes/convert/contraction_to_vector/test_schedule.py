@@ -150,3 +150,15 @@ def test_panels_have_half_of_the_second_cache_where_rows_come_from_the_last_one(
     block = 4096 // chosen.row_blocks * chosen.depth * 4
     assert zen_5.l2_bytes < block <= 3 * zen_5.l2_bytes
     assert choose(replace(square, depth=3000, loops=(3000,)), zen_5).depth == 0
+
+
+def test_large_results_of_few_steps_are_written_a_few_rows_at_a_time():
+    shallow = Problem(batch=1, rows=2048, columns=2048, depth=64, element_bytes=4, lanes=16, loops=(64,))
+    avx512 = replace(Machine.preset("x86-64-avx512"), cores=1, l2_bytes=2 << 20)
+    assert choose(shallow, avx512).row_blocks == 128  # two strips of eight rows
+    assert choose(replace(shallow, depth=256, loops=(256,)), avx512).row_blocks < 16
+    assert choose(replace(shallow, rows=128), avx512).row_blocks == 1  # L2 holds the results
+    assert choose(replace(shallow, rows=32768, columns=128), avx512).row_blocks < 400  # short rows lie together
+    assert choose(replace(shallow, columns=8192), avx512).row_blocks == 1  # L2 does not hold the panels
+    assert choose(shallow, replace(avx512, cores=2)).row_blocks >= 128
+    assert choose(shallow, AVX2).row_blocks < 16
