@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
 from typing import Any
 
@@ -28,7 +29,7 @@ SHAPES = {
 }
 
 
-def compiled(nodes: list[NodeProto], shape: tuple[int, ...], dtype: Any, constants: dict[str, Array], **options: Any):
+def compiled(nodes: list[NodeProto], shape: tuple[int, ...], dtype: Any, constants: Mapping[str, Any], **options: Any):
     """What computes y of x; of several nodes, the last one's."""
     element = h.np_dtype_to_tensor_dtype(np.dtype(dtype))
     graph = h.make_graph(
