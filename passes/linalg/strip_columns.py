@@ -26,7 +26,7 @@ from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
@@ -42,7 +42,9 @@ from ...dialects.memref.views import collapse, expand
 from ..affine.loops import erase, new_for, terminated
 from ..bufferization.layout import byte_size
 from .column_groups import LEAST_COLUMNS, Columns, live_loops, reduced_columns, shares_columns
+from .outline_kernels import KERNEL
 
+LOOPS = StringAttr("loops")  # of kernels that are no contraction, pool or the like, which cut themselves
 TASKS = 16  # strips that are left at least, for threads
 SHARE = 4  # one part in so many of the second cache is for a strip
 
@@ -58,7 +60,7 @@ class StripColumns(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = lamina_context(ctx).machine
         for function in op.ops:
-            if isinstance(function, FuncOp) and function.body.blocks:
+            if isinstance(function, FuncOp) and function.attributes.get(KERNEL) == LOOPS:
                 _function(function.body.block, machine)
 
 

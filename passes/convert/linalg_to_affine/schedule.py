@@ -85,6 +85,7 @@ def choose(op: GenericOp, unroll: int = UNROLL_LIMIT, *, carried: bool = False) 
         return Schedule(extents, (*parallel[:-1], *reductions, parallel[-1]), Reduction.MEMORY)
     trips = prod(extents[d] for d in reductions)
     ops = sum(1 for _ in op.body.walk()) + len(op.inputs)
+    # also a strip of planes (`linalg-strip-columns`), by its constant subscript: a cache has all of its rows
     windowed = any(not isinstance(e, AffineDimExpr) for m in op.maps for e in m.results)
     if trips <= (unroll if windowed else min(unroll, ROWS_LIMIT)) and trips * ops <= BODY_LIMIT:
         return Schedule(extents, tuple(parallel), Reduction.UNROLLED, tuple(reductions))
