@@ -7,6 +7,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from ..compiler.collector import collector_paused
+
 # command -> the module (with `add_arguments(parser)` and `main(args) -> int`), and its line in the help
 COMMANDS = {
     "run": (".run", "compile a model and run it on given or random inputs"),
@@ -43,7 +45,9 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
         sub.add_argument("--debug", action="store_true", help="show Python tracebacks of errors")
         if name == command:
-            importlib.import_module(module, __package__).add_arguments(sub)
+            with collector_paused():  # what is imported stays
+                found = importlib.import_module(module, __package__)
+            found.add_arguments(sub)
     return parser
 
 

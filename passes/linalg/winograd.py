@@ -17,8 +17,10 @@ transform.
 A large filter would take four times its memory, and as long to come from there. Where the tiles are so few that they
 stay near while all panels pass by, or the filter is huge and a last cache would hold them, it stays as it is, in
 panels, and the contraction's kernel transforms two rows of points of a part of a panel at a time, which all tiles then
-use; unless all such filters of a program, transformed, and all of its weights take at most `FEW_FILTERS` and half of
-the last cache each, which holds them from run to run then:
+use. Where filters that are kept transformed would let the weights of a program, more than `FEW_FILTERS`, grow by
+`MOST_GROWTH` and more, those stay as they are, too, that twice as many tiles use. None does where all such filters of a
+program, transformed, and all of its weights take at most `FEW_FILTERS` and half of the last cache each, which holds
+them from run to run then:
 
         %p = linalg.pack %g outer_dims_perm = [3, 2, 0, 1] inner_dims_pos = [3] inner_tiles = [16] ...
             : tensor<3x3x512x512xf32> -> tensor<32x512x3x3x16xf32>
@@ -96,22 +98,27 @@ class Winograd(ModulePass):
         generics = [inner for inner in all_ops(op) if isinstance(inner, GenericOp)]
         convolutions = [(each, found) for each in generics if (found := match_convolution(each)) is not None]
 
-        def tiles(room: int) -> list[int]:
-            return [best_tile(c, machine, room) if self.tile is None else self.tile for _, c in convolutions]
+        def tiles(room: int, near: int = NEAR_TILES) -> list[int]:
+            return [best_tile(c, machine, room, near) if self.tile is None else self.tile for _, c in convolutions]
 
-        room = self.kept
+        weights, room, near = _weights(generics), self.kept, NEAR_TILES
+        few = min(FEW_FILTERS, machine.kept_bytes)
         if room is None:
-            few = min(FEW_FILTERS, machine.kept_bytes)
-            room = few if _weights(generics) <= few else 0
+            room = few if weights <= few else 0
         chosen = tiles(room)
         large = sum(
             filter_bytes(c, m) for (_, c), m in zip(convolutions, chosen, strict=True) if m and is_large(c, m, machine)
         )
         if not 0 < large <= room:
             room, chosen = 0, tiles(0)
+            kept = [(c, m) for (_, c), m in zip(convolutions, chosen, strict=True) if m and not is_large(c, m, machine)]
+            growth = sum(filter_bytes(c, m) - given_bytes(c) for c, m in kept)
+            if weights > few and growth > MOST_GROWTH * weights:
+                near = 2 * NEAR_TILES
+                chosen = tiles(0, near)
         for (generic, c), m in zip(convolutions, chosen, strict=True):
             if m:
-                panels = 2 * machine.lanes(4) if not room and is_large(c, m, machine) else 0
+                panels = 2 * machine.lanes(4) if not room and is_large(c, m, machine, near) else 0
                 rewrite(generic, c, m, 0 if panels else block_rows(c, m, machine), panels)
 
 
@@ -244,17 +251,18 @@ START = 20_000  # cycles that two more kernels take to begin
 FILTER_STEPS = 2.2  # cycles per eight numbers and point of a filter's transform: the second-level cache's, not vectors'
 LARGE_FILTER = 2 << 20  # bytes from which on a transformed filter is not kept
 NEAR_TILES = 4 << 20  # bytes of tiles that all panels of a filter may read again
+MOST_GROWTH = 0.25  # of all weights: what kept filters may take more than as they are, or twice as many tiles are read
 HUGE_FILTER = 64 << 20  # bytes from which on memory counts more than the time of reading tiles again
 FAR_TILES = 16 << 20  # bytes of tiles that all panels of such a filter may read again
 GAIN = 0.85  # of the cost of the sums: less is not worth another rounding
 
 
-def best_tile(c: Convolution, machine: Machine, room: int = 0) -> int:
+def best_tile(c: Convolution, machine: Machine, room: int = 0, near: int = NEAR_TILES) -> int:
     """4 or 2 for the cheapest tiles, 0 where the convolution as it is costs less.
 
     With `room`, filters lie in the last cache, and large ones stay transformed, of so many bytes at most.
     """
-    costs = {0: direct_cost(c, machine, room) * GAIN} | {m: cost(c, m, machine, room) for m in TILES}
+    costs = {0: direct_cost(c, machine, room) * GAIN} | {m: cost(c, m, machine, room, near) for m in TILES}
     return min(costs, key=lambda m: (costs[m], m))
 
 
@@ -263,7 +271,12 @@ def direct_cost(c: Convolution, machine: Machine, room: int = 0) -> float:
     points, taps = c.batch * c.rows * c.columns, 9 * c.channels
     copied = 8 * points * c.channels if any(c.pad) else 0
     products = contraction_cost(points, taps, c.filters, machine)
-    return max(products, 4 * taps * c.filters / (NEAR if room else FAR)) + copied / NEAR
+    return max(products, given_bytes(c) / (NEAR if room else FAR)) + copied / NEAR
+
+
+def given_bytes(c: Convolution) -> int:
+    """What a filter takes as it is."""
+    return 4 * 9 * c.channels * c.filters
 
 
 def filter_bytes(c: Convolution, m: int) -> int:
@@ -271,19 +284,19 @@ def filter_bytes(c: Convolution, m: int) -> int:
     return 4 * (m + 2) ** 2 * c.channels * c.filters
 
 
-def is_large(c: Convolution, m: int, machine: Machine) -> bool:
-    """Whether the filter may stay as it is: a large one, in whole panels, and few tiles, which each panel reads.
+def is_large(c: Convolution, m: int, machine: Machine, near: int = NEAR_TILES) -> bool:
+    """Whether the filter may stay as it is: a large one, in whole panels, and `near` bytes of tiles for each of them.
 
     More tiles use a filter for longer than it takes to come from memory, and would themselves have to come again.
     """
     (rows, columns), points = c.tiles(m), 4 * (m + 2) ** 2
     filter_ = filter_bytes(c, m)
     large = filter_ > LARGE_FILTER
-    near = points * c.batch * rows * columns * c.channels < (FAR_TILES if filter_ > HUGE_FILTER else NEAR_TILES)
-    return large and near and not c.filters % (2 * machine.lanes(4))
+    few = points * c.batch * rows * columns * c.channels < (FAR_TILES if filter_ > HUGE_FILTER else near)
+    return large and few and not c.filters % (2 * machine.lanes(4))
 
 
-def cost(c: Convolution, m: int, machine: Machine, room: int = 0) -> float:
+def cost(c: Convolution, m: int, machine: Machine, room: int = 0, near: int = NEAR_TILES) -> float:
     """F(m x m, 3 x 3): a contraction per point, while the filter's bytes come, the transforms, what lies between."""
     rows, columns = c.tiles(m)
     points, tiles, lanes = (m + 2) ** 2, c.batch * rows * columns, machine.lanes(4)
@@ -296,10 +309,10 @@ def cost(c: Convolution, m: int, machine: Machine, room: int = 0) -> float:
         slow = max(1.0, 2 * between / machine.l3_bytes)  # what outgrows the caches
         moved = between * slow * (1 / NEAR + 1 / STRIDED)
     products = points * contraction_cost(tiles, c.channels, c.filters, machine)
-    if is_large(c, m, machine) and not room:
+    if is_large(c, m, machine, near) and not room:
         moved = between * (1 / NEAR + 1 / STRIDED)
         transforms += FILTER_STEPS * points * c.channels * c.filters / 8
-        filter_ = 36 * c.channels * c.filters
+        filter_ = given_bytes(c)
     if room and filter_ > room:
         return inf
     return START + max(products, filter_ / (NEAR if room else FAR)) + transforms + moved

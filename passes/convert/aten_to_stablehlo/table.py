@@ -12,11 +12,11 @@ types of the IR where it has a dtype. What says only where or how a tensor lies 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
+from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 from ....compiler.diagnostics import LaminaError
@@ -49,11 +49,23 @@ IMMATERIAL = frozenset({"device", "layout", "memory_format", "pin_memory", "requ
 
 @dataclass(frozen=True)
 class Entry:
-    """One lowering and what its signature says of the operator."""
+    """One lowering and what its signature says of the operator: read when it is asked for, as most never are."""
 
     function: Lowering
-    positional: int
-    keywords: frozenset[str]
+
+    @cached_property
+    def positional(self) -> int:
+        """How many arguments it takes by place."""
+        return sum(1 for p in self._parameters if p.kind is Parameter.POSITIONAL_OR_KEYWORD)
+
+    @cached_property
+    def keywords(self) -> frozenset[str]:
+        """The names of all that it takes."""
+        return frozenset(p.name for p in self._parameters)
+
+    @cached_property
+    def _parameters(self) -> Sequence[Parameter]:
+        return list(signature(self.function).parameters.values())[1:]
 
 
 _table: dict[str, Entry] = {}
@@ -63,9 +75,7 @@ def lowers(*names: str) -> Callable[[LoweringT], LoweringT]:
     """Registers the decorated function for the operators `names`. Raises LaminaError when one has a lowering."""
 
     def register(function: LoweringT) -> LoweringT:
-        parameters = list(inspect.signature(function).parameters.values())[1:]
-        positional = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-        entry = Entry(function, len(positional), frozenset(p.name for p in parameters))
+        entry = Entry(function)
         for name in names:
             if name in _table:
                 raise LaminaError(f"aten.{name} has a lowering in {_table[name].function.__module__} already")

@@ -12,11 +12,11 @@ own domains through the entry point group `lamina.lowerings`, whose entries are 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
+from inspect import Parameter, signature
 from typing import Any, TypeVar
 
 from ....compiler.diagnostics import Diagnostic, LaminaError
@@ -68,17 +68,57 @@ CHAPTERS = (
 
 @dataclass(frozen=True)
 class Entry:
-    """One lowering and what its signature says of the operator."""
+    """One lowering and what its signature says of the operator: read when it is asked for, as most never are."""
 
     since: int
     function: Lowering
-    inputs: int  # how many positional inputs it names
-    variadic: bool
-    required: tuple[str, ...]  # the names of those that must be there, "" for the others
-    attributes: Mapping[str, str]  # their types, as the signature says them
-    required_attributes: frozenset[str]
-    takes_any_attribute: bool
-    origin: str
+
+    @cached_property
+    def inputs(self) -> int:
+        """How many positional inputs it names."""
+        return len(self._places)
+
+    @cached_property
+    def variadic(self) -> bool:
+        """Whether it takes any number of inputs."""
+        return any(p.kind is Parameter.VAR_POSITIONAL for p in self._parameters)
+
+    @cached_property
+    def required(self) -> tuple[str, ...]:
+        """The names of the inputs that must be there, "" for the others."""
+        return tuple("" if p.default is None or "None" in str(p.annotation) else p.name for p in self._places)
+
+    @cached_property
+    def attributes(self) -> Mapping[str, str]:
+        """Their types, as the signature says them."""
+        return {p.name: str(p.annotation) for p in self._named}
+
+    @cached_property
+    def required_attributes(self) -> frozenset[str]:
+        """The names of the attributes that have no default."""
+        return frozenset(p.name for p in self._named if p.default is Parameter.empty)
+
+    @cached_property
+    def takes_any_attribute(self) -> bool:
+        """Whether it takes attributes that it does not name."""
+        return any(p.kind is Parameter.VAR_KEYWORD for p in self._parameters)
+
+    @property
+    def origin(self) -> str:
+        """The module it is written in."""
+        return self.function.__module__
+
+    @cached_property
+    def _parameters(self) -> Sequence[Parameter]:
+        return list(signature(self.function).parameters.values())[1:]
+
+    @property
+    def _places(self) -> Sequence[Parameter]:
+        return [p for p in self._parameters if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+
+    @property
+    def _named(self) -> Sequence[Parameter]:
+        return [p for p in self._parameters if p.kind is Parameter.KEYWORD_ONLY]
 
 
 _table: dict[tuple[str, str], list[Entry]] = {}
@@ -91,21 +131,7 @@ def lowers(*names: str, since: int = 1, domain: str = DEFAULT_DOMAIN) -> Callabl
     """
 
     def register(function: LoweringT) -> LoweringT:
-        parameters = list(inspect.signature(function).parameters.values())[1:]
-        kinds = [p.kind for p in parameters]
-        places = [p for p in parameters if p.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
-        named = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
-        entry = Entry(
-            since,
-            function,
-            len(places),
-            inspect.Parameter.VAR_POSITIONAL in kinds,
-            tuple("" if p.default is None or "None" in str(p.annotation) else p.name for p in places),
-            {p.name: str(p.annotation) for p in named},
-            frozenset(p.name for p in named if p.default is inspect.Parameter.empty),
-            inspect.Parameter.VAR_KEYWORD in kinds,
-            function.__module__,
-        )
+        entry = Entry(since, function)
         for name in names:
             entries = _table.setdefault((domain, name), [])
             for other in entries:

@@ -26,7 +26,7 @@
 // FORCED-LABEL: func.func @pays
 // FORCED: fmr(F_2_3)
 func.func @pays(%x: tensor<1x55x56x64xf32>, %zero: tensor<1x55x56x64xf32>) -> tensor<1x55x56x64xf32> {
-  %g = arith.constant dense<1.0> : tensor<3x3x64x64xf32>
+  %g = arith.constant dense_resource<w> : tensor<3x3x64x64xf32>
   %none = arith.constant 0.0 : f32
   %p = tensor.pad %x low[0, 1, 1, 0] high[0, 1, 1, 0] {
   ^bb0(%a: index, %b: index, %c: index, %d: index):
@@ -70,7 +70,7 @@ func.func @does_not_pay(%x: tensor<1x9x9x3xf32>, %zero: tensor<1x8x8x8xf32>) -> 
 // FORCED-LABEL: func.func @not_possible
 // FORCED-NOT: winograd
 func.func @not_possible(%x: tensor<1x57x57x64xf32>, %g: tensor<3x3x64x64xf32>, %zero: tensor<1x28x28x64xf32>, %wide: tensor<1x55x55x64xf32>) -> (tensor<1x28x28x64xf32>, tensor<1x55x55x64xf32>) {
-  %constant = arith.constant dense<1.0> : tensor<3x3x64x64xf32>
+  %constant = arith.constant dense_resource<w> : tensor<3x3x64x64xf32>
   %r = linalg.generic {indexing_maps = [#strided, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %constant : tensor<1x57x57x64xf32>, tensor<3x3x64x64xf32>) outs(%zero : tensor<1x28x28x64xf32>) {
   ^bb0(%l: f32, %k: f32, %o: f32):
     %m = arith.mulf %l, %k : f32
@@ -97,7 +97,7 @@ func.func @not_possible(%x: tensor<1x57x57x64xf32>, %g: tensor<3x3x64x64xf32>, %
 // CHECK: linalg.generic
 // CHECK-SAME: affine_map<(d0, d1, d2, d3, d4, d5, d6) -> (d0, d1, (d5 floordiv 16), d6, (d5 mod 16))>
 func.func @large(%x: tensor<1x16x16x256xf32>, %zero: tensor<1x14x14x256xf32>) -> tensor<1x14x14x256xf32> {
-  %g = arith.constant dense<1.0> : tensor<3x3x256x256xf32>
+  %g = arith.constant dense_resource<w> : tensor<3x3x256x256xf32>
   %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x16x16x256xf32>, tensor<3x3x256x256xf32>) outs(%zero : tensor<1x14x14x256xf32>) {
   ^bb0(%l: f32, %k: f32, %o: f32):
     %m = arith.mulf %l, %k : f32
@@ -112,7 +112,7 @@ func.func @large(%x: tensor<1x16x16x256xf32>, %zero: tensor<1x14x14x256xf32>) ->
 // CHECK-LABEL: func.func @large_of_many_tiles
 // CHECK: linalg.winograd_filter_transform fmr(F_4_3) ins(%{{.*}} : tensor<3x3x256x256xf32>) outs(%{{.*}} : tensor<6x6x256x256xf32>)
 func.func @large_of_many_tiles(%x: tensor<1x58x58x256xf32>, %zero: tensor<1x56x56x256xf32>) -> tensor<1x56x56x256xf32> {
-  %g = arith.constant dense<1.0> : tensor<3x3x256x256xf32>
+  %g = arith.constant dense_resource<w> : tensor<3x3x256x256xf32>
   %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x58x58x256xf32>, tensor<3x3x256x256xf32>) outs(%zero : tensor<1x56x56x256xf32>) {
   ^bb0(%l: f32, %k: f32, %o: f32):
     %m = arith.mulf %l, %k : f32
@@ -129,7 +129,7 @@ func.func @large_of_many_tiles(%x: tensor<1x58x58x256xf32>, %zero: tensor<1x56x5
 // WIDE-LABEL: func.func @large_of_few_tiles
 // WIDE-NOT: winograd
 func.func @large_of_few_tiles(%x: tensor<1x9x9x512xf32>, %zero: tensor<1x7x7x512xf32>) -> tensor<1x7x7x512xf32> {
-  %g = arith.constant dense<1.0> : tensor<3x3x512x512xf32>
+  %g = arith.constant dense_resource<w> : tensor<3x3x512x512xf32>
   %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x9x9x512xf32>, tensor<3x3x512x512xf32>) outs(%zero : tensor<1x7x7x512xf32>) {
   ^bb0(%l: f32, %k: f32, %o: f32):
     %m = arith.mulf %l, %k : f32
@@ -147,7 +147,7 @@ func.func @large_of_few_tiles(%x: tensor<1x9x9x512xf32>, %zero: tensor<1x7x7x512
 // CHECK-NOT: winograd
 // CHECK: return
 func.func @one_filter(%x: tensor<1x42x42x256xf32>, %zero: tensor<1x40x40x1xf32>) -> tensor<1x40x40x1xf32> {
-  %g = arith.constant dense<1.0> : tensor<3x3x256x1xf32>
+  %g = arith.constant dense_resource<w> : tensor<3x3x256x1xf32>
   %r = linalg.generic {indexing_maps = [#x, #g, #y], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction", "reduction", "reduction"]} ins(%x, %g : tensor<1x42x42x256xf32>, tensor<3x3x256x1xf32>) outs(%zero : tensor<1x40x40x1xf32>) {
   ^bb0(%l: f32, %k: f32, %o: f32):
     %m = arith.mulf %l, %k : f32
