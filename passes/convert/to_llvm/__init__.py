@@ -22,11 +22,11 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ....compiler.context import LaminaContext
 from ....compiler.conversion import convert
 from ....compiler.walking import all_ops
-from . import amx, arith, func, math, memref, vector, x86
+from . import amx, arith, func, math, memref, nvgpu, vector, x86
 from .frames import describe_functions
 from .rules import RULES
 
-__all__ = ["ConvertToLLVM", "amx", "arith", "func", "math", "memref", "vector", "x86"]
+__all__ = ["ConvertToLLVM", "amx", "arith", "func", "math", "memref", "nvgpu", "vector", "x86"]
 
 _ILLEGAL = {
     "arith",
@@ -51,8 +51,6 @@ class ConvertToLLVM(ModulePass):
     name = "convert-to-llvm"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        if isinstance(ctx, LaminaContext) and ctx.machine.gpu:
-            from . import nvgpu as _  # noqa: F401  # adds to the rules what no other machine has
         convert(op, RULES, illegal=_ILLEGAL)
         if isinstance(ctx, LaminaContext):
             describe_functions(op, ctx.machine)
