@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from xdsl.dialects.arith import ConstantOp
@@ -91,7 +91,7 @@ class MemoryAccess:
     writes: bool
     subscripts: tuple[Linear | None, ...] | None
 
-    @property
+    @cached_property
     def root(self) -> SSAValue:
         """The buffer behind the views."""
         return root(self.memref)

@@ -52,35 +52,62 @@ class Relation:
 Row = tuple[dict[object, int], int]  # sum(coefficient * variable) + constant
 
 
-def may_depend(first: MemoryAccess, second: MemoryAccess, relations: Sequence[Relation]) -> bool:
-    """Whether both accesses may touch one element in iterations related as given.
+class Iterations:
+    """Two iterations that are related as given: what all pairs of accesses in them share is looked at once.
 
     Loop variables without a relation are independent in both; values made outside of all loops are equal.
     """
-    if first.root is not second.root or not (first.writes or second.writes):
-        return False
-    if any(r.order in (Order.BEFORE, Order.AFTER) and _single(r.first) for r in relations):
-        return False
-    if first.memref is second.memref:
-        left, right = first.subscripts, second.subscripts
-    else:
-        left, right = flat_subscript(first), flat_subscript(second)
-    if left is None or right is None:
-        return True
-    pairs = [(a, b) for a, b in zip(left, right, strict=True) if a is not None and b is not None]
-    if any(_never_meet(a, b) for a, b in pairs):
-        return False
-    system = _System()
-    for relation in relations:
-        system.relate(relation)
-    for one, other in pairs:
-        system.equate(one, other)
-    return system.feasible()
+
+    def __init__(self, relations: Sequence[Relation]):
+        self._relations = relations
+        self._none = any(r.order in (Order.BEFORE, Order.AFTER) and _single(r.first) for r in relations)
+        self._same = {r.first for r in relations if r.order is Order.SAME and r.first is r.second}
+        self._flat: dict[int, tuple[MemoryAccess, tuple[Linear | None, ...] | None]] = {}
+        self._intervals: dict[int, tuple[Linear, tuple[int, int] | None]] = {}
+
+    def may_meet(self, first: MemoryAccess, second: MemoryAccess) -> bool:
+        """Whether both accesses, one of which writes, may touch one element."""
+        if self._none or not (first.writes or second.writes) or first.root is not second.root:
+            return False
+        if first.memref is second.memref:
+            left, right = first.subscripts, second.subscripts
+        else:
+            left, right = self._flattened(first), self._flattened(second)
+        if left is None or right is None:
+            return True
+        pairs = [(a, b) for a, b in zip(left, right, strict=True) if a is not None and b is not None]
+        if any(self._keep_apart(a, b) for a, b in pairs):
+            return False
+        system = _System()
+        for relation in self._relations:
+            system.relate(relation)
+        for one, other in pairs:
+            system.equate(one, other)
+        return system.feasible()
+
+    def _keep_apart(self, left: Linear, right: Linear) -> bool:
+        """Whether it takes no system: as in a body that is unrolled, or of the parts of a concatenation."""
+        if left.constant != right.constant and left.terms == right.terms and self._same.issuperset(left.terms):
+            return True
+        return _apart(self._interval(left), self._interval(right))
+
+    def _flattened(self, access: MemoryAccess) -> tuple[Linear | None, ...] | None:
+        if id(access) not in self._flat:
+            self._flat[id(access)] = access, flat_subscript(access)
+        return self._flat[id(access)][1]
+
+    def _interval(self, form: Linear) -> tuple[int, int] | None:
+        if id(form) not in self._intervals:
+            self._intervals[id(form)] = form, _interval(form)
+        return self._intervals[id(form)][1]
 
 
-def _never_meet(left: Linear, right: Linear) -> bool:
-    """Whether bounds alone keep two subscripts apart: the cheap case, as of the parts of a concatenation."""
-    one, other = _interval(left), _interval(right)
+def may_depend(first: MemoryAccess, second: MemoryAccess, relations: Sequence[Relation]) -> bool:
+    """Whether both accesses may touch one element in iterations related as given, and one of them writes."""
+    return Iterations(relations).may_meet(first, second)
+
+
+def _apart(one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
     return one is not None and other is not None and (one[1] < other[0] or other[1] < one[0])
 
 
@@ -89,7 +116,7 @@ def kept_apart(first: MemoryAccess, second: MemoryAccess, one: SSAValue, other: 
     if first.memref is not second.memref or first.subscripts is None or second.subscripts is None:
         return False
     return any(
-        a is not None and b is not None and one in a.terms and other in b.terms and _never_meet(a, b)
+        a is not None and b is not None and one in a.terms and other in b.terms and _apart(_interval(a), _interval(b))
         for a, b in zip(first.subscripts, second.subscripts, strict=True)
     )
 
@@ -235,12 +262,12 @@ def carries_dependence(loop: ForOp, touched: Sequence[MemoryAccess] | None = Non
     """Whether an iteration of `loop` needs memory that another one writes (memory made inside is private)."""
     touched = accesses(loop.body.block.ops) if touched is None else touched
     outer = [Relation(v, v, Order.SAME) for v in loop_variables(loop)]
-    own = [*outer, Relation(loop.variable, loop.variable, Order.BEFORE)]
+    own = Iterations([*outer, Relation(loop.variable, loop.variable, Order.BEFORE)])
     of_root: dict[SSAValue, list[MemoryAccess]] = {}
     for access in touched:
         of_root.setdefault(access.root, []).append(access)
     return any(
-        (first.writes or second.writes) and may_depend(first, second, own)
+        own.may_meet(first, second)
         for root, relevant in of_root.items()
         if any(access.writes for access in relevant) and not defined_inside(root, loop)
         for first in relevant
@@ -267,8 +294,8 @@ def permutation_is_legal(band: Sequence[ForOp], order: Sequence[int]) -> bool:
         turned = next((signs[i] for i in order if signs[i] is not Order.SAME), Order.SAME)
         if leading is not Order.BEFORE or turned is not Order.AFTER:
             continue
-        relations = outer + [Relation(l.variable, l.variable, s) for l, s in zip(band, signs, strict=True)]
-        if any(may_depend(a, b, relations) for a in touched for b in touched):
+        related = Iterations([*outer, *(Relation(l.variable, l.variable, s) for l, s in zip(band, signs, strict=True))])
+        if any(related.may_meet(a, b) for a in touched for b in touched):
             return False
     return True
 
@@ -283,8 +310,8 @@ def is_permutable(band: Sequence[ForOp]) -> bool:
         leading = next((s for s in signs if s is not Order.SAME), Order.SAME)
         if leading is not Order.BEFORE or Order.AFTER not in signs:
             continue
-        relations = outer + [Relation(l.variable, l.variable, s) for l, s in zip(band, signs, strict=True)]
-        if any(may_depend(a, b, relations) for a in touched for b in touched):
+        related = Iterations([*outer, *(Relation(l.variable, l.variable, s) for l, s in zip(band, signs, strict=True))])
+        if any(related.may_meet(a, b) for a in touched for b in touched):
             return False
     return True
 
@@ -302,6 +329,6 @@ def fusion_orders(
     outer = [Relation(v, v, Order.SAME) for v in loop_variables(first)]
     found: list[bool] = []
     for order in (Order.AFTER, Order.BEFORE):
-        relations = [*outer, Relation(first.variable, second.variable, order)]
-        found.append(any(may_depend(a, b, relations) for a in left for b in right))
+        related = Iterations([*outer, Relation(first.variable, second.variable, order)])
+        found.append(any(related.may_meet(a, b) for a in left for b in right))
     return found[0], found[1]
