@@ -289,7 +289,12 @@ def _computes_tensors(op: Operation) -> bool:
     if op.name.startswith(_HOST_ONLY) or _may_fail(op):
         return False
     arguments = [arg for region in op.regions for block in region.blocks for arg in block.args]
-    return not any(name in str(value.type) for value in (*op.operands, *op.results, *arguments) for name in _OTHERS)
+    return all(_is_of_numbers(value.type) for value in (*op.operands, *op.results, *arguments))
+
+
+def _is_of_numbers(type_: Attribute) -> bool:
+    text = str(type_.element_type if isinstance(type_, TensorType) else type_)
+    return not any(name in text for name in _OTHERS)
 
 
 def with_values(program: Program, values: Mapping[int, Array]) -> Program:

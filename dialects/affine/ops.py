@@ -6,6 +6,7 @@ only the generic one, and access maps over dimensions instead of symbols.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Self, TypeVar, cast
 
 from xdsl.dialects import affine
@@ -13,6 +14,7 @@ from xdsl.dialects.builtin import (
     AffineMapAttr,
     AffineSetAttr,
     ArrayAttr,
+    DenseArrayBase,
     DenseIntElementsAttr,
     IndexType,
     IntegerAttr,
@@ -43,6 +45,11 @@ from .syntax import (
 _Access = TypeVar("_Access", bound=Operation)
 
 
+@lru_cache(256)
+def _sizes(groups: tuple[int, ...]) -> DenseArrayBase:
+    return DenseArrayBase.from_list(i32, groups)
+
+
 class ForOp(affine.ForOp):
     """`affine.for %i = 0 to 10 step 2 iter_args(%acc = %init) -> (f32) { ... }`"""
 
@@ -60,13 +67,15 @@ class ForOp(affine.ForOp):
         step: int | IntegerAttr = 1,
     ) -> ForOp:
         """As upstream's, for this class."""
-        return ForOp.build(
-            operands=[lowerBoundOperands, upperBoundOperands, inits],
-            result_types=[result_types],
+        groups = [[SSAValue.get(value) for value in given] for given in (lowerBoundOperands, upperBoundOperands, inits)]
+        return ForOp.create(
+            operands=[value for group in groups for value in group],
+            result_types=result_types,
             properties={
                 "lowerBoundMap": _bound(lower_bound),
                 "upperBoundMap": _bound(upper_bound),
                 "step": IntegerAttr.from_index_int_value(step) if isinstance(step, int) else step,
+                "operandSegmentSizes": _sizes(tuple(map(len, groups))),
             },
             regions=[region],
         )

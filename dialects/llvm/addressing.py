@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, VectorType, i32
 from xdsl.dialects.llvm import GEP_USE_SSA_VAL, LLVMPointerType
@@ -22,6 +23,16 @@ from xdsl.printer import Printer
 from xdsl.traits import Pure
 
 INBOUNDS, NUSW, NUW = 1, 2, 4  # bits of noWrapFlags; inbounds implies nusw
+
+
+@lru_cache(1024)
+def _raw(indices: tuple[int, ...]) -> DenseArrayBase:
+    return DenseArrayBase.from_list(i32, indices)
+
+
+@lru_cache(16)
+def _flags(bits: int) -> IntegerAttr:
+    return IntegerAttr(bits, i32)
 
 
 @irdl_op_definition
@@ -49,19 +60,19 @@ class GEPOp(IRDLOperation):
         *,
         flags: int = 0,
     ):
+        base = SSAValue.get(base)
         dynamic = [index for index in indices if isinstance(index, SSAValue)]
-        vectors = [value.type for value in (SSAValue.get(base), *dynamic) if isinstance(value.type, VectorType)]
-        given = SSAValue.get(base).type
-        pointer = given if isinstance(given, LLVMPointerType) else LLVMPointerType()
-        super().__init__(
-            operands=[base, dynamic],
+        vectors = [value.type for value in (base, *dynamic) if isinstance(value.type, VectorType)]
+        pointer = base.type if isinstance(base.type, LLVMPointerType) else LLVMPointerType()
+        # a kernel has hundreds, and nothing is left for irdl to find out: it would take as long as all else does
+        Operation.__init__(
+            self,
+            operands=[base, *dynamic],
             result_types=[VectorType(pointer, vectors[0].get_shape()) if vectors else pointer],
             properties={
-                "rawConstantIndices": DenseArrayBase.from_list(
-                    i32, [index if isinstance(index, int) else GEP_USE_SSA_VAL for index in indices]
-                ),
+                "rawConstantIndices": _raw(tuple(i if isinstance(i, int) else GEP_USE_SSA_VAL for i in indices)),
                 "elem_type": elem_type,
-                "noWrapFlags": IntegerAttr(flags | NUSW if flags & INBOUNDS else flags, i32),
+                "noWrapFlags": _flags(flags | NUSW if flags & INBOUNDS else flags),
             },
         )
 

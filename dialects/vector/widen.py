@@ -7,6 +7,7 @@ meet a vector.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import VectorType
@@ -24,6 +25,12 @@ def is_vector(value: SSAValue) -> bool:
     return isinstance(value.type, VectorType)
 
 
+@lru_cache(1024)
+def _vector_of(element: Attribute, lanes: int) -> VectorType:
+    """Made for every op that is widened, of few types."""
+    return VectorType(element, [lanes])
+
+
 class Widener:
     """Rebuilds scalar ops with `lanes` lanes at the builder's place; `values` says what became of each scalar."""
 
@@ -34,7 +41,7 @@ class Widener:
 
     def wide(self, element: Attribute) -> VectorType:
         """The vector type of these elements."""
-        return VectorType(element, [self.lanes])
+        return _vector_of(element, self.lanes)
 
     def value(self, scalar: SSAValue) -> SSAValue:
         """What `scalar` became: a vector, or a scalar that all lanes share."""

@@ -65,9 +65,13 @@ class Iterations:
         self._flat: dict[int, tuple[MemoryAccess, tuple[Linear | None, ...] | None]] = {}
         self._intervals: dict[int, tuple[Linear, tuple[int, int] | None]] = {}
 
+    def may_depend(self, first: MemoryAccess, second: MemoryAccess) -> bool:
+        """Whether both accesses may touch one element, and one of them writes."""
+        return (first.writes or second.writes) and self.may_meet(first, second)
+
     def may_meet(self, first: MemoryAccess, second: MemoryAccess) -> bool:
-        """Whether both accesses, one of which writes, may touch one element."""
-        if self._none or not (first.writes or second.writes) or first.root is not second.root:
+        """Whether both accesses may touch one element."""
+        if self._none or first.root is not second.root:
             return False
         if first.memref is second.memref:
             left, right = first.subscripts, second.subscripts
@@ -100,11 +104,6 @@ class Iterations:
         if id(form) not in self._intervals:
             self._intervals[id(form)] = form, _interval(form)
         return self._intervals[id(form)][1]
-
-
-def may_depend(first: MemoryAccess, second: MemoryAccess, relations: Sequence[Relation]) -> bool:
-    """Whether both accesses may touch one element in iterations related as given, and one of them writes."""
-    return Iterations(relations).may_meet(first, second)
 
 
 def _apart(one: tuple[int, int] | None, other: tuple[int, int] | None) -> bool:
@@ -267,7 +266,7 @@ def carries_dependence(loop: ForOp, touched: Sequence[MemoryAccess] | None = Non
     for access in touched:
         of_root.setdefault(access.root, []).append(access)
     return any(
-        own.may_meet(first, second)
+        own.may_depend(first, second)
         for root, relevant in of_root.items()
         if any(access.writes for access in relevant) and not defined_inside(root, loop)
         for first in relevant
@@ -295,7 +294,7 @@ def permutation_is_legal(band: Sequence[ForOp], order: Sequence[int]) -> bool:
         if leading is not Order.BEFORE or turned is not Order.AFTER:
             continue
         related = Iterations([*outer, *(Relation(l.variable, l.variable, s) for l, s in zip(band, signs, strict=True))])
-        if any(related.may_meet(a, b) for a in touched for b in touched):
+        if any(related.may_depend(a, b) for a in touched for b in touched):
             return False
     return True
 
@@ -311,7 +310,7 @@ def is_permutable(band: Sequence[ForOp]) -> bool:
         if leading is not Order.BEFORE or Order.AFTER not in signs:
             continue
         related = Iterations([*outer, *(Relation(l.variable, l.variable, s) for l, s in zip(band, signs, strict=True))])
-        if any(related.may_meet(a, b) for a in touched for b in touched):
+        if any(related.may_depend(a, b) for a in touched for b in touched):
             return False
     return True
 
@@ -330,5 +329,5 @@ def fusion_orders(
     found: list[bool] = []
     for order in (Order.AFTER, Order.BEFORE):
         related = Iterations([*outer, Relation(first.variable, second.variable, order)])
-        found.append(any(related.may_meet(a, b) for a in left for b in right))
+        found.append(any(related.may_depend(a, b) for a in left for b in right))
     return found[0], found[1]

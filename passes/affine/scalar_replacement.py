@@ -28,7 +28,7 @@ from ...dialects.memref import AllocaOp
 from ...dialects.memref.views import VIEW_OPS, root
 from ..bufferization.layout import scratch_of
 from .accesses import MemoryAccess, accesses, defined_inside, loop_variables
-from .dependence import Order, Relation, may_depend
+from .dependence import Iterations, Order, Relation
 from .loops import all_loops, erase, functions
 
 
@@ -66,8 +66,9 @@ def forward_stores(block: Block) -> None:
     """Hands stored and loaded values on to later loads of the same place, and drops overwritten stores."""
     if sum(isinstance(op, LoadOp | StoreOp) for op in block.ops) < 2:
         return
+    same = Iterations([Relation(v, v, Order.SAME) for v in loop_variables(block.first_op)] if block.first_op else [])
     known: dict[Place, tuple[MemoryAccess, SSAValue]] = {}
-    pending: dict[Place, StoreOp] = {}  # stores that nothing has read yet
+    pending: dict[Place, tuple[MemoryAccess, StoreOp]] = {}  # stores that nothing has read yet
     for op in list(block.ops):
         touched = accesses([op])
         if isinstance(op, LoadOp) and (place := _place(touched[0])) is not None and place in known:
@@ -76,26 +77,16 @@ def forward_stores(block: Block) -> None:
             continue
         for access in touched:
             if not access.writes:
-                pending = {p: store for p, store in pending.items() if not _meets(accesses([store])[0], access)}
+                pending = {p: entry for p, entry in pending.items() if not same.may_meet(entry[0], access)}
                 if isinstance(op, LoadOp) and (place := _place(access)) is not None:
                     known[place] = access, op.result
                 continue
-            known = {p: entry for p, entry in known.items() if not _meets(entry[0], access)}
+            known = {p: entry for p, entry in known.items() if not same.may_meet(entry[0], access)}
             if isinstance(op, StoreOp) and (place := _place(access)) is not None:
                 if place in pending:
-                    erase(pending.pop(place))
+                    erase(pending.pop(place)[1])
                 known[place] = access, op.value
-                pending[place] = op
-
-
-def _meets(first: MemoryAccess, second: MemoryAccess) -> bool:
-    """Whether two accesses in one block may touch one element in the same iteration of the loops around."""
-    if first.root is not second.root:
-        return False
-    variables = [v for v in loop_variables(first.op) if v in loop_variables(second.op)]
-    same = [Relation(v, v, Order.SAME) for v in variables]
-    as_write = MemoryAccess(first.op, first.memref, True, first.subscripts)
-    return may_depend(as_write, second, same)
+                pending[place] = access, op
 
 
 def remove_dead_stores(function: FuncOp) -> None:
@@ -107,7 +98,7 @@ def remove_dead_stores(function: FuncOp) -> None:
         if isinstance(op, StoreOp) and root(op.memref) in own and root(op.memref) not in read:
             erase(op)
     for op in reversed(all_ops(function)):
-        if isinstance(op, (AllocaOp, *VIEW_OPS)) and not any(result.first_use for result in op.results):
+        if not any(result.first_use for result in op.results) and isinstance(op, (AllocaOp, *VIEW_OPS)):
             erase(op)
 
 

@@ -69,7 +69,8 @@ def memory_type(element: Attribute) -> Attribute:
     if isinstance(element, IndexType):
         return i64
     if isinstance(element, VectorType):
-        return VectorType(memory_type(element.element_type), element.get_shape())
+        stored = memory_type(element.element_type)
+        return element if stored is element.element_type else VectorType(stored, element.get_shape())
     return i8 if element == i1 else element
 
 
