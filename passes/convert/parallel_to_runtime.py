@@ -18,7 +18,7 @@ Parallel loops inside a parallel body run in sequence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -176,8 +176,9 @@ def _outline(module: ModuleOp, function: func.FuncOp, loop: scf.ParallelOp, cont
     for trip in trips[1:]:
         total = _product(b, total, trip)
 
-    captured = _captured(loop, trips)
-    body = _make_body(loop, body_name, trips, captured)
+    outside = _from_outside(loop)
+    captured = _captured(loop, trips, outside)
+    body = _make_body(loop, body_name, trips, captured, outside)
     for told in (NO_MEMCPY, ROLLED):
         if told in function.attributes:
             body.attributes[told] = function.attributes[told]
@@ -229,7 +230,7 @@ def _rebuilt(value: SSAValue) -> Operation | None:
     return None
 
 
-def _captured(loop: scf.ParallelOp, trips: Sequence[SSAValue]) -> list[SSAValue]:
+def _captured(loop: scf.ParallelOp, trips: Sequence[SSAValue], outside: Sequence[SSAValue]) -> list[SSAValue]:
     """The values from outside that the body needs, in order of first use; what is rebuilt counts by its operands."""
     found: dict[SSAValue, None] = {}
 
@@ -242,23 +243,33 @@ def _captured(loop: scf.ParallelOp, trips: Sequence[SSAValue]) -> list[SSAValue]
 
     for value in (*loop.lowerBound, *loop.step, *trips):
         need(value)
-    for operand in _from_outside(loop):
-        need(operand)
+    for value in outside:
+        need(value)
     return list(found)
 
 
-def _from_outside(loop: scf.ParallelOp) -> Iterator[SSAValue]:
-    """The operands inside `loop` that are defined outside of it, each use of them."""
+def _from_outside(loop: scf.ParallelOp) -> list[SSAValue]:
+    """The operands inside `loop` that are defined outside of it, in order of first use."""
     inside: set[SSAValue] = set(loop.body.block.args)
+    found: dict[SSAValue, None] = {}
     for op in loop.body.walk():
-        yield from (operand for operand in op.operands if operand not in inside)
+        for operand in op._operands:  # pyright: ignore[reportPrivateUsage]  # `operands` makes an object at each call
+            if operand not in inside:
+                found[operand] = None
         inside.update(op.results)
         for region in op.regions:
             for block in region.blocks:
                 inside.update(block.args)
+    return list(found)
 
 
-def _make_body(loop: scf.ParallelOp, name: str, trips: Sequence[SSAValue], captured: Sequence[SSAValue]) -> func.FuncOp:
+def _make_body(
+    loop: scf.ParallelOp,
+    name: str,
+    trips: Sequence[SSAValue],
+    captured: Sequence[SSAValue],
+    outside: Sequence[SSAValue],
+) -> func.FuncOp:
     block = Block(arg_types=[_INDEX, _INDEX, *(value.type for value in captured)])
     begin, end, *arguments = block.args
     inside: dict[SSAValue, SSAValue] = dict(zip(captured, arguments, strict=True))
@@ -276,8 +287,8 @@ def _make_body(loop: scf.ParallelOp, name: str, trips: Sequence[SSAValue], captu
 
     starts, steps = ([value(v) for v in side] for side in (loop.lowerBound, loop.step))
     inner_trips = [value(trip) for trip in trips]
-    for operand in _from_outside(loop):
-        value(operand)
+    for outer in outside:
+        value(outer)
 
     per_item = Block(arg_types=[_INDEX])
     one = b.index(1)
@@ -293,7 +304,7 @@ def _make_body(loop: scf.ParallelOp, name: str, trips: Sequence[SSAValue], captu
         op.detach()
         per_item.add_op(op)
     for op in per_item.walk():
-        if any(operand in inside for operand in op.operands):
+        if any(operand in inside for operand in op._operands):  # pyright: ignore[reportPrivateUsage]
             op.operands = [inside.get(operand, operand) for operand in op.operands]
     p(scf.YieldOp())
     b(scf.ForOp(begin, end, one, [], Region(per_item)))
