@@ -43,6 +43,15 @@ def compiler_fingerprint() -> str:
     return digest.hexdigest()
 
 
+def worth_a_look(written: int, limit: int) -> bool:
+    """Whether a folder that holds so many bytes at most should be looked through, after so many were written to it.
+
+    It may hold many thousands of small entries, so that is once for each `LOOK_AT`-th of the limit, on the average: by
+    chance, since processes do not know of what others write.
+    """
+    return random.random() * limit < written * LOOK_AT
+
+
 class KernelCache:
     """Bytes by hexadecimal key. Several processes may share one folder: files appear whole, by rename."""
 
@@ -94,13 +103,9 @@ class KernelCache:
         self._written += len(payload)
 
     def trim(self) -> None:
-        """Drops the entries used longest ago where the folder is above its limit. Call after a build that wrote.
-
-        A folder may hold many thousands of small entries, so it is looked through once for each `LOOK_AT`-th of the
-        limit that is written, on the average: by chance, since processes do not know of what others write.
-        """
+        """Drops the entries used longest ago where the folder is above its limit. Call after a build that wrote."""
         written, self._written = self._written, 0
-        if random.random() * self.limit_bytes >= written * LOOK_AT:
+        if not worth_a_look(written, self.limit_bytes):
             return
         entries = list(self._entries())
         excess = sum(size for _, size, _ in entries) - self.limit_bytes

@@ -18,7 +18,7 @@ from ...compiler.resources import resource_keys
 from ...compiler.workers import alongside
 from .. import Source
 from ..buffers import constants_of
-from ..kernel_cache import CacheWarning, compiler_fingerprint
+from ..kernel_cache import CacheWarning, compiler_fingerprint, worth_a_look
 from .emit import llvm_version
 from .recall import kept, models_folder, note_of, path_of, state_of
 
@@ -88,7 +88,9 @@ class ModelCache:
                 with _beside(constants.nbytes, partial(write_constants, file, constants), "write the constants"):
                     made = _of_the_program(partial(build, lowered))
                 made.write_rest(file)
-            self._trim()
+                written = file.tell()
+            if worth_a_look(written, self.limit_bytes):
+                self._trim()
         except _Refused as refused:
             raise refused.error from None
         except (LaminaError, OSError) as error:

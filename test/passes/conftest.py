@@ -14,6 +14,7 @@ from lamina.backends.cpu.emit import module_text, object_code, optimise
 from lamina.backends.cpu.jit import link, pool
 from lamina.compiler.context import LaminaContext
 from lamina.compiler.machine import Machine
+from lamina.compiler.pass_manager import verify_after
 from lamina.compiler.pipelines import parse_pipeline
 from lamina.dialects import all_dialects
 from lamina.passes import all_passes
@@ -36,7 +37,7 @@ def call_kernel(text: str, pipeline: str, arrays: Sequence[np.ndarray], cores: i
     module = Parser(ctx, text).parse_module()
     for pass_ in parse_pipeline(f"{pipeline},{TO_LLVM}", all_passes()):
         pass_.apply(ctx, module)
-        module.verify()
+        verify_after(pass_.name, module)
     threads = pool(cores, machine)
     library = link([object_code(optimise(module_text(module, machine), machine), machine), threads.object], ["kernel"])
     signature = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(arrays) + 1))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import lamina
 from lamina.backends import kernel_cache
@@ -92,21 +92,34 @@ def test_a_model_whose_constants_do_not_fit_on_the_disk_runs(tmp_path: Path, mon
     np.testing.assert_allclose(model(x)[0], x @ w, rtol=1e-5, atol=1e-5)
 
 
+def small_model() -> ModelProto:
+    value = partial(helper.make_tensor_value_info, elem_type=TensorProto.FLOAT, shape=[3])
+    node = helper.make_node("Relu", ["x"], ["y"])
+    return helper.make_model(helper.make_graph([node], "g", [value("x")], [value("y")]))
+
+
 def test_a_file_that_another_process_was_writing_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """It is listed, and gone when it is looked at: as a link to nothing is."""
     monkeypatch.setenv("LAMINA_CACHE", str(tmp_path))
+    monkeypatch.setattr("random.random", lambda: 0.0)
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / ".model.lamx.1").symlink_to(tmp_path / "nothing")
     with warnings.catch_warnings():
         warnings.simplefilter("error", CacheWarning)
-        model = lamina.compile(
-            helper.make_model(
-                helper.make_graph(
-                    [helper.make_node("Relu", ["x"], ["y"])],
-                    "g",
-                    [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
-                    [helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])],
-                )
-            )
-        )
+        model = lamina.compile(small_model())
     np.testing.assert_array_equal(model(np.array([-1, 0, 2], np.float32))[0], [0, 0, 2])
+
+
+@pytest.mark.parametrize("drawn, left", [(0.0, False), (0.99, True)])
+def test_a_model_of_few_bytes_seldom_looks_at_all_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: float, left: bool
+):
+    monkeypatch.setenv("LAMINA_CACHE", str(tmp_path))
+    monkeypatch.setattr("random.random", lambda: drawn)
+    old = tmp_path / "models" / "old.lamx"
+    old.parent.mkdir()
+    old.touch()
+    os.truncate(old, model_cache.LIMIT_BYTES)  # of nothing: the disk keeps no zeros
+    os.utime(old, (1000, 1000))
+    lamina.compile(small_model())
+    assert old.exists() is left
