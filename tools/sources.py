@@ -7,7 +7,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, FunctionType, IntegerAttr, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    ArrayAttr,
+    ContainerType,
+    FunctionType,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    StringAttr,
+    TensorType,
+)
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation
 from xdsl.rewriter import Rewriter
@@ -293,7 +304,10 @@ def _computes_tensors(op: Operation) -> bool:
 
 
 def _is_of_numbers(type_: Attribute) -> bool:
-    text = str(type_.element_type if isinstance(type_, TensorType) else type_)
+    element = type_.get_element_type() if isinstance(type_, ContainerType) else type_
+    if isinstance(element, IntegerType | IndexType | AnyFloat):
+        return True
+    text = str(element)
     return not any(name in text for name in _OTHERS)
 
 

@@ -18,7 +18,7 @@ from lamina.tools.light_models import NAMES
 assert SEEDS == 5
 MODELS = every_model()
 SMALL = [name for name in MODELS if ".lam" in name or name.endswith((" float", " int8"))] + ["conv_net", "transformer"]
-MANY = ("densenet121", "inception_v1", "inception_v2")  # kernels: in bfloat16 more than all others, mostly alike
+MANY = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "shufflenet", "squeezenet", "vgg19", "zfnet512")
 ALWAYS = {name: PRECISIONS[: 1 if name in MANY else None] for name in MODELS if name in (*NAMES, *SMALL)}
 SLOW = {name: PRECISIONS[len(ALWAYS.get(name, ())) :] for name in MODELS}
 
