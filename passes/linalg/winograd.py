@@ -199,17 +199,16 @@ def rewrite(op: GenericOp, c: Convolution, m: int, block: int, lanes: int = 0) -
     def empty(*shape: int) -> SSAValue:
         return insert(EmptyOp([], TensorType(f32, shape)))
 
+    zero = insert(arith.ConstantOp(FloatAttr(0.0, f32)))
     if lanes:
-        panels = c.filters // lanes
-        packed = PackOp(
-            op.inputs[1], empty(panels, c.channels, 3, 3, lanes), [3], [lanes], outer_dims_perm=[3, 2, 0, 1]
-        )
+        panels = ceil(c.filters / lanes)
+        place, filled = empty(panels, c.channels, 3, 3, lanes), zero if c.filters % lanes else None
+        packed = PackOp(op.inputs[1], place, [3], [lanes], padding_value=filled, outer_dims_perm=[3, 2, 0, 1])
         filter_ = WinogradFilterTransformOp(m, insert(packed), empty(alpha, alpha, panels, c.channels, lanes))
     else:
         filter_ = WinogradFilterTransformOp(m, op.inputs[1], empty(alpha, alpha, c.channels, c.filters))
     image = WinogradInputTransformOp(m, c.image, empty(alpha, alpha, rows, columns, c.batch, c.channels), c.pad)
     inputs = [insert(image), insert(filter_)]
-    zero = insert(arith.ConstantOp(FloatAttr(0.0, f32)))
     sums = insert(FillOp(zero, empty(alpha, alpha, rows, columns, c.batch, c.filters)))
     iterators = [*[PARALLEL] * 6, REDUCTION]
     contraction = GenericOp.of(inputs, [sums], _contraction_maps(lanes), iterators, _multiply_add())
@@ -285,7 +284,7 @@ def filter_bytes(c: Convolution, m: int) -> int:
 
 
 def is_large(c: Convolution, m: int, machine: Machine, near: int = NEAR_TILES) -> bool:
-    """Whether the filter may stay as it is: a large one, in whole panels, and `near` bytes of tiles for each of them.
+    """Whether the filter may stay as it is: a large one, in panels, and `near` bytes of tiles for each of them at most.
 
     More tiles use a filter for longer than it takes to come from memory, and would themselves have to come again.
     """
@@ -293,7 +292,7 @@ def is_large(c: Convolution, m: int, machine: Machine, near: int = NEAR_TILES) -
     filter_ = filter_bytes(c, m)
     large = filter_ > LARGE_FILTER
     few = points * c.batch * rows * columns * c.channels < (FAR_TILES if filter_ > HUGE_FILTER else near)
-    return large and few and not c.filters % (2 * machine.lanes(4))
+    return large and few
 
 
 def cost(c: Convolution, m: int, machine: Machine, room: int = 0, near: int = NEAR_TILES) -> float:

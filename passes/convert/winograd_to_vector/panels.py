@@ -65,8 +65,14 @@ def write_panels(
     parts = _parts(channels, channels * lanes * 4 * (9 + ROWS * filter_.alpha), machine)
     depth = channels // parts
     filters = _Filters(code, filter_, depth, machine)
-    some = _of_rows(contraction, lanes, depth, filters.apart)
-    first, further = (Kernel(function, (), fill, some, ()) for fill in (begin, None))
+    rest = contraction.sizes[5] % lanes  # columns of the last panel
+    kernels = {
+        columns: [
+            Kernel(function, (), fill, _of_rows(contraction, lanes, columns, depth, filters.apart), ())
+            for fill in (begin, None)
+        ]
+        for columns in (lanes, rest)
+    }
     left, sums, places = (code.flat(each) for each in (contraction.a.value, contraction.c.value, filter_.output))
     row_a, row_c = (operand.form.coefficients[0] * ROWS for operand in (contraction.a, contraction.c))
     last, size = filter_.alpha // ROWS - 1, filter_.alpha * ROWS * filters.apart
@@ -86,11 +92,15 @@ def write_panels(
     def points(panel: SSAValue, part: Index, rows: Index, own: SSAValue) -> None:
         """Some rows of points of some channels of a panel; the first channels begin sums, others add to them."""
         filters.write(own, rows, panel, part)
-        begun, added = (partial(tiles, kernel, panel, part, rows, own) for kernel in (first, further))
-        if part is None:
-            begun()
+
+        def of_columns(columns: int) -> Sequence[SSAValue]:
+            begun, added = (partial(tiles, kernel, panel, part, rows, own) for kernel in kernels[columns])
+            return begun() if part is None else code.choose((part, 0), [], begun, added)
+
+        if rest and panels > 1:
+            code.choose((panel, panels - 1), [], partial(of_columns, rest), partial(of_columns, lanes))
         else:
-            code.choose((part, 0), [], begun, added)
+            of_columns(rest or lanes)
 
     def share(thread: Index) -> None:
         """The panels of one thread."""
@@ -117,15 +127,15 @@ def _parts(channels: int, size: int, machine: Machine) -> int:
     return next((n for n in ways if size // n <= machine.l2_bytes * NEAR), 1)
 
 
-def _of_rows(contraction: Contraction, lanes: int, depth: int, apart: int) -> Contraction:
-    """The contraction on some rows of points and channels of one panel, whose filters lie in their place."""
-    columns = contraction.sizes[1]
+def _of_rows(contraction: Contraction, lanes: int, columns: int, depth: int, apart: int) -> Contraction:
+    """The contraction on some rows of points and channels of a panel's `columns`; its filters lie in their place."""
+    points = contraction.sizes[1]
     return replace(
         contraction,
-        sizes=(ROWS, *contraction.sizes[1:5], lanes, depth),
-        b=replace(contraction.b, form=Linear((columns * apart, apart, 0, 0, 0, 0, lanes))),
+        sizes=(ROWS, *contraction.sizes[1:5], columns, depth),
+        b=replace(contraction.b, form=Linear((points * apart, apart, 0, 0, 0, 0, lanes))),
         batch=(0, 1),
-        panels=Panels(lanes, ROWS * columns * apart),
+        panels=Panels(lanes, ROWS * points * apart),
     )
 
 

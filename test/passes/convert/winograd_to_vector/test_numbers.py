@@ -157,6 +157,10 @@ def test_blocks(case: Case, threads: int):
         Case((1, 130, 6, 7), 128, after=("bias", "Relu")),
         Case((2, 208, 9, 5), 112, (0, 1, 2, 1), ("Add", "Relu")),
         Case((1, 1000, 3, 4), 16),
+        Case((1, 130, 6, 7), 120, after=("bias", "Relu")),
+        Case((2, 208, 9, 5), 113, (0, 1, 2, 1), ("Add", "Relu")),
+        Case((1, 1000, 3, 4), 31),
+        Case((1, 2000, 3, 4), 9),
     ],
 )
 def test_large_filters(case: Case, threads: int, monkeypatch: pytest.MonkeyPatch):
