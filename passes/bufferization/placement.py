@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from .layout import aligned
 
@@ -21,10 +22,6 @@ class Interval:
     first: int
     last: int
     sparse: bool = False
-
-    def meets(self, other: Interval) -> bool:
-        """Whether both are alive at once."""
-        return self.first <= other.last and other.first <= self.last
 
     @property
     def life(self) -> int:
@@ -55,13 +52,26 @@ def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
     if not intervals:
         return [], 0
     bound = lower_bound(intervals)
-    rivals = [[j for j, other in enumerate(intervals) if other.meets(interval)] for interval in intervals]
+    rivals = _alive_at_once(intervals)
     if any(interval.sparse for interval in intervals):
         found, _ = _greedy(intervals, rivals, bound, apart=True)
         if found[1] <= bound + bound // COSTS_LITTLE:
             return found
     best, order = _greedy(intervals, rivals, bound, apart=False)
     return best if best[1] <= bound else _searched(intervals, rivals, order, best, bound)
+
+
+def _alive_at_once(intervals: Sequence[Interval]) -> list[list[int]]:
+    """For each buffer itself and those that are alive when it is, in time linear in how many that are together."""
+    found = [[i] for i in range(len(intervals))]
+    alive: list[int] = []
+    for i in sorted(range(len(intervals)), key=lambda i: intervals[i].first):
+        alive = [j for j in alive if intervals[j].last >= intervals[i].first]
+        found[i] += alive
+        for j in alive:
+            found[j].append(i)
+        alive.append(i)
+    return found
 
 
 def _greedy(
@@ -131,5 +141,6 @@ def _place(
 
 def lower_bound(intervals: Sequence[Interval]) -> int:
     """The most bytes alive at once, each buffer rounded up to the alignment: no plan needs less, rounded up too."""
-    points = {i.first for i in intervals}
-    return max((sum(aligned(i.size) for i in intervals if i.first <= p <= i.last) for p in points), default=0)
+    changes = [(i.first, 1, aligned(i.size)) for i in intervals]
+    changes += [(i.last + 1, 0, -aligned(i.size)) for i in intervals]
+    return max(accumulate((nbytes for *_, nbytes in sorted(changes)), initial=0))

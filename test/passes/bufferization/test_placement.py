@@ -16,7 +16,7 @@ def check(intervals: list[Interval]) -> float:
     for i, (one, at) in enumerate(zip(intervals, offsets, strict=True)):
         assert at >= 0 and at == aligned(at) and at + one.size <= size
         for other, there in zip(intervals[:i], offsets[:i], strict=True):
-            if one.meets(other) and one.size and other.size:
+            if one.first <= other.last and other.first <= one.last and one.size and other.size:
                 assert at + one.size <= there or there + other.size <= at
     bound = lower_bound(intervals)
     assert aligned(size) >= bound
