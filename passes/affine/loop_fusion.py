@@ -87,7 +87,7 @@ def try_fuse(first: ForOp, second: ForOp, known: dict[ForOp, list[MemoryAccess]]
     turned, carried = fusion_orders(first, second, left, right)
     if turned or (carried and (is_parallel(first) or is_parallel(second))):
         return None
-    moved = _plan_moves(first, second)
+    moved = _plan_moves(first, second, left, right)
     if moved is None:
         return None
     before, after = moved
@@ -121,8 +121,13 @@ def _insert(op: Operation, anchor: Operation, *, before: bool) -> None:
         block.insert_op_after(op, anchor)
 
 
-def _plan_moves(first: ForOp, second: ForOp) -> tuple[list[Operation], list[Operation]] | None:
-    """Which ops between the loops go before the first, which after the second; None when one can do neither."""
+def _plan_moves(
+    first: ForOp, second: ForOp, left: Sequence[MemoryAccess], right: Sequence[MemoryAccess]
+) -> tuple[list[Operation], list[Operation]] | None:
+    """Which ops between the loops go before the first, which after the second; None when one can do neither.
+
+    `left` and `right` are the accesses of their bodies.
+    """
     between: list[Operation] = []
     op = first.next_op
     while op is not second:
@@ -136,32 +141,33 @@ def _plan_moves(first: ForOp, second: ForOp) -> tuple[list[Operation], list[Oper
     before: list[Operation] = []
     after: list[Operation] = []
     for op in between:
-        if _may_precede(op, first, after):
+        if _may_precede(op, first, left, after):
             before.append(op)
         else:
             after.append(op)
+    if not after:
+        return before, after
     needed = {operand.owner for inner in second.walk() for operand in inner.operands}
     if any(op in needed for op in after):
         return None
-    touched = accesses([second])
     for op in after:
         if not is_pure(op) and not accesses([op]):
             return None
         for own in accesses([op]):
-            if any(own.root is a.root and (own.writes or a.writes) for a in touched):
+            if any(own.root is a.root and (own.writes or a.writes) for a in right):
                 return None
     return before, after
 
 
-def _may_precede(op: Operation, first: ForOp, staying: list[Operation]) -> bool:
-    """Whether `op`, which follows the loop, may be done before it and before the ops that stay."""
+def _may_precede(op: Operation, first: ForOp, left: Sequence[MemoryAccess], staying: list[Operation]) -> bool:
+    """Whether `op`, which follows the loop with these accesses, may be done before it and before the ops that stay."""
     owners = {operand.owner for inner in op.walk() for operand in inner.operands}
     if first in owners or any(s in owners for s in staying):
         return False
     own = accesses([op])
-    if not own and not is_pure(op):
-        return False
-    touched = accesses([first, *staying])
+    if not own:
+        return is_pure(op)
+    touched = [*left, *accesses(staying)]
     return not any(a.root is b.root and (a.writes or b.writes) for a in own for b in touched)
 
 
