@@ -66,14 +66,7 @@ def write_panels(
     parts = _parts(channels, channels * lanes * 4 * (9 + ROWS * filter_.alpha), machine)
     depth = channels // parts
     filters = _Filters(code, filter_, depth, machine)
-    rest = contraction.sizes[5] % lanes  # columns of the last panel
-    kernels = {
-        columns: [
-            Kernel(function, (), fill, _of_rows(contraction, lanes, columns, depth, filters.apart), ())
-            for fill in (begin, None)
-        ]
-        for columns in (lanes, rest)
-    }
+    rest = contraction.sizes[5] % lanes  # columns of a last panel that is not full
     left, sums, places = (code.flat(each) for each in (contraction.a.value, contraction.c.value, filter_.output))
     row_a, row_c = (operand.form.coefficients[0] * ROWS for operand in (contraction.a, contraction.c))
     last, size = filter_.alpha // ROWS - 1, filter_.alpha * ROWS * filters.apart
@@ -95,7 +88,9 @@ def write_panels(
         filters.write(own, rows, panel, part)
 
         def of_columns(columns: int) -> Sequence[SSAValue]:
-            begun, added = (partial(tiles, kernel, panel, part, rows, own) for kernel in kernels[columns])
+            some = _of_rows(contraction, lanes, columns, depth, filters.apart)
+            first, further = (Kernel(function, (), fill, some, ()) for fill in (begin, None))
+            begun, added = (partial(tiles, kernel, panel, part, rows, own) for kernel in (first, further))
             return begun() if part is None else code.choose((part, 0), [], begun, added)
 
         if rest and panels > 1:
