@@ -131,7 +131,7 @@ def _linked(program: Program, machine: Machine, wrapper: str, options: Options):
         spent = KernelTimes("")
         text = lowered_text(parts[i], program.context, verify_each=options.verify_each, spent=spent)
         start = now()
-        code = optimise(text, machine).as_bitcode()
+        code = optimise(text, machine, parts[i].effort).as_bitcode()
         spent.llvm = now() - start
         return spent.with_payload(code)
 

@@ -26,12 +26,14 @@ from ...compiler.workers import parallel_map, usable_cores
 from ...passes import all_passes
 from ..buffers import arena_bytes
 from ..kernel_cache import KernelCache, compiler_fingerprint
-from .emit import llvm_version, module_text, object_code, optimise
+from .emit import Effort, llvm_version, module_text, object_code, optimise
 from .pipeline import KERNEL_PHASES
 
 ENTRY = "lamina_main"
 # The inner loops of these are register tiles.
-TILED = ("contraction", "depthwise", "separable", "winograd", "attention", "matmul_nbits")
+EFFORTS = dict.fromkeys(("contraction", "winograd"), Effort.TIDY) | dict.fromkeys(
+    ("depthwise", "separable", "attention", "matmul_nbits"), Effort.TILES
+)
 MAIN_PHASE = Phase(
     "llvm", "calls of kernels in order", ("convert-parallel-to-runtime", "convert-scf-to-cf", "convert-to-llvm")
 )
@@ -68,6 +70,12 @@ class Part:
     module: ModuleOp
     key: str
     phases: Sequence[Phase]
+    effort: Effort = field(init=False)  # told from the module before it descends: the mark stays above the llvm level
+
+    def __post_init__(self) -> None:
+        kinds = [op.attributes.get("lamina.kernel") for op in self.module.ops]
+        efforts = [EFFORTS[kind.data] for kind in kinds if isinstance(kind, StringAttr) and kind.data in EFFORTS]
+        self.effort = efforts[0] if efforts else Effort.ALL
 
 
 def build(
@@ -142,10 +150,9 @@ def compile_part(
     part: Part, context: LaminaContext, *, verify_each: bool = False, spent: KernelTimes | None = None
 ) -> bytes:
     """The object of one kernel, or of `@main`; `spent` is told how long that took."""
-    tiled = _is_tiled(part)  # the mark does not come down to the llvm level
     text = lowered_text(part, context, verify_each=verify_each, spent=spent)
     start = now()
-    data = object_code(optimise(text, context.machine, tiled=tiled), context.machine)
+    data = object_code(optimise(text, context.machine, part.effort), context.machine)
     if spent is not None:
         spent.llvm = now() - start
     return data
@@ -160,15 +167,10 @@ def lowered_text(
     # LLVM verifies what it is given: types, dominance, terminators
     descend(program, part.phases, all_passes(), verify_each=verify_each, verify=False, instrumentations=watchers)
     start = now()
-    text = module_text(program.module, context.machine)
+    text = module_text(program.module, context.machine, part.effort)
     if spent is not None:
         spent.text = now() - start
     return text
-
-
-def _is_tiled(part: Part) -> bool:
-    kinds = {op.attributes.get("lamina.kernel") for op in part.module.ops}
-    return not kinds.isdisjoint(map(StringAttr, TILED))
 
 
 def load_passes(phases: Sequence[Phase]) -> None:

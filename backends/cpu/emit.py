@@ -6,6 +6,7 @@ llvmlite is imported on first use: reading this module costs nothing.
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import Enum, auto
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 
 
 BF16 = "avx512bf16"  # LLVM's name of the feature
+
+
+class Effort(Enum):
+    """What is left for LLVM's own passes to do."""
+
+    TIDY = auto()  # register tiles: vectors, hoisted, merged and unrolled as told. Only peepholes
+    TILES = auto()  # the same with more around them: -O2, which vectorises copies, and unrolls nothing
+    ALL = auto()  # -O3
 
 
 @cache
@@ -73,12 +82,12 @@ def _multiplies(module: ModuleRef) -> bool:
     return any(function.name.startswith(f"llvm.x86.{BF16}") for function in module.functions)
 
 
-def module_text(module: ModuleOp, machine: Machine) -> str:
+def module_text(module: ModuleOp, machine: Machine, effort: Effort = Effort.ALL) -> str:
     """LLVM IR of a module of the llvm dialect, for `machine`."""
     from ...dialects.llvm.text import print_module  # heavy, and not needed to load what is cached
 
     layout = str(target_machine(machine).target_data)
-    return print_module(module, triple=machine.triple, data_layout=layout)
+    return print_module(module, triple=machine.triple, data_layout=layout, as_told=effort is not Effort.ALL)
 
 
 def with_target(text: str, machine: Machine) -> str:
@@ -87,24 +96,30 @@ def with_target(text: str, machine: Machine) -> str:
     return f'target datalayout = "{layout}"\ntarget triple = "{machine.triple}"\n{text}'
 
 
-def optimise(text: str, machine: Machine, *, tiled: bool = False) -> ModuleRef:
-    """Parses, verifies and optimises LLVM IR at -O3; register tiles (`tiled`), at -O2.
+def optimise(text: str, machine: Machine, effort: Effort = Effort.ALL) -> ModuleRef:
+    """Parses, verifies and optimises LLVM IR.
 
-    Those are vectors and unrolled as far as there are registers already: more takes LLVM twice as long and runs no
-    faster. What is copied around them still is for LLVM to vectorise.
+    Products and Winograd's transforms are as fast after peepholes alone (`TIDY`) as after -O2, which takes LLVM three
+    times as long; depthwise convolutions are up to a tenth slower.
     A failure here is a defect of ours: RuntimeError with LLVM's words.
     """
     binding = llvm()
     module: ModuleRef = binding.parse_assembly(text)
     target = generator_for(machine, _multiplies(module))
     module.verify()
-    tuning = binding.PipelineTuningOptions(speed_level=2 if tiled else 3)
+    tuning = binding.PipelineTuningOptions(speed_level=3 if effort is Effort.ALL else 2)
     tuning.loop_vectorization = True
-    tuning.slp_vectorization = not tiled
+    tuning.slp_vectorization = tuning.loop_unrolling = effort is Effort.ALL
     tuning.loop_interleaving = True
-    tuning.loop_unrolling = not tiled
     builder = binding.create_pass_builder(target, tuning)
-    builder.getModulePassManager().run(module, builder)
+    if effort is Effort.TIDY:
+        passes = binding.create_new_module_pass_manager()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_loop_unroll_pass()
+    else:
+        passes = builder.getModulePassManager()
+    passes.run(module, builder)
     return module
 
 

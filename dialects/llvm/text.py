@@ -58,8 +58,11 @@ _BARE_FUNCTION_ATTRIBUTES = {
 }
 
 
-def print_module(module: ModuleOp, *, triple: str = "", data_layout: str = "") -> str:
-    """The LLVM IR of `module`. Raises LaminaError at an op that is not of the llvm dialect."""
+def print_module(module: ModuleOp, *, triple: str = "", data_layout: str = "", as_told: bool = False) -> str:
+    """The LLVM IR of `module`. With `as_told`, LLVM is to unroll those loops alone that say how far (UNROLL).
+
+    Raises LaminaError at an op that is not of the llvm dialect.
+    """
     lines: list[str] = []
     if data_layout:
         lines.append(f'target datalayout = "{data_layout}"')
@@ -68,7 +71,7 @@ def print_module(module: ModuleOp, *, triple: str = "", data_layout: str = "") -
     for op in module.body.block.ops:
         match op:
             case llvm.FuncOp():
-                _function(op, lines)
+                _function(op, lines, as_told)
             case llvm.GlobalOp():
                 lines.append(_global(op))
             case _:
@@ -82,7 +85,7 @@ def print_module(module: ModuleOp, *, triple: str = "", data_layout: str = "") -
         lines.append(f"{_NONTEMPORAL} = !{{i32 1}}")
     for count in sorted(unrolled):
         lines += [f'!{_LOOPS + count} = distinct !{{!{_LOOPS + count}, !{{!"llvm.loop.unroll.count", i32 {count}}}}}']
-    if any(ROLLED in op.attributes for op in module.body.block.ops):
+    if as_told or any(ROLLED in op.attributes for op in module.body.block.ops):
         lines += [f"{_ROLLED} = distinct !{{{_ROLLED}, !2}}", '!2 = !{!"llvm.loop.unroll.disable"}']
     return "\n".join(lines) + "\n"
 
@@ -145,7 +148,7 @@ def _function_attributes(op: llvm.FuncOp) -> str:
     return "".join(" " + word for word in words)
 
 
-def _function(op: llvm.FuncOp, lines: list[str]) -> None:
+def _function(op: llvm.FuncOp, lines: list[str], as_told: bool) -> None:
     linkage = op.linkage.linkage.data
     attributes = list(op.arg_attrs) if op.arg_attrs else [None] * len(op.function_type.inputs)
     words = "" if linkage == "external" else f"{linkage} "
@@ -161,7 +164,7 @@ def _function(op: llvm.FuncOp, lines: list[str]) -> None:
         variadic = ["..."] if op.function_type.is_variadic else []
         lines.append(f"declare {head}({', '.join(parameters + variadic)}){_function_attributes(op)}")
         return
-    body = _Function(op)
+    body = _Function(op, as_told)
     names = [body.names[arg] for arg in body.blocks[0].args]
     arguments = ", ".join(f"{text} {name}" for text, name in zip(parameters, names, strict=True))
     lines.append(f"define {head}({arguments}){_function_attributes(op)} {{")
@@ -172,13 +175,14 @@ def _function(op: llvm.FuncOp, lines: list[str]) -> None:
 class _Function:
     """One function body: names of values, labels of blocks, values that flow into block arguments."""
 
-    def __init__(self, op: llvm.FuncOp):
+    def __init__(self, op: llvm.FuncOp, as_told: bool):
         self.names: dict[SSAValue, str] = {}
         self.blocks = list(op.body.blocks)
+        self.numbers = {block: i for i, block in enumerate(self.blocks)}
         self.labels = {block: f"b{i}" for i, block in enumerate(self.blocks)}
         self.incoming: dict[Block, list[tuple[str, list[SSAValue]]]] = {}
         self.count = 0
-        self.rolled = ROLLED in op.attributes
+        self.rolled, self.as_told = ROLLED in op.attributes, as_told
         for arg in self.blocks[0].args:
             self.fresh(arg)
 
@@ -232,11 +236,18 @@ class _Function:
                     text = _target_instruction(self, op)
                 else:
                     raise LaminaError("no LLVM IR text is known for this operation", where=op)
-                if self.rolled and any(self.blocks.index(to) <= self.blocks.index(block) for to in op.successors):
-                    text += f", !llvm.loop {_ROLLED}"
-                elif UNROLL in op.attributes:
-                    text += f", !llvm.loop !{_LOOPS + _unrolled(op)}"
+                if op.successors:
+                    text += self.loop(op, block)
                 lines.append(f"  {self.names[op.results[0]]} = {text}" if op.results else "  " + text)
+
+    def loop(self, op: Operation, block: Block) -> str:
+        """What LLVM is told of the loop that a branch at the end of `block` closes."""
+        told = UNROLL in op.attributes
+        if (self.rolled or (self.as_told and not told)) and any(
+            self.numbers[to] <= self.numbers[block] for to in op.successors
+        ):
+            return f", !llvm.loop {_ROLLED}"
+        return f", !llvm.loop !{_LOOPS + _unrolled(op)}" if told else ""
 
     def phis(self, block: Block, lines: list[str]) -> None:
         if block is self.blocks[0] or not block.args:

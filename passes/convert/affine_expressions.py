@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import affine, arith
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
     AffineBinaryOpKind,
@@ -22,6 +22,9 @@ from ...dialects.gpu.ops import IdOp
 
 Range = tuple[int, int]  # lowest and highest value, both included
 _INDEX = IndexType()
+_NONE: Mapping[str, Attribute] = {}
+# Affine arithmetic is that of whole numbers: a program in which it wraps has no meaning.
+NO_WRAP: Mapping[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])}
 
 
 def constant_index(b: RuleBuilder, number: int) -> SSAValue:
@@ -29,8 +32,13 @@ def constant_index(b: RuleBuilder, number: int) -> SSAValue:
     return b.shared(number, lambda: arith.ConstantOp(IntegerAttr(number, _INDEX)))
 
 
-def _binary(b: RuleBuilder, op: type[Operation], lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    return b.shared((op, lhs, rhs), lambda: op.create(operands=[lhs, rhs], result_types=[lhs.type]))
+def _binary(
+    b: RuleBuilder, op: type[Operation], lhs: SSAValue, rhs: SSAValue, properties: Mapping[str, Attribute] = _NONE
+) -> SSAValue:
+    return b.shared(
+        (op, lhs, rhs),
+        lambda: op.create(operands=[lhs, rhs], result_types=[lhs.type], properties=dict(properties)),
+    )
 
 
 def apply_map(
@@ -60,7 +68,7 @@ def expand(
         return expand(b, expr.lhs, num_dims, operands, sources)
     if expr.kind in (AffineBinaryOpKind.Add, AffineBinaryOpKind.Mul):
         lhs, rhs = (expand(b, side, num_dims, operands, sources) for side in (expr.lhs, expr.rhs))
-        return _binary(b, arith.AddiOp if expr.kind is AffineBinaryOpKind.Add else arith.MuliOp, lhs, rhs)
+        return _binary(b, arith.AddiOp if expr.kind is AffineBinaryOpKind.Add else arith.MuliOp, lhs, rhs, NO_WRAP)
 
     span = expression_range(expr.lhs, num_dims, sources)
     divisor = expr.rhs.value if isinstance(expr.rhs, AffineConstantExpr) else None
@@ -71,10 +79,21 @@ def expand(
             return expand(b, expr.lhs, num_dims, operands, sources)
         if expr.kind is AffineBinaryOpKind.FloorDiv:
             return constant_index(b, 0)
+    if expr.kind is AffineBinaryOpKind.FloorDiv and divisor is not None and (exact := _quotient(expr.lhs, divisor)):
+        return expand(b, exact, num_dims, operands, sources)
     lhs, rhs = (expand(b, side, num_dims, operands, sources) for side in (expr.lhs, expr.rhs))
     if span is not None and span[0] >= 0:
         return _unsigned(b, expr.kind, lhs, rhs, divisor)
     return _signed(b, expr.kind, lhs, rhs)
+
+
+def _quotient(expr: AffineExpr, divisor: int) -> AffineExpr | None:
+    """`expr` over `divisor`, where it is a multiple of a constant that `divisor` divides."""
+    if not isinstance(expr, AffineBinaryOpExpr) or expr.kind is not AffineBinaryOpKind.Mul:
+        return None
+    if not isinstance(expr.rhs, AffineConstantExpr) or expr.rhs.value % divisor:
+        return None
+    return expr.lhs * (expr.rhs.value // divisor)
 
 
 def _unsigned(b: RuleBuilder, kind: AffineBinaryOpKind, lhs: SSAValue, rhs: SSAValue, divisor: int | None) -> SSAValue:

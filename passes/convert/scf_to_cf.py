@@ -13,6 +13,8 @@ after:
       cf.br ^head(%next, %y)
     ^exit:
 
+A loop whose bounds say that it has a round is tested after each round alone: ^body(%i, %x) branches to itself.
+
 Each function's body is built anew, in order, so the cost is linear in the number of ops.
 """
 
@@ -30,6 +32,8 @@ from xdsl.passes import ModulePass
 from ...compiler.diagnostics import LaminaError
 from ...dialects.llvm.text import UNROLL
 
+NO_WRAP = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
+
 
 @dataclass(frozen=True)
 class ConvertScfToCf(ModulePass):
@@ -41,6 +45,22 @@ class ConvertScfToCf(ModulePass):
         for function in op.ops:
             if isinstance(function, (func.FuncOp, llvm.FuncOp)) and function.body.blocks:
                 _Flattening(function).run()
+
+
+def has_a_round(op: scf.ForOp) -> bool:
+    """Whether the bounds say that the loop's body runs at least once: two constants, or a value and more than it."""
+    upper = op.ub.owner
+    if isinstance(upper, arith.AddiOp) and upper.lhs is op.lb and upper.properties.get("overflowFlags") == NO_WRAP:
+        return (_constant(upper.rhs) or 0) > 0
+    lowest, end = _constant(op.lb), _constant(op.ub)
+    return lowest is not None and end is not None and lowest < end
+
+
+def _constant(value: SSAValue) -> int | None:
+    owner = value.owner
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
 
 
 class _Flattening:
@@ -125,22 +145,31 @@ class _Flattening:
     def lower_for(self, op: scf.ForOp) -> None:
         head = Block(arg_types=[op.lb.type, *(value.type for value in op.iter_args)])
         head.args[0].name_hint = op.body.block.args[0].name_hint
-        body, end = Block(), Block()
+        end = Block()
         self.branch(head, [op.lb, *op.iter_args], op)
         self.start(head)
-        more = self.new(arith.CmpiOp(head.args[0], op.ub, "slt"), op).results[0]
-        self.new(cf.ConditionalBranchOp(more, body, [], end, []), op)
-        self.start(body)
-        last = self.body(op.body, head.args)
-        no_wrap = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
-        step = arith.AddiOp(head.args[0], op.step, overflow=no_wrap)
-        following = self.new(step, op).results[0]
-        back = self.branch(head, [following, *last.operands], op)
+        if has_a_round(op):
+            last = self.body(op.body, head.args)
+            following = self.following(op, head.args[0])
+            more = self.new(arith.CmpiOp(following, op.ub, "slt"), op).results[0]
+            back = self.new(cf.ConditionalBranchOp(more, head, [following, *last.operands], end, []), op)
+            results = last.operands
+        else:
+            body = Block()
+            more = self.new(arith.CmpiOp(head.args[0], op.ub, "slt"), op).results[0]
+            self.new(cf.ConditionalBranchOp(more, body, [], end, []), op)
+            self.start(body)
+            last = self.body(op.body, head.args)
+            back = self.branch(head, [self.following(op, head.args[0]), *last.operands], op)
+            results = head.args[1:]
         if UNROLL in op.attributes:
             back.attributes[UNROLL] = op.attributes[UNROLL]
-        last.erase()
         self.start(end)
-        self.finish(op, head.args[1:])
+        self.finish(op, results)
+        last.erase()
+
+    def following(self, op: scf.ForOp, number: SSAValue) -> SSAValue:
+        return self.new(arith.AddiOp(number, op.step, overflow=NO_WRAP), op).results[0]
 
     def lower_if(self, op: scf.IfOp) -> None:
         then, end = Block(), Block(arg_types=[result.type for result in op.results])

@@ -160,16 +160,20 @@ def lower_call(op: func.CallOp, operands: Sequence[SSAValue], b: RuleBuilder) ->
 
 @RULES.lowers(cf.BranchOp)
 def lower_br(op: cf.BranchOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
-    branch = b(llvm.BrOp(op.successor, *operands))
-    if UNROLL in op.attributes:
-        branch.attributes[UNROLL] = op.attributes[UNROLL]
+    _keep_rounds(op, b(llvm.BrOp(op.successor, *operands)))
 
 
 @RULES.lowers(cf.ConditionalBranchOp)
 def lower_cond_br(op: cf.ConditionalBranchOp, operands: Sequence[SSAValue], b: RuleBuilder) -> None:
     flag, *rest = operands
     count = len(op.then_arguments)
-    b(llvm.CondBrOp(flag, op.then_block, rest[:count], op.else_block, rest[count:]))
+    _keep_rounds(op, b(llvm.CondBrOp(flag, op.then_block, rest[:count], op.else_block, rest[count:])))
+
+
+def _keep_rounds(op: Operation, branch: Operation) -> None:
+    """A branch back still says how many rounds of its loop have code at once."""
+    if UNROLL in op.attributes:
+        branch.attributes[UNROLL] = op.attributes[UNROLL]
 
 
 @RULES.lowers(llvm.FuncOp)

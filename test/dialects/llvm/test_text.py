@@ -12,11 +12,11 @@ from lamina.dialects import all_dialects
 from lamina.dialects.llvm.text import print_module
 
 
-def printed(text: str) -> str:
+def printed(text: str, *, as_told: bool = False) -> str:
     ctx = LaminaContext()
     for name, load in all_dialects().items():
         ctx.register_dialect(name, load)
-    return print_module(Parser(ctx, text).parse_module())
+    return print_module(Parser(ctx, text).parse_module(), as_told=as_told)
 
 
 def test_llvm_reads_every_op():
@@ -93,21 +93,33 @@ def test_rounds_that_are_no_number_are_refused(count: str):
           }}""")
 
 
-def test_a_branch_back_tells_how_many_rounds_code_has_at_once():
-    text = printed("""
-      llvm.func @count(%n: i64) -> i64 {
-        %zero = llvm.mlir.constant(0) : i64
-        %one = llvm.mlir.constant(1) : i64
-        llvm.br ^head(%zero : i64)
-      ^head(%i: i64):
-        %more = llvm.icmp "slt" %i, %n : i64
-        llvm.cond_br %more, ^body, ^exit
-      ^body:
-        %next = llvm.add %i, %one : i64
-        "llvm.br"(%next) [^head] {lamina.unroll = 4 : i64} : (i64) -> ()
-      ^exit:
-        llvm.return %i : i64
-      }""")
+COUNT = """
+  llvm.func @count(%n: i64) -> i64 {
+    %zero = llvm.mlir.constant(0) : i64
+    %one = llvm.mlir.constant(1) : i64
+    llvm.br ^head(%zero : i64)
+  ^head(%i: i64):
+    %more = llvm.icmp "slt" %i, %n : i64
+    llvm.cond_br %more, ^body, ^exit
+  ^body:
+    %next = llvm.add %i, %one : i64
+    "llvm.br"(%next) [^head] {ROUNDS} : (i64) -> ()
+  ^exit:
+    llvm.return %i : i64
+  }"""
+
+
+@pytest.mark.parametrize("as_told", [False, True])
+def test_a_branch_back_tells_how_many_rounds_code_has_at_once(as_told: bool):
+    text = printed(COUNT.replace("ROUNDS", "lamina.unroll = 4 : i64"), as_told=as_told)
     binding.parse_assembly(text).verify()
     assert "br label %b1, !llvm.loop !20" in text
     assert '!20 = distinct !{!20, !{!"llvm.loop.unroll.count", i32 4}}' in text
+
+
+def test_where_loops_are_as_told_one_that_says_nothing_is_not_unrolled():
+    assert "!llvm.loop" not in printed(COUNT.replace(" {ROUNDS}", ""))
+    text = printed(COUNT.replace(" {ROUNDS}", ""), as_told=True)
+    binding.parse_assembly(text).verify()
+    assert "br label %b1, !llvm.loop !1\n" in text and text.count("!llvm.loop ") == 1
+    assert '!{!"llvm.loop.unroll.disable"}' in text

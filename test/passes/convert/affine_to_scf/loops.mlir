@@ -8,7 +8,7 @@ func.func @loops(%m: memref<64xf32>, %n: index) {
   // CHECK: scf.for %i = %[[LO]] to %[[M]] step %{{.*}} {
   affine.for %i = 2 to min affine_map<()[s0] -> (s0, 60)>()[%n] step 4 {
     // CHECK: %[[THREE:.*]] = arith.constant 3 : index
-    // CHECK: %[[J:.*]] = arith.addi %i, %[[THREE]] : index
+    // CHECK: %[[J:.*]] = arith.addi %i, %[[THREE]] overflow<nsw> : index
     // CHECK: %x = memref.load %m[%[[J]]] : memref<64xf32>
     %x = affine.load %m[%i + 3] : memref<64xf32>
     // CHECK: memref.store %x, %m[%i] : memref<64xf32>
@@ -21,7 +21,7 @@ func.func @loops(%m: memref<64xf32>, %n: index) {
 // CHECK-LABEL: func.func @shared
 func.func @shared(%m: memref<64xf32>, %n: memref<64xf32>) {
   affine.for %i = 0 to 48 {
-    // CHECK: %[[J:.*]] = arith.addi %i, %{{.*}} : index
+    // CHECK: %[[J:.*]] = arith.addi %i, %{{.*}} overflow<nsw> : index
     // CHECK-NEXT: %x = memref.load %m[%[[J]]]
     // CHECK-NEXT: memref.store %x, %n[%[[J]]]
     %x = affine.load %m[%i + 12] : memref<64xf32>
@@ -64,6 +64,11 @@ func.func @division(%m: memref<8x8xf32>, %any: index) {
     affine.for %j = 0 to 8 {
       %y = affine.load %m[0, %j mod 8] : memref<8x8xf32>
     }
+    // Nor does a multiple of the divisor.
+    // CHECK: %[[TWO:.*]] = arith.constant 2 : index
+    // CHECK: %[[TWICE:.*]] = arith.muli %i, %[[TWO]] overflow<nsw> : index
+    // CHECK-NEXT: memref.load %m[%{{.*}}, %[[TWICE]]]
+    %z = affine.load %m[0, (%i * 16) floordiv 8] : memref<8x8xf32>
   }
   // An unknown value may be negative: mod is never negative, floordiv rounds down.
   // CHECK: %[[R:.*]] = arith.remsi %any, %[[EIGHT:.*]] : index

@@ -7,9 +7,9 @@
 // SCF: scf.for
 // SCF: } {lamina.unroll = 4 : i64}
 // SCF-NOT: lamina.unroll
-// CF: cf.br {{.*}} {lamina.unroll = 4 : i64}
+// CF: cf.cond_br {{.*}} {lamina.unroll = 4 : i64}
 // CF-NOT: lamina.unroll
-// LLVM: llvm.br {{.*}}lamina.unroll = 4 : i64
+// LLVM: llvm.cond_br {{.*}}lamina.unroll = 4 : i64
 // LLVM-NOT: lamina.unroll
 func.func public @sums(%x: memref<8x64xf32>, %y: memref<8xf32>) {
   %zero = arith.constant 0.0 : f32

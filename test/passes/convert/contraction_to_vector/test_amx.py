@@ -11,7 +11,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from lamina.backends.cpu.emit import assembly, module_text, optimise
+from lamina.backends.cpu.emit import Effort, assembly, module_text, optimise
 from lamina.compiler.context import LaminaContext
 from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.interpreter import Interpreter
@@ -278,7 +278,7 @@ def test_pairs_of_integers_take_vectors():
 def test_the_inner_loop_is_four_products_of_four_tiles(element: str, left: str, instruction: str, cores: int):
     module, ctx = lowered(text(128, 256, 4096, element, left, epilogue=False), REST, cores)
     assert ("lamina_parallel_for" in str(module)) == (cores == 2)
-    code = assembly(optimise(module_text(module, ctx.machine), ctx.machine, tiled=True), ctx.machine)
+    code = assembly(optimise(module_text(module, ctx.machine, Effort.TIDY), ctx.machine, Effort.TIDY), ctx.machine)
     assert "ldtilecfg" in code and "tilerelease" in code
     blocks = re.split(r"\n(?=\.L\w+:)", code)
     innermost = max(blocks, key=lambda block: block.count(instruction)).splitlines()

@@ -7,7 +7,7 @@ import re
 import pytest
 from xdsl.parser import Parser
 
-from lamina.backends.cpu.emit import assembly, module_text, optimise
+from lamina.backends.cpu.emit import Effort, assembly, module_text, optimise
 from lamina.compiler.context import LaminaContext
 from lamina.compiler.machine import Machine
 from lamina.compiler.pipelines import parse_pipeline
@@ -54,7 +54,7 @@ def test_the_sums_stay_in_registers(name: str, fma: str, register: str, stack: s
     module = Parser(ctx, TEXT.replace("LANES", str(lanes)).replace("PANELS", str(256 // lanes))).parse_module()
     for pass_ in parse_pipeline(PIPELINE, all_passes()):
         pass_.apply(ctx, module)
-    code = assembly(optimise(module_text(module, machine), machine, tiled=True), machine)
+    code = assembly(optimise(module_text(module, machine, Effort.TIDY), machine, Effort.TIDY), machine)
     innermost = max(re.split(r"\n(?=\.L\w+:)", code), key=lambda block: block.count(fma)).splitlines()
     last = next(i for i, line in enumerate(innermost) if re.match(r"\s+(j|b\.)", line))
     loop = "\n".join(innermost[: last + 1])

@@ -19,6 +19,64 @@ func.func @loop(%lo: index, %hi: index, %step: index, %init: f32) -> f32 {
   func.return %r : f32
 }
 
+// What has a round, by its bounds, is tested at the end of each.
+// CHECK-LABEL: func.func @has_a_round
+func.func @has_a_round(%step: index, %init: f32) -> f32 {
+  %lo = arith.constant 2 : index
+  %hi = arith.constant 9 : index
+  // CHECK: cf.br ^[[BODY:.*]](%lo, %init : index, f32)
+  // CHECK-NEXT: ^[[BODY]](%[[I:.*]]: index, %[[ACC:.*]]: f32):
+  %r = scf.for %i = %lo to %hi step %step iter_args(%acc = %init) -> (f32) {
+    // CHECK-NEXT: %s = arith.addf %[[ACC]], %[[ACC]] : f32
+    %s = arith.addf %acc, %acc : f32
+    // CHECK-NEXT: %[[NEXT:.*]] = arith.addi %[[I]], %step overflow<nsw> : index
+    // CHECK-NEXT: %[[MORE:.*]] = arith.cmpi slt, %[[NEXT]], %hi : index
+    // CHECK-NEXT: cf.cond_br %[[MORE]], ^[[BODY]](%[[NEXT]], %s : index, f32), ^[[END:.*]]
+    scf.yield %s : f32
+  }
+  // CHECK-NEXT: ^[[END]]:
+  // CHECK-NEXT: func.return %s : f32
+  func.return %r : f32
+}
+
+// From a value to more than it, if the sum does not wrap: in this one it does not, in the next it might.
+// CHECK-LABEL: func.func @more_than_it
+func.func @more_than_it(%m: memref<8xf32>, %lo: index, %step: index) {
+  %four = arith.constant 4 : index
+  %hi = arith.addi %lo, %four overflow<nsw> : index
+  // CHECK: cf.br ^[[BODY:.*]](%lo : index)
+  // CHECK-NEXT: ^[[BODY]](%[[I:.*]]: index):
+  // CHECK-NEXT: %x = memref.load %m[%[[I]]]
+  scf.for %i = %lo to %hi step %step {
+    %x = memref.load %m[%i] : memref<8xf32>
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func @may_wrap
+func.func @may_wrap(%m: memref<8xf32>, %lo: index, %step: index) {
+  %four = arith.constant 4 : index
+  %hi = arith.addi %lo, %four : index
+  // CHECK: ^{{.*}}(%[[I:.*]]: index):
+  // CHECK-NEXT: arith.cmpi slt, %[[I]], %hi : index
+  scf.for %i = %lo to %hi step %step {
+    %x = memref.load %m[%i] : memref<8xf32>
+  }
+  func.return
+}
+
+// Constants that say that there is none leave the test where it was.
+// CHECK-LABEL: func.func @none
+func.func @none(%m: memref<8xf32>, %step: index) {
+  %lo = arith.constant 4 : index
+  // CHECK: ^{{.*}}(%[[I:.*]]: index):
+  // CHECK-NEXT: arith.cmpi slt, %[[I]], %lo : index
+  scf.for %i = %lo to %lo step %step {
+    %x = memref.load %m[%i] : memref<8xf32>
+  }
+  func.return
+}
+
 // CHECK-LABEL: func.func @branches
 func.func @branches(%c: i1, %x: f32, %y: f32) -> f32 {
   // CHECK: cf.cond_br %c, ^[[THEN:.*]], ^[[ELSE:.*]]
