@@ -73,9 +73,7 @@ class Part:
     effort: Effort = field(init=False)  # told from the module before it descends: the mark stays above the llvm level
 
     def __post_init__(self) -> None:
-        kinds = [op.attributes.get("lamina.kernel") for op in self.module.ops]
-        efforts = [EFFORTS[kind.data] for kind in kinds if isinstance(kind, StringAttr) and kind.data in EFFORTS]
-        self.effort = efforts[0] if efforts else Effort.ALL
+        self.effort = effort_for(self.module)
 
 
 def build(
@@ -171,6 +169,14 @@ def lowered_text(
     if spent is not None:
         spent.text = now() - start
     return text
+
+
+def effort_for(module: ModuleOp) -> Effort:
+    """What LLVM is to do for the kernel in a module that has not descended yet."""
+    kinds = [op.attributes.get("lamina.kernel") for op in module.ops]
+    return next(
+        (EFFORTS[kind.data] for kind in kinds if isinstance(kind, StringAttr) and kind.data in EFFORTS), Effort.ALL
+    )
 
 
 def load_passes(phases: Sequence[Phase]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from xdsl.parser import Parser
 
+from lamina.backends.cpu.build import effort_for
 from lamina.backends.cpu.emit import module_text, object_code, optimise
 from lamina.backends.cpu.jit import link, pool
 from lamina.compiler.context import LaminaContext
@@ -35,11 +36,13 @@ def call_kernel(text: str, pipeline: str, arrays: Sequence[np.ndarray], cores: i
     for name, factory in all_dialects().items():
         ctx.register_dialect(name, factory)
     module = Parser(ctx, text).parse_module()
+    effort = effort_for(module)
     for pass_ in parse_pipeline(f"{pipeline},{TO_LLVM}", all_passes()):
         pass_.apply(ctx, module)
         verify_after(pass_.name, module)
     threads = pool(cores, machine)
-    library = link([object_code(optimise(module_text(module, machine), machine), machine), threads.object], ["kernel"])
+    code = optimise(module_text(module, machine, effort), machine, effort)
+    library = link([object_code(code, machine), threads.object], ["kernel"])
     signature = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(arrays) + 1))
     signature(library["kernel"])(*(array.ctypes.data for array in arrays), threads.context)
 
