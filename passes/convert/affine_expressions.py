@@ -29,7 +29,8 @@ NO_WRAP: Mapping[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr([
 
 def constant_index(b: RuleBuilder, number: int) -> SSAValue:
     """An `arith.constant` of index type."""
-    return b.shared(number, lambda: arith.ConstantOp(IntegerAttr(number, _INDEX)))
+    value: dict[str, Attribute] = {"value": IntegerAttr(number, _INDEX)}
+    return b.shared(number, lambda: arith.ConstantOp.create(result_types=[_INDEX], properties=value))
 
 
 def _binary(

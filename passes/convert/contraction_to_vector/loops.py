@@ -77,7 +77,19 @@ class Loops:
             return values[result.position]
         if isinstance(result, AffineConstantExpr):
             return self(arith.ConstantOp(IntegerAttr(result.value, IndexType()))).result
-        return self(affine.ApplyOp(values, AffineMapAttr(map))).result
+        return self._at(affine.ApplyOp, [], map, values, [IndexType()]).results[0]
+
+    def _at(
+        self,
+        op: type[Operation],
+        operands: Sequence[SSAValue],
+        map: AffineMap,
+        indices: Sequence[SSAValue],
+        results: Sequence[Attribute] = (),
+    ) -> Operation:
+        """Of these a kernel has hundreds, and nothing is left for irdl to find out."""
+        properties: dict[str, Attribute] = {"map": AffineMapAttr(map)}
+        return self(op.create(operands=[*operands, *indices], result_types=results, properties=properties))
 
     def serial(
         self,
@@ -189,12 +201,13 @@ class Loops:
         map, values = compress(expr, operands)
         if memref_shape(base) == ():
             map, values = AffineMap(0, 0, ()), []
-        return self(affine.LoadOp(base, values, AffineMapAttr(map))).result
+        assert isinstance(base.type, MemRefType)
+        return self._at(affine.LoadOp, [base], map, values, [base.type.element_type]).results[0]
 
     def store(self, value: SSAValue, base: SSAValue, expr: AffineExpr, *operands: SSAValue | None) -> None:
         """One element."""
         map, values = compress(expr, operands)
-        self(affine.StoreOp(value, base, values, AffineMapAttr(map)))
+        self._at(affine.StoreOp, [value, base], map, values)
 
     def load_vector(
         self,
@@ -208,7 +221,7 @@ class Loops:
         """Consecutive elements; under a mask, `otherwise` in the lanes masked off."""
         map, values = compress(expr, operands)
         if mask is None or otherwise is None:
-            return self(affine.VectorLoadOp(base, values, AffineMapAttr(map), type_)).result  # pyright: ignore[reportArgumentType]
+            return self._at(affine.VectorLoadOp, [base], map, values, [type_]).results[0]
         place = self.index(expr, *operands)
         return self(vector.MaskedLoadOp(base, [place], mask, otherwise)).result
 
@@ -223,6 +236,6 @@ class Loops:
         """Consecutive elements, those that the mask sets."""
         if mask is None:
             map, values = compress(expr, operands)
-            self(affine.VectorStoreOp(value, base, values, AffineMapAttr(map)))  # pyright: ignore[reportArgumentType]
+            self._at(affine.VectorStoreOp, [value, base], map, values)
             return
         self(vector.MaskedStoreOp(base, [self.index(expr, *operands)], mask, value))

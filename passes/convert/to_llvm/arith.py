@@ -212,7 +212,7 @@ def lower_constant(op: arith.ConstantOp, operands: Sequence[SSAValue], b: RuleBu
             value = DenseIntOrFPElementsAttr.from_list(type_, dense_array(value).ravel().tolist())
     elif not isinstance(value, FloatAttr):
         raise b.fail(f"constant {value} cannot be an immediate")
-    return b(llvm.ConstantOp(value, type_)).result
+    return b(llvm.ConstantOp.create(result_types=[type_], properties={"value": value})).results[0]
 
 
 @RULES.lowers(arith.CmpiOp)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from xdsl.dialects import llvm, memref
 from xdsl.dialects.builtin import (
@@ -11,6 +12,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     NoneAttr,
+    UnitAttr,
     UnrealizedConversionCastOp,
     VectorType,
     i1,
@@ -99,8 +101,13 @@ def load(b: RuleBuilder, pointer: SSAValue, type_: Attribute, alignment: int = 0
     """A value of `type_` (scalar or vector) from memory aligned to so many bytes, or to its element."""
     stored = memory_type(type_)
     alignment = alignment or element_bytes(element_of(type_))
-    value = b(llvm.LoadOp(pointer, stored, alignment=alignment)).dereferenced_value
-    return from_memory(b, value, type_)
+    op = llvm.LoadOp.create(operands=[pointer], result_types=[stored], properties=dict(_access(alignment)))
+    return from_memory(b, b(op).results[0], type_)
+
+
+@cache
+def _access(alignment: int) -> Mapping[str, Attribute]:
+    return {"ordering": IntegerAttr(0, i64), "alignment": IntegerAttr(alignment, i64)}
 
 
 def from_memory(b: RuleBuilder, value: SSAValue, type_: Attribute) -> SSAValue:
@@ -118,7 +125,10 @@ def to_memory(b: RuleBuilder, value: SSAValue) -> SSAValue:
 def store(b: RuleBuilder, value: SSAValue, pointer: SSAValue, *, alignment: int = 0, past_caches: bool = False) -> None:
     """Stores a scalar or vector to memory aligned to so many bytes, or to its element; its lines into caches or not."""
     alignment = alignment or element_bytes(element_of(value.type))
-    b(llvm.StoreOp(to_memory(b, value), pointer, alignment=alignment, nontemporal=past_caches))
+    op = llvm.StoreOp.create(operands=[to_memory(b, value), pointer], properties=dict(_access(alignment)))
+    if past_caches:
+        op.properties["nontemporal"] = UnitAttr()
+    b(op)
 
 
 @RULES.lowers(memref.LoadOp)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
+    I32,
     BFloat16Type,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
@@ -118,16 +121,21 @@ def compare(b: RuleBuilder, predicate: str, x: SSAValue, y: SSAValue) -> SSAValu
 
 def splat(b: RuleBuilder, scalar: SSAValue, type_: Attribute) -> SSAValue:
     """`scalar` in every lane of the vector type."""
-    empty = b(PoisonOp(type_)).res
+    empty = b.shared((PoisonOp, type_), lambda: PoisonOp(type_))
     first = insert_element(b, empty, scalar, constant(b, 0))
-    mask = DenseArrayBase.from_list(i32, [0] * lanes(type_))
-    return b(llvm.ShuffleVectorOp(first, empty, mask, type_)).res
+    mask: dict[str, Attribute] = {"mask": _first_lane(lanes(type_))}
+    return b(llvm.ShuffleVectorOp.create(operands=[first, empty], result_types=[type_], properties=mask)).res
+
+
+@cache
+def _first_lane(count: int) -> DenseArrayBase[I32]:
+    return DenseArrayBase.from_list(i32, [0] * count)
 
 
 def insert_element(b: RuleBuilder, target: SSAValue, value: SSAValue, position: SSAValue) -> SSAValue:
     """`target` with one lane replaced; of bfloat16 as 16 bits: LLVM 22 aborts where AVX-512 has vectors of it."""
     if not isinstance(value.type, BFloat16Type):
-        return b(llvm.InsertElementOp(target, value, position)).res
+        return b(llvm.InsertElementOp.create(operands=[target, value, position], result_types=[target.type])).res
     bits, number = (cast(b, llvm.BitcastOp, v, like(v.type, i16)) for v in (target, value))
     return cast(b, llvm.BitcastOp, b(llvm.InsertElementOp(bits, number, position)).res, target.type)
 
