@@ -42,7 +42,7 @@ class Effect(IntFlag):
     @property
     def changes_memory(self) -> bool:
         """Whether a later read may see something else."""
-        return bool(self & Effect.CHANGES)
+        return bool(int.__and__(self, Effect.CHANGES))  # that of IntFlag makes a new member, each time
 
 
 Model = Effect | Callable[[Operation], Effect]
@@ -108,7 +108,7 @@ def nested_effects(op: Operation, enough: Effect = Effect.UNKNOWN) -> Effect:
                     continue
                 if found := effects_of(inner, enough):
                     total |= found
-                    if found & enough:
+                    if int.__and__(found, enough):
                         return total
     return total
 

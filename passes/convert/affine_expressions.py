@@ -29,8 +29,11 @@ NO_WRAP: Mapping[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr([
 
 def constant_index(b: RuleBuilder, number: int) -> SSAValue:
     """An `arith.constant` of index type."""
-    value: dict[str, Attribute] = {"value": IntegerAttr(number, _INDEX)}
-    return b.shared(number, lambda: arith.ConstantOp.create(result_types=[_INDEX], properties=value))
+    return b.shared(number, lambda: arith.ConstantOp.create(result_types=[_INDEX], properties=_index(number)))
+
+
+def _index(number: int) -> dict[str, Attribute]:
+    return {"value": IntegerAttr(number, _INDEX)}
 
 
 def _binary(

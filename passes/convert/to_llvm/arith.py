@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import (
@@ -100,11 +101,16 @@ def _integer_rule(target: type[Operation]) -> Rule:
         new = target.create(operands=operands, result_types=[operands[0].type])
         overflow = op.properties.get("overflowFlags")
         if isinstance(overflow, arith.IntegerOverflowAttr) and overflow.data:
-            flags = llvm.OverflowAttr([llvm.OverflowFlag(flag.value) for flag in overflow.data])
-            new.properties["overflowFlags"] = IntegerAttr(flags.to_int(), i32)
+            new.properties["overflowFlags"] = _overflow(overflow)
         return b(new).results[0]
 
     return rule
+
+
+@cache
+def _overflow(told: arith.IntegerOverflowAttr) -> IntegerAttr[IntegerType]:
+    flags = llvm.OverflowAttr([llvm.OverflowFlag(flag.value) for flag in told.data])
+    return IntegerAttr(flags.to_int(), i32)
 
 
 def _float_rule(target: type[Operation]) -> Rule:

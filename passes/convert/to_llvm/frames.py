@@ -45,28 +45,28 @@ def _most_registers(block: Block, machine: Machine) -> int:
     """The most registers of vectors that are needed at the same time; what comes from other blocks is needed in all."""
     ops = list(block.ops)
     live: dict[SSAValue, int] = {}
-
-    def use(value: SSAValue) -> None:
-        if isinstance(value.type, VectorType):
-            live.setdefault(value, _registers(value.type, machine))
-
     for op in ops:
         for operand in op.operands:
-            if operand.owner is not block and getattr(operand.owner, "parent", None) is not block:
-                use(operand)
+            if isinstance(operand.type, VectorType) and _home(operand) is not block:
+                live[operand] = _registers(operand.type, machine)
         for result in op.results:
-            if any(user.operation.parent is not block for user in result.uses):
-                use(result)
+            if isinstance(result.type, VectorType) and any(use.operation.parent is not block for use in result.uses):
+                live[result] = _registers(result.type, machine)
     total = most = sum(live.values())
     for op in reversed(ops):
         for result in op.results:
             total -= live.pop(result, 0)
         for operand in op.operands:
-            if operand not in live:
-                use(operand)
-                total += live.get(operand, 0)
+            if isinstance(operand.type, VectorType) and operand not in live:
+                live[operand] = _registers(operand.type, machine)
+                total += live[operand]
         most = max(most, total)
     return most
+
+
+def _home(value: SSAValue) -> Block | None:
+    """The block that defines it."""
+    return value.owner if isinstance(value.owner, Block) else value.owner.parent
 
 
 def _registers(type_: VectorType, machine: Machine) -> int:
