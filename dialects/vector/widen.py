@@ -32,11 +32,15 @@ def _vector_of(element: Attribute, lanes: int) -> VectorType:
 
 
 class Widener:
-    """Rebuilds scalar ops with `lanes` lanes at the builder's place; `values` says what became of each scalar."""
+    """Rebuilds scalar ops with `lanes` lanes at the builder's place; `values` says what became of each scalar.
 
-    def __init__(self, builder: Builder, lanes: int):
+    Wideners at one place may have what they broadcast in common: `broadcasts`.
+    """
+
+    def __init__(self, builder: Builder, lanes: int, broadcasts: dict[object, SSAValue] | None = None):
         self.builder = builder
         self.lanes = lanes
+        self.broadcasts = broadcasts
         self.values: dict[SSAValue, SSAValue] = {}
 
     def wide(self, element: Attribute) -> VectorType:
@@ -51,7 +55,13 @@ class Widener:
         """`value` itself when it is a vector, else its broadcast."""
         if is_vector(value):
             return value
-        return self.builder.insert(BroadcastOp(value, self.wide(value.type))).results[0]
+        if self.broadcasts is None:
+            return self.builder.insert(BroadcastOp(value, self.wide(value.type))).results[0]
+        key = BroadcastOp, value
+        if key not in self.broadcasts:
+            op = BroadcastOp.create(operands=[value], result_types=[self.wide(value.type)])
+            self.broadcasts[key] = self.builder.insert(op).results[0]
+        return self.broadcasts[key]
 
     def widen(self, op: Operation) -> Sequence[SSAValue]:
         """Rebuilds `op` (elementwise, without regions) on what its operands became and remembers its results."""

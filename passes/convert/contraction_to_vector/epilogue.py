@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import MemRefType, UnitAttr, VectorType, bf16
 from xdsl.dialects.linalg.ops import YieldOp
-from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineDimExpr
+from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from ....dialects import linalg, vector
 from ....dialects.affine.linear_forms import Linear, access
@@ -33,32 +33,41 @@ class Epilogue:
 
     def __init__(self, kernel: Kernel, flats: Mapping[SSAValue, SSAValue]):
         self.contraction = kernel.contraction
-        self.generics = kernel.epilogue
         self.flats = flats
+        self.reads: dict[linalg.GenericOp, list[tuple[BlockArgument, SSAValue, Linear | None]]] = {}
+        held = {self.contraction.c.value}
+        for op in kernel.epilogue:
+            arrays = zip(op.body.block.args, (*op.inputs, *op.outputs), op.maps, strict=True)
+            self.reads[op] = [
+                (argument, value, None if value in held else self.form(value, map))
+                for argument, value, map in arrays
+                if value in held or argument.uses
+            ]
+            held.update(op.outputs)
         if _is_of_pairs(self.contraction):
             _mark_flushing(kernel)
 
     def apply(self, place: TilePlace, row: int, panel: int, sums: SSAValue) -> dict[SSAValue, SSAValue]:
         """The vectors to store, by array, given the sums of this row and panel."""
         held = {self.contraction.c.value: sums}
-        for op in self.generics:
+        for op in self.reads:
             self.apply_one(op, place, row, panel, held)
         return held
+
+    def form(self, value: SSAValue, map: AffineMap) -> Linear:
+        """Where an array lies, over the contraction's loops."""
+        form = access(value, map)
+        assert form is not None
+        return on_loops(self.contraction, form)
 
     def apply_one(
         self, op: linalg.GenericOp, place: TilePlace, row: int, panel: int, held: dict[SSAValue, SSAValue]
     ) -> None:
         """Applies `op` to what is `held` of the arrays, and holds what it writes."""
-        block = op.body.block
-        widener = vector.Widener(place.code.builder, place.lanes)
-        for argument, value, map in zip(block.args, (*op.inputs, *op.outputs), op.maps, strict=True):
-            if value in held:
-                widener.values[argument] = held[value]
-            elif argument.uses:
-                form = access(value, map)
-                assert form is not None
-                widener.values[argument] = self.load(place, row, panel, value, on_loops(self.contraction, form))
-        for inner in block.ops:
+        widener = vector.Widener(place.code.builder, place.lanes, place.shared)
+        for argument, value, form in self.reads[op]:
+            widener.values[argument] = held[value] if form is None else self.load(place, row, panel, value, form)
+        for inner in op.body.block.ops:
             match inner:
                 case linalg.IndexOp():
                     expr = self.contraction.op.maps[2].results[inner.dim.value.data]
@@ -67,6 +76,8 @@ class Epilogue:
                 case YieldOp():
                     for output, result in zip(op.outputs, inner.operands, strict=True):
                         held[output] = widener.vector(widener.value(result))
+                case arith.ConstantOp():
+                    widener.values[inner.result] = place.once(inner, lambda op=inner: place.code(op.clone()).result)
                 case _:
                     widener.widen(inner)
 
