@@ -48,6 +48,7 @@ class TilePlace:
         self.columns = columns
         self.operands = operands
         self.shared: dict[object, SSAValue] = {}
+        self.rows: dict[tuple[Linear, int], AffineExpr] = {}
         self.panel_lanes = contraction.panels.lanes if contraction.panels else columns.lanes
 
     @property
@@ -61,6 +62,11 @@ class TilePlace:
 
     def outer(self, form: Linear, row: int) -> AffineExpr:
         """The part of an array's flat position that the batch and row number `row` of the tile give."""
+        if (form, row) not in self.rows:
+            self.rows[form, row] = self._outer(form, row)
+        return self.rows[form, row]
+
+    def _outer(self, form: Linear, row: int) -> AffineExpr:
         expr = AffineExpr.constant(form.offset)
         for dims, index in ((self.contraction.batch, BATCH), (self.contraction.m, ROW + row)):
             sizes = [self.contraction.sizes[d] for d in dims]
