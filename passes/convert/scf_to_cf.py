@@ -13,7 +13,8 @@ after:
       cf.br ^head(%next, %y)
     ^exit:
 
-A loop whose bounds say that it has a round is tested after each round alone: ^body(%i, %x) branches to itself.
+A loop whose bounds say that it has a round is tested after each round alone: ^body(%i, %x) branches to itself, until
+%i is %hi where steps lead there.
 
 Each function's body is built anew, in order, so the cost is linear in the number of ops.
 """
@@ -47,13 +48,13 @@ class ConvertScfToCf(ModulePass):
                 _Flattening(function).run()
 
 
-def has_a_round(op: scf.ForOp) -> bool:
-    """Whether the bounds say that the loop's body runs at least once: two constants, or a value and more than it."""
+def span_of(op: scf.ForOp) -> int | None:
+    """How far it is from the lower bound to the upper one: between constants, or from a value to more than it."""
     upper = op.ub.owner
     if isinstance(upper, arith.AddiOp) and upper.lhs is op.lb and upper.properties.get("overflowFlags") == NO_WRAP:
-        return (_constant(upper.rhs) or 0) > 0
+        return _constant(upper.rhs)
     lowest, end = _constant(op.lb), _constant(op.ub)
-    return lowest is not None and end is not None and lowest < end
+    return None if lowest is None or end is None else end - lowest
 
 
 def _constant(value: SSAValue) -> int | None:
@@ -148,10 +149,13 @@ class _Flattening:
         end = Block()
         self.branch(head, [op.lb, *op.iter_args], op)
         self.start(head)
-        if has_a_round(op):
+        span, step = span_of(op) or 0, _constant(op.step) or 0
+        if span > 0:
             last = self.body(op.body, head.args)
             following = self.following(op, head.args[0])
-            more = self.new(arith.CmpiOp(following, op.ub, "slt"), op).results[0]
+            # what is equal in the end any of the loop's variables may tell: LLVM keeps one register less
+            told = "ne" if step > 0 and span % step == 0 else "slt"
+            more = self.new(arith.CmpiOp(following, op.ub, told), op).results[0]
             back = self.new(cf.ConditionalBranchOp(more, head, [following, *last.operands], end, []), op)
             results = last.operands
         else:

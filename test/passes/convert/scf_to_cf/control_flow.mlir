@@ -39,6 +39,26 @@ func.func @has_a_round(%step: index, %init: f32) -> f32 {
   func.return %r : f32
 }
 
+// Where steps lead to the end, that is what is asked for.
+// CHECK-LABEL: func.func @to_the_end
+func.func @to_the_end(%m: memref<8xf32>) {
+  %lo = arith.constant 1 : index
+  %hi = arith.constant 7 : index
+  %two = arith.constant 2 : index
+  %four = arith.constant 4 : index
+  // CHECK: %[[NEXT:.*]] = arith.addi %{{.*}}, %two overflow<nsw> : index
+  // CHECK-NEXT: arith.cmpi ne, %[[NEXT]], %hi : index
+  scf.for %i = %lo to %hi step %two {
+    %x = memref.load %m[%i] : memref<8xf32>
+  }
+  // CHECK: %[[NEXT:.*]] = arith.addi %{{.*}}, %four overflow<nsw> : index
+  // CHECK-NEXT: arith.cmpi slt, %[[NEXT]], %hi : index
+  scf.for %i = %lo to %hi step %four {
+    %x = memref.load %m[%i] : memref<8xf32>
+  }
+  func.return
+}
+
 // From a value to more than it, if the sum does not wrap: in this one it does not, in the next it might.
 // CHECK-LABEL: func.func @more_than_it
 func.func @more_than_it(%m: memref<8xf32>, %lo: index, %step: index) {
