@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..compiler.diagnostics import LaminaError
 
@@ -24,6 +24,7 @@ TARGETS = {
     "interpret": ".interpret.target:InterpretTarget",
 }
 RECALLS = {"cpu": ".cpu.recall:recall"}  # light: they import nothing of the compiler
+LOADS = {"cpu": ".cpu.load:load"}  # nor do these
 
 
 class Executable(Protocol):
@@ -128,8 +129,13 @@ def target(name: str) -> Target:
         if base in plugins:
             return plugins[base].load()(detail)
         raise LaminaError(f"unknown target '{name}'", hint=f"one of {', '.join([*TARGETS, *plugins])}")
-    module, _, cls = path.partition(":")
-    return getattr(import_module(module, __name__), cls)(detail)
+    return _found(path)(detail)
+
+
+def _found(path: str) -> Any:
+    """What `module:name` stands for."""
+    module, _, name = path.partition(":")
+    return getattr(import_module(module, __name__), name)
 
 
 def meaning(name: str, program: Program, options: Options) -> Program:
@@ -138,11 +144,18 @@ def meaning(name: str, program: Program, options: Options) -> Program:
     return program if made is None else made(program, options)
 
 
+def load(artefact: Artefact, threads: int | None = None) -> Executable:
+    """Makes a saved artefact callable. Raises LaminaError when this machine cannot run it."""
+    path = LOADS.get(artefact.target.partition(":")[0])
+    if path is None:
+        return target(artefact.target).load(artefact, threads)
+    return _found(path)(artefact, threads)
+
+
 def recall(name: str, source: Source, options: Options) -> Executable | None:
     """What was compiled from this source for the target called `name` before, if that is known without reading it."""
     base, _, detail = name.partition(":")
     path = RECALLS.get(base)
     if path is None:
         return None
-    module, _, function = path.partition(":")
-    return getattr(import_module(module, __name__), function)(detail, source, options)
+    return _found(path)(detail, source, options)

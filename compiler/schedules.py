@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 SECTION = "contractions"
 PROBLEM = "lamina.problem"  # on a kernel: what it computes, by name
 SCHEDULE = "lamina.schedule"  # on a kernel: how
+LANES = "lanes"  # in an entry of a CPU: the width of panels of the right operand
 _NUMBER = re.compile(r"([a-z_]+)=(?:([0-9]{1,9})|([a-z][a-z0-9]*))")
 _LINE = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)')\s*=""")
 

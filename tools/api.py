@@ -17,6 +17,7 @@ import numpy as np
 
 from ..backends import Executable, Options, check_threads, recall
 from ..backends import Source as File
+from ..backends import load as load_artefact
 from ..backends import target as find_target
 from ..compiler.artefact import Artefact
 from ..compiler.diagnostics import LaminaError, ValuesNeeded
@@ -291,11 +292,13 @@ def load(
         return _specialised(program, artefact.target, options, File(Path(path), shapes or {}))
     if shapes:
         raise LaminaError("the artefact has no symbolic dimensions", where=os.fspath(path))
-    found = find_target(artefact.target)
-    emulated = getattr(found, "load_emulated", None)
-    if emulate and emulated is None:
-        raise LaminaError(f"target '{artefact.target}' has no emulator", where=os.fspath(path))
-    executable = emulated(artefact) if emulate and emulated is not None else found.load(artefact, threads)
+    if emulate:
+        emulated = getattr(find_target(artefact.target), "load_emulated", None)
+        if emulated is None:
+            raise LaminaError(f"target '{artefact.target}' has no emulator", where=os.fspath(path))
+        executable = emulated(artefact)
+    else:
+        executable = load_artefact(artefact, threads)
     return Model(artefact.signature.told, lambda *_: executable)
 
 

@@ -18,9 +18,7 @@ from ..compiler.diagnostics import Diagnostic
 from ..compiler.machine import Machine
 from ..compiler.places import describe_location
 from ..compiler.program import Program
-from ..compiler.schedules import PROBLEM, SCHEDULE, Entry, Schedules
-from ..passes.convert.contraction_to_vector.analysis import analyse
-from ..passes.linalg.pack_contractions import LANES
+from ..compiler.schedules import LANES, PROBLEM, SCHEDULE, Entry, Schedules
 
 
 def add_schedules_argument(parser: argparse.ArgumentParser) -> None:
@@ -93,6 +91,8 @@ def problems_of(lowered: Program) -> list[Problem]:
 
 def _told(kernel: func.FuncOp) -> tuple[Entry, Operation]:
     """The schedule that stands on a kernel, and its contraction; on a CPU with the width of packed panels first."""
+    from ..passes.convert.contraction_to_vector.analysis import analyse  # heavy, and who gives schedules needs none
+
     given = kernel.attributes.get(SCHEDULE)
     if not isinstance(given, StringAttr):
         return _told_of_gpu(kernel)

@@ -25,6 +25,7 @@ from .emit import feature_string
 from .executable import NativeExecutable
 from .image import Unlinkable, link_image
 from .jit import runtime_object
+from .load import load
 from .model_cache import ModelCache
 from .native_model import RUNTIME_FUNCTIONS
 from .pipeline import KERNEL_PHASES, MODULE_PHASES, PHASES
@@ -141,17 +142,7 @@ class CpuTarget:
 
     def load(self, artefact: Artefact, threads: int | None = None) -> NativeExecutable:
         """Makes a saved artefact callable. Raises LaminaError when this machine cannot run it."""
-        host = Machine.host()
-        wanted = [f.removeprefix("+") for f in artefact.features.split(",") if f.startswith("+")]
-        missing = [feature for feature in wanted if feature not in host.features]
-        if artefact.triple.partition("-")[0] != host.triple.partition("-")[0]:
-            raise LaminaError(f"the artefact is for {artefact.triple}, this machine is {host.triple}")
-        if missing:
-            raise LaminaError(
-                f"this machine lacks {', '.join(missing)}, which the artefact was compiled for",
-                hint="compile the model on this machine, or for a triple without those features",
-            )
-        return NativeExecutable(artefact, threads)
+        return load(artefact, threads)
 
     def describe(self) -> list[tuple[str, str]]:
         """Facts for `lamina targets`."""

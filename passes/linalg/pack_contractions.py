@@ -49,7 +49,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ...compiler.context import lamina_context
 from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
-from ...compiler.schedules import Schedules
+from ...compiler.schedules import LANES, Schedules
 from ...compiler.walking import all_ops
 from ...dialects.dot.ops import group_of, sum_type
 from ...dialects.linalg import GenericOp, PackOp, WinogradFilterTransformOp
@@ -60,7 +60,6 @@ from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp
 from .hoist_constants import is_constant_argument
 from .reshapes import collapse
 
-LANES = "lanes"  # what a schedule calls the width of a panel
 MOST_LANES = 128
 FEWEST_COLUMNS = 4
 FEWEST_ROWS = 4  # a computed right operand is packed only where at least so many rows read it

@@ -21,13 +21,13 @@ from xdsl.passes import ModulePass
 from ...compiler.context import lamina_context
 from ...compiler.diagnostics import LaminaError
 from ...compiler.machine import Machine
-from ...compiler.schedules import PROBLEM, SCHEDULE, Entry
+from ...compiler.schedules import LANES, PROBLEM, SCHEDULE, Entry
 from ...dialects.linalg.problem_name import problem_name
 from ..convert.contraction_to_vector import default_schedule, depth_fault, panel_lanes, sum_bytes
 from ..convert.contraction_to_vector.analysis import Kernel, Unsupported, analyse
 from ..convert.contraction_to_vector.epilogue import check
 from ..convert.contraction_to_vector.schedule import Schedule, ceil_div
-from .pack_contractions import LANES, origin
+from .pack_contractions import origin
 
 
 @dataclass(frozen=True)

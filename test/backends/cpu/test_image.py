@@ -117,15 +117,25 @@ def test_for_another_processor_there_is_none(model: Path):
     assert artefact.objects and not artefact.image
 
 
-WARM = """
+LIGHT = """
 import sys, lamina
-model = lamina.compile(sys.argv[1])
+model = getattr(lamina, sys.argv[1])(sys.argv[2])
 print(sorted(name for name in ("xdsl", "llvmlite", "onnx", "ml_dtypes", "rich", "lark") if name in sys.modules))
 """
+
+
+def imported(how: str, path: Path) -> str:
+    """What a process of its own imports to make a model callable."""
+    ran = subprocess.run([sys.executable, "-c", LIGHT, how, str(path)], check=True, capture_output=True, text=True)
+    return ran.stdout.strip()
 
 
 def test_a_model_compiled_before_needs_no_compiler(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LAMINA_CACHE", str(tmp_path / "cache"))
     lamina.compile(model)
-    loaded = subprocess.run([sys.executable, "-c", WARM, str(model)], check=True, capture_output=True, text=True).stdout
-    assert loaded.strip() == "[]"
+    assert imported("compile", model) == "[]"
+
+
+def test_a_saved_model_needs_no_compiler(model: Path, tmp_path: Path):
+    lamina.compile(model).save(tmp_path / "m.lamx")
+    assert imported("load", tmp_path / "m.lamx") == "['llvmlite']"  # which knows the processor
