@@ -102,12 +102,13 @@
 // A convolution is that product of windows: threads gather them, weights come in a box, products are the same. Its
 // stages are more, so that the first copies are a loop.
 // CHECK-LABEL: .entry kernel_6_0(
-// SM80-COUNT-16: cp.async.cg.shared.global
+// SM80-COUNT-8: cp.async.cg.shared.global
 // SM80-COUNT-3: ldmatrix.sync.aligned.m8n8.x4
 // SM80-COUNT-16: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32
 // SM80-NOT: mma.sync
 // SM80: cp.async.wait_group
 // SM80: bar.sync
+// SM80-COUNT-8: cp.async.cg.shared.global
 // SM80-NOT: cp.async.cg
 // SM80-COUNT-8: st.global.v2.b32
 // SM80-NOT: st.global
