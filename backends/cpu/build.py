@@ -31,9 +31,14 @@ from .pipeline import KERNEL_PHASES
 
 ENTRY = "lamina_main"
 # The inner loops of these are register tiles.
-EFFORTS = dict.fromkeys(("contraction", "winograd"), Effort.TIDY) | dict.fromkeys(
-    ("depthwise", "separable", "attention", "matmul_nbits"), Effort.TILES
-)
+EFFORTS = {
+    "contraction": Effort.TIDY,
+    "winograd": Effort.TIDY,
+    "depthwise": Effort.TILES,
+    "separable": Effort.TILES,
+    "attention": Effort.TILES,
+    "matmul_nbits": Effort.TILES,
+}
 MAIN_PHASE = Phase(
     "llvm", "calls of kernels in order", ("convert-parallel-to-runtime", "convert-scf-to-cf", "convert-to-llvm")
 )

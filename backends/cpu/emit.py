@@ -100,7 +100,7 @@ def optimise(text: str, machine: Machine, effort: Effort = Effort.ALL) -> Module
     """Parses, verifies and optimises LLVM IR.
 
     Products and Winograd's transforms are as fast after peepholes alone (`TIDY`) as after -O2, which takes LLVM three
-    times as long; depthwise convolutions are up to a tenth slower.
+    times as long; depthwise convolutions lose up to a few percent by it.
     A failure here is a defect of ours: RuntimeError with LLVM's words.
     """
     binding = llvm()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects import affine, arith
 from xdsl.dialects.builtin import AffineMapAttr, IndexType, IntegerAttr
@@ -22,9 +22,8 @@ from ...dialects.gpu.ops import IdOp
 
 Range = tuple[int, int]  # lowest and highest value, both included
 _INDEX = IndexType()
-_NONE: Mapping[str, Attribute] = {}
 # Affine arithmetic is that of whole numbers: a program in which it wraps has no meaning.
-NO_WRAP: Mapping[str, Attribute] = {"overflowFlags": arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])}
+NO_WRAP = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
 
 
 def constant_index(b: RuleBuilder, number: int) -> SSAValue:
@@ -37,12 +36,13 @@ def _index(number: int) -> dict[str, Attribute]:
 
 
 def _binary(
-    b: RuleBuilder, op: type[Operation], lhs: SSAValue, rhs: SSAValue, properties: Mapping[str, Attribute] = _NONE
+    b: RuleBuilder, op: type[Operation], lhs: SSAValue, rhs: SSAValue, overflow: Attribute | None = None
 ) -> SSAValue:
-    return b.shared(
-        (op, lhs, rhs),
-        lambda: op.create(operands=[lhs, rhs], result_types=[lhs.type], properties=dict(properties)),
-    )
+    def made() -> Operation:
+        told = {} if overflow is None else {"overflowFlags": overflow}
+        return op.create(operands=[lhs, rhs], result_types=[lhs.type], properties=told)
+
+    return b.shared((op, lhs, rhs), made)
 
 
 def apply_map(

@@ -32,8 +32,7 @@ from xdsl.passes import ModulePass
 
 from ...compiler.diagnostics import LaminaError
 from ...dialects.llvm.text import UNROLL
-
-NO_WRAP = arith.IntegerOverflowAttr([arith.IntegerOverflowFlag.NSW])
+from .affine_expressions import NO_WRAP
 
 
 @dataclass(frozen=True)
