@@ -17,14 +17,9 @@ from .locations import fuse
 from .traits import has, owns_its_values
 
 Key = Hashable
-_KEPT_APART = {"tensor.empty"}  # two destinations must not become one
+_KEPT_APART = frozenset({"tensor.empty"})  # two destinations must not become one
 _LARGEST_BODY = 200  # nested ops beyond which two regions are not compared
 _MOST_ORIGINS = 8  # of an op that stands for several
-
-
-def keep_apart(name: str) -> None:
-    """Ops called `name` are never merged, though they look the same."""
-    _KEPT_APART.add(name)
 
 
 def eliminate_common_subexpressions(root: Operation) -> bool:

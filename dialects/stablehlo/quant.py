@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf, isfinite
-from typing import Any, NoReturn, cast
+from typing import NoReturn, cast
 
 import ml_dtypes
 from xdsl.dialects.builtin import AnyFloat, IntegerType, Signedness, TensorType
@@ -213,14 +213,6 @@ def baseline_element(element: Attribute) -> Attribute:
         return element
     count = len(q.scales)
     return UniformQuantizedType(replace(q, scales=(1.0,) * count, zero_points=(q.limits[0],) * count))
-
-
-def baseline(kind: Attribute) -> Attribute:
-    """A type without the scales and zero points of its elements."""
-    if not isinstance(kind, TensorType) or quantization(kind) is None:
-        return kind
-    whole = cast(Any, kind)
-    return TensorType(baseline_element(whole.element_type), whole.get_shape(), whole.encoding)
 
 
 def check_tensor(kind: TensorType[Attribute]) -> None:

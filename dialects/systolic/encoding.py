@@ -242,11 +242,6 @@ def float_bits(value: float) -> int:
     return struct.unpack("<I", struct.pack("<f", value))[0]
 
 
-def bits_float(bits: int) -> float:
-    """The f32 with these bits."""
-    return struct.unpack("<f", struct.pack("<I", bits))[0]
-
-
 def text_of(instruction: Instruction) -> str:
     """What stands behind the name in the text of an instruction, with a blank before it."""
     spec = instruction.spec

@@ -13,16 +13,20 @@ after:
       linalg.generic ... ins(%xp, %mostp) outs(%yp) { math.exp of the difference }
       ...
 
-A strip of all planes stays in the second cache until the last op has read it, so memory is read once and written once.
-Strips are as long as that allows, as long pieces of planes are fetched ahead of best, and shorter where threads could
-not share them otherwise. Which kernels go over planes: `column_groups`.
+A strip of all planes stays in a cache until the last op has read it, so memory is read once and written once. Images
+are taken one after the other, in loops around that one. The first cache does if it has room for pieces of planes that
+are long enough; else the second, whole images if it holds them: memory brings short pieces of planes slowly. Which
+kernels go over planes: `column_groups`.
+
+A normalisation of 96 channels of 56 x 56 points takes 0.117 ms by strips of 64 columns, 0.130 by 112 and by 448; of 192
+channels of 28 x 28 points 0.071 an image by whole images, 0.077 by strips of 112; measured on Emerald Rapids.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from math import prod
+from math import ceil, gcd, prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -45,10 +49,21 @@ from .column_groups import LEAST_COLUMNS, Columns, live_loops, reduced_columns, 
 from .outline_kernels import KERNEL
 
 LOOPS = StringAttr("loops")  # of kernels that are no contraction, pool or the like, which cut themselves
-TASKS = 16  # strips that are left at least, for threads
+PAGE, ELEMENT = 4096, 4  # bytes: what a way of the first cache has; of a number
+TASKS, EACH = 16, 2  # strips that are left at least, for threads: so many in all, or for each core
 SHARE = 4  # one part in so many of the second cache is for a strip
+WHOLE = 3  # the same for whole images, of what is gone over again
 
-Starts = dict[SSAValue, int | None]  # with which dimension planes begin in an array; None where it has none
+
+@dataclass(frozen=True)
+class Place:
+    """Dimensions of an array: what loops around planes index, by their numbers; where a plane begins, if one does."""
+
+    around: tuple[tuple[int, int], ...]
+    start: int | None
+
+
+Places = dict[SSAValue, Place]
 
 
 @dataclass(frozen=True)
@@ -71,101 +86,155 @@ def _function(block: Block, machine: Machine) -> None:
         return
     if not all(isinstance(op, GenericOp | FillOp | arith.ConstantOp | AllocaOp | ReturnOp) for op in block.ops):
         return
-    starts = _starts(ops, columns)
-    if starts is None:
+    places = _places(ops, columns)
+    if places is None:
         return
-    length = strip_length(columns, [array for array, start in starts.items() if start is not None], machine)
+    length = strip_length(columns, _planes(ops, columns, places), machine)
     if length is not None:
-        _Strips(columns, starts, length).make(block, ops)
+        _Strips(columns, places, length).make(block, ops)
 
 
-def _starts(ops: Sequence[GenericOp | FillOp], columns: Columns) -> Starts | None:
+def _places(ops: Sequence[GenericOp | FillOp], columns: Columns) -> Places | None:
     """Where planes begin in each array, whose last dimensions they are; None if an op goes other ways."""
-    starts: Starts = {}
+    places: Places = {}
     for op in ops:
         if isinstance(op, FillOp):
             continue
-        inside = live_loops(op)[-len(columns.inside) :]
-        if not shares_columns(columns, op, ()) or not _only_its_element(op, inside[0]):
+        live = live_loops(op)
+        around, inside = live[: len(columns.around)], live[-len(columns.inside) :]
+        if not shares_columns(columns, op, ()) or _asks_for(op, {*around, *range(inside[0], len(op.iterators))}):
             return None
         for array, map_ in zip(op.operands, op.maps, strict=True):
             if not isinstance(array.type, MemRefType):
                 continue
-            at = [i for i, e in enumerate(map_.results) if isinstance(e, AffineDimExpr) and e.position in inside]
-            start = at[0] if at else None
+            loops = [(i, e.position) for i, e in enumerate(map_.results) if isinstance(e, AffineDimExpr)]
+            at = [i for i, loop in loops if loop in inside]
             if at and (len(at) != len(inside) or prod(array.type.get_shape()[at[0] :]) != prod(columns.inside)):
                 return None
-            if starts.setdefault(array, start) != start:
+            outer = tuple((i, around.index(loop)) for i, loop in loops if loop in around)
+            place = Place(outer, at[0] if at else None)
+            if places.setdefault(array, place) != place:
                 return None
-    return starts if all(op.output in starts for op in ops if isinstance(op, FillOp)) else None
+    return places if all(op.output in places for op in ops if isinstance(op, FillOp)) else None
 
 
-def _only_its_element(op: GenericOp, first: int) -> bool:
-    """Whether a body takes what it is given, and does not ask where in a plane, from loop `first` on, it is."""
-    return not any(
-        isinstance(inner, MemRefLoadOp) or (isinstance(inner, IndexOp) and inner.dim.value.data >= first)
+def _asks_for(op: GenericOp, loops: Set[int]) -> bool:
+    """Whether a body asks which round of `loops` it is, or takes other elements than it is given."""
+    return any(
+        isinstance(inner, MemRefLoadOp) or (isinstance(inner, IndexOp) and inner.dim.value.data in loops)
         for inner in op.body.walk()
     )
 
 
-def strip_length(columns: Columns, arrays: Sequence[SSAValue], machine: Machine) -> int | None:
-    """How many columns are a strip; None where all of them are, or too few would be."""
+@dataclass(frozen=True)
+class Planes:
+    """Bytes of a column, through all planes of an image: of all arrays, and of those that several ops go over."""
+
+    all: int
+    again: int
+
+
+def _planes(ops: Sequence[GenericOp | FillOp], columns: Columns, places: Places) -> Planes:
+    count = prod(columns.inside) * prod(columns.around)
+    sizes = {a: byte_size(a.type) // count for a, place in places.items() if place.start is not None}
+    again = [array for array in sizes if sum(array in op.operands for op in ops) > 1]
+    return Planes(sum(sizes.values()), sum(sizes[array] for array in again))
+
+
+def _finds_room(length: int, whole: int, planes: Planes, machine: Machine) -> bool:
+    """Whether the first cache holds strips of what is gone over again.
+
+    Planes that begin a multiple of a page apart share its sets.
+    """
+    apart = gcd(whole * ELEMENT, PAGE)
+    rows = planes.again // ELEMENT
+    in_a_set = ceil(rows * apart * ceil(length * ELEMENT / apart) / PAGE)
+    return in_a_set * PAGE <= machine.l1_bytes * 5 // 6
+
+
+def strip_length(columns: Columns, planes: Planes, machine: Machine) -> int | None:
+    """How many columns are a strip; None where all of them are, or too few would be.
+
+    As many as the first cache holds if lines of all planes find a place there. Else the planes of whole images, which
+    memory brings the fastest, if the second cache holds those of one and there are enough of them for threads.
+    """
     whole, around = prod(columns.inside), prod(columns.around)
-    size = sum(byte_size(array.type) for array in arrays) // (whole * around)
-    most = min(whole // 2, machine.l2_bytes // SHARE // size)
-    fitting = [n for n in range(LEAST_COLUMNS, most + 1) if whole % n == 0]
-    lengths = [n for n in fitting if n % machine.lanes(4) == 0] or fitting
-    return max([n for n in lengths if whole // n * around >= TASKS] or lengths[:1], default=None)
+    few = [n for n in range(LEAST_COLUMNS, whole // 2 + 1) if whole % n == 0]
+    lengths = [n for n in few if n % machine.lanes(4) == 0] or few
+    near = [n for n in lengths if _finds_room(n, whole, planes, machine)]
+    if near:
+        return near[-1]
+    if whole * planes.again <= machine.l2_bytes // WHOLE and around >= min(TASKS, EACH * machine.cores) > 1:
+        return whole
+    fitting = [n for n in lengths if n * planes.all <= machine.l2_bytes // SHARE]
+    fitting = fitting or [n for n in lengths if n * planes.again <= machine.l2_bytes // SHARE]
+    return max([n for n in fitting if whole // n * around >= TASKS] or fitting[:1], default=None)
 
 
 @dataclass(frozen=True)
 class _Strips:
     columns: Columns
-    starts: Starts
+    places: Places
     length: int
 
+    @property
+    def count(self) -> int:
+        """How many strips planes have."""
+        return prod(self.columns.inside) // self.length
+
     def make(self, block: Block, ops: Sequence[GenericOp | FillOp]) -> None:
-        """Puts all ops of a kernel into a loop over strips."""
+        """Puts all ops of a kernel into a loop over strips, and loops around that."""
         first, last = ops[0], block.last_op
         assert last is not None
         for op in list(block.ops):
             if isinstance(op, arith.ConstantOp | AllocaOp):
                 op.detach()
                 Rewriter.insert_op(op, InsertPoint.before(first))
-        body = Block(arg_types=[IndexType()])
-        parts = {
-            array: array if start is None else self._part(array, start, body, first)
-            for array, start in self.starts.items()
-        }
+        sizes = [*self.columns.around, self.count]
+        bodies = [Block(arg_types=[IndexType()]) for _ in sizes]
+        body = bodies[-1]
+        rounds = [each.args[0] for each in bodies]
+        parts = {array: self._part(array, place, rounds, body, first) for array, place in self.places.items()}
         for op in ops:
             new = FillOp(op.value, parts[op.output]) if isinstance(op, FillOp) else self._on_strip(op, parts)
             new.location = op.location
             body.add_op(new)
-        count = prod(self.columns.inside) // self.length
-        Rewriter.insert_op(new_for(0, count, terminated(body, first), first), InsertPoint.before(last))
+        for each, size in reversed([*zip(bodies, sizes, strict=True)][1:]):
+            outside = bodies[bodies.index(each) - 1]
+            outside.add_op(new_for(0, size, terminated(each, first), first))
+        Rewriter.insert_op(new_for(0, sizes[0], terminated(bodies[0], first), first), InsertPoint.before(last))
         for op in reversed(ops):
             erase(op)
 
-    def _part(self, array: SSAValue, start: int, body: Block, at: Operation) -> SSAValue:
-        """A strip of an array, taken in `body`; before `at` its planes are seen as strips."""
+    def _part(self, array: SSAValue, place: Place, rounds: Sequence[SSAValue], body: Block, at: Operation) -> SSAValue:
+        """What the ops of `body` have of an array in its `rounds`; before `at` its planes are seen as strips."""
+        offsets: dict[int, SSAValue] = {dim: rounds[loop] for dim, loop in place.around}
+        if place.start is not None:
+            array = self._as_strips(array, place.start, at)
+            offsets[place.start] = rounds[-1]
+        if not offsets:
+            return array
+        assert isinstance(array.type, MemRefType)
+        sizes = [1 if dim in offsets else size for dim, size in enumerate(array.type.get_shape())]
+        dims, steps = range(len(sizes)), [1] * len(sizes)
+        type_ = SubviewOp.infer_result_type(array.type, [offsets.get(dim, 0) for dim in dims], sizes, steps)
+        told = [DYNAMIC_INDEX if dim in offsets else 0 for dim in dims]
+        part = SubviewOp(array, [offsets[dim] for dim in sorted(offsets)], [], [], told, sizes, steps, type_)
+        part.location = at.location
+        body.add_op(part)
+        return part.result
+
+    def _as_strips(self, array: SSAValue, start: int, at: Operation) -> SSAValue:
+        """An array whose planes, from dimension `start` on, are two: strips, and the columns of one."""
         assert isinstance(array.type, MemRefType)
         shape = list(array.type.get_shape())
         outer = [[d] for d in range(start)]
-        views: list[Operation] = [collapse(array, [*outer, [*range(start, len(shape))]])]
-        sizes = [*shape[:start], prod(self.columns.inside) // self.length, self.length]
-        views.append(expand(views[0].results[0], [*outer, [start, start + 1]], sizes))
-        whole = views[-1].results[0]
-        assert isinstance(whole.type, MemRefType)
-        [strip] = body.args
-        sizes[start] = 1
-        offsets, steps = [0] * start, [1] * len(sizes)
-        type_ = SubviewOp.infer_result_type(whole.type, [*offsets, strip, 0], sizes, steps)
-        part = SubviewOp(whole, [strip], [], [], [*offsets, DYNAMIC_INDEX, 0], sizes, steps, type_)
-        for op in (*views, part):
+        flat = collapse(array, [*outer, [*range(start, len(shape))]])
+        strips = expand(flat.results[0], [*outer, [start, start + 1]], [*shape[:start], self.count, self.length])
+        for op in (flat, strips):
             op.location = at.location
-        Rewriter.insert_op(views, InsertPoint.before(at))
-        body.add_op(part)
-        return part.result
+            Rewriter.insert_op(op, InsertPoint.before(at))
+        return strips.results[0]
 
     def _on_strip(self, op: GenericOp, parts: Mapping[SSAValue, SSAValue]) -> GenericOp:
         """An op on parts: one loop, its last, in place of those along a plane."""
@@ -173,7 +242,8 @@ class _Strips:
         maps: list[AffineMap] = []
         zero = AffineExpr.constant(0)
         for array, map_ in zip(op.operands, op.maps, strict=True):
-            start = self.starts.get(array)
+            place = self.places.get(array)
+            start = place.start if place is not None else None
             inner = [] if start is None else [zero, AffineExpr.dimension(along)]
             outer = [zero if any(d >= along for d in e.used_dims()) else e for e in map_.results[:start]]
             maps.append(AffineMap(along + 1, 0, (*outer, *inner)))

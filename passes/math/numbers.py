@@ -138,9 +138,6 @@ class Numbers:
     def trunc(self, x: SSAValue) -> SSAValue:
         return self._float(math.TruncOp, x)
 
-    def roundeven(self, x: SSAValue) -> SSAValue:
-        return self._float(math.RoundEvenOp, x)
-
     def copysign(self, magnitude: SSAValue, sign: SSAValue) -> SSAValue:
         return self._float(math.CopySignOp, magnitude, sign)
 

@@ -24,7 +24,7 @@ from ..run import parse_shapes
 from ..summary import profile_compilation
 from . import models
 from .cases import Case, Graph, Workload, normal
-from .peers import OURS, PEERS, Settings, Unsupported, chosen
+from .peers import ASKED, OURS, PEERS, Settings, Unsupported, chosen
 from .worker import Failed, Prepared, Worker, cores, new_cache
 
 TOKENS, WIDTH = 64, 256  # of the layers whose number grows
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the group."""
     parser.add_argument("models", nargs="*", help="ONNX files or onnx:NAME (default: onnx:resnet50)")
     parser.add_argument("--depths", default="", metavar="N,N", help="also stacks of so many layers, as 2,8,32")
-    parser.add_argument("--peers", default="", help=f"comma separated, or all that are installed: {', '.join(PEERS)}")
+    parser.add_argument("--peers", default="", help=f"{ASKED} (default: none)")
     parser.add_argument("--threads", type=int, default=0, help="threads and cores of every system (default: all)")
     parser.add_argument("--no-profile", dest="profile", action="store_false", help="no times by pass and by kernel")
     parser.add_argument("--shape", action="append", default=[], metavar="DIM=N", help="fix a symbolic dimension")

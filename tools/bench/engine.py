@@ -23,12 +23,13 @@ from ...compiler.signature import Array
 from ..compare import compare
 from ..precision import add_precision_argument
 from .cases import COMPUTE, Case
-from .peers import OURS, PEERS, Settings, Unsupported, chosen
+from .peers import ASKED, OURS, PEERS, Settings, Unsupported, chosen
 from .plot import write_plot
 from .report import Row, print_closing, print_head, print_row, write_json
 from .worker import CEILINGS, Failed, Prepared, Worker, cores, new_cache
 
 ROUND_S = 0.05  # what a system's turn takes, if a run is shorter than that
+PEER = "onnxruntime"  # unless told otherwise
 CASE_S = 12.0  # what the rounds of a case may take; slow cases get fewer rounds, at least LEAST_ROUNDS
 LEAST_ROUNDS = 3
 ROUNDED = 2e-2  # the error that operands of 8 significant bits may make (docs/precision.md)
@@ -36,9 +37,7 @@ ROUNDED = 2e-2  # the error that operands of 8 significant bits may make (docs/p
 
 def add_arguments(parser: argparse.ArgumentParser, threads: str = "1", rounds: int = 5) -> None:
     """The arguments that all groups have."""
-    parser.add_argument(
-        "--peers", default="onnxruntime", help=f"comma separated, or all that are installed: {', '.join(PEERS)}"
-    )
+    parser.add_argument("--peers", default=PEER, help=f"{ASKED} (default {PEER})")
     parser.add_argument("--threads", default=threads, help=f"thread counts, comma separated (default {threads})")
     parser.add_argument("--rounds", type=int, default=rounds, help=f"alternating rounds (default {rounds})")
     parser.add_argument(

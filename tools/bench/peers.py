@@ -102,6 +102,8 @@ PEERS = {
     "ncnn": Peer(".peers_functions:ncnn", ("ncnn",), "ncnn"),
     "numpy": Peer(".peers_functions:numpy", (), "numpy"),
 }
+NAMES = [name for name in PEERS if name != OURS]
+ASKED = f"all (that are installed), or of these, comma separated: {', '.join(NAMES)}"  # as help
 
 
 def chosen(names: str) -> list[str]:
@@ -110,11 +112,11 @@ def chosen(names: str) -> list[str]:
     Raises LaminaError for one that is unknown or not installed.
     """
     if names == "all":
-        return [name for name, known in PEERS.items() if name != OURS and known.installed]
+        return [name for name in NAMES if PEERS[name].installed]
     asked = [name.strip() for name in names.split(",") if name.strip()]
     for name in asked:
-        if name not in PEERS or name == OURS:
-            raise LaminaError(f"there is no peer '{name}'", hint=f"one of {', '.join(n for n in PEERS if n != OURS)}")
+        if name not in NAMES:
+            raise LaminaError(f"there is no peer '{name}'", hint=f"one of {', '.join(NAMES)}")
         if not PEERS[name].installed:
             raise LaminaError(f"'{name}' is not installed", hint=f"it needs {', '.join(PEERS[name].modules)}")
     return list(dict.fromkeys(asked))

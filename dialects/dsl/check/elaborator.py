@@ -198,10 +198,6 @@ class Elaborator:
         """Whether two dimensions count as different: strict, but for what `//`, `%`, `min` and `max` hide."""
         return self.facts.may_differ(left, right)
 
-    def is_const(self, value: Value) -> bool:
-        """Whether a value is known when compiling, if only once its function is bound."""
-        return value.const is not None
-
     # Ops -----------------------------------------------------------------------------------------------------------
 
     @property

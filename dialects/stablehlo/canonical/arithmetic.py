@@ -6,12 +6,12 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import AnyFloat, IntegerType, Signedness, i1
+from xdsl.dialects.builtin import AnyFloat, Float32Type, Float64Type, IntegerType, Signedness, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import Commutative
 
-from ....compiler.dtypes import DType
-from .. import BroadcastInDimOp
+from ....compiler.dtypes import DType, dtype_of
+from .. import BroadcastInDimOp, ReshapeOp
 from .. import ops_elementwise as ops
 from ..attributes import ints
 from ..semantics.elementwise import is_float
@@ -25,6 +25,7 @@ ELEMENTWISE = tuple(
     and getattr(kind, "name", "").startswith("stablehlo.")
     and "quantize" not in kind.name
 )
+_LEAST = 2.0**-100  # of what a quotient is by, to be as good as a product with its reciprocal
 _COMMUTATIVE = tuple(kind for kind in ELEMENTWISE if kind.has_trait(Commutative))
 
 
@@ -206,6 +207,41 @@ def _repeated(value: SSAValue) -> BroadcastInDimOp | None:
     op = defining(value, BroadcastInDimOp)
     small = op is not None and prod(shape_of(op.operand)) < prod(shape_of(value))
     return op if small else None
+
+
+@simplifies(ops.DivideOp)
+def divide_by_repeated_root(op: ops.DivideOp, b: Builder) -> Replacement:
+    """x / broadcast(sqrt(v)), as of a norm, is x * broadcast(rsqrt(v)): off by 1.5 ulp instead of half of one.
+
+    So too of a root that a constant is added to, or that is at least a constant. Whatever v is, its root is so far from
+    the largest and least numbers that the reciprocal is as good; zeros, infinities and NaN give what they gave.
+    """
+    repeat = _repeated(op.rhs)
+    if repeat is None or not isinstance(element_type(op.result), Float32Type | Float64Type):
+        return None
+    divisor = repeat.operand
+    while (reshape := defining(divisor, ReshapeOp)) is not None:
+        divisor = reshape.operand
+    root = defining(divisor, ops.SqrtOp)
+    if root is not None:
+        factor = b.value(ops.RsqrtOp(root.operand))
+    elif _is_bounded_root(divisor, b):
+        one = b.splat(dtype_of(element_type(divisor)).type(1), tensor_type(divisor))
+        factor = b.value(ops.DivideOp(one, divisor))
+    else:
+        return None
+    factor = b.reshape(factor, shape_of(repeat.operand))
+    repeated = b.broadcast(factor, shape_of(op.result), ints(repeat.broadcast_dimensions))
+    return b.value(ops.MultiplyOp(op.lhs, repeated))
+
+
+def _is_bounded_root(value: SSAValue, b: Builder) -> bool:
+    """Whether it is sqrt(v) + c or max(sqrt(v), c) with a c whose reciprocal is no less exact than a quotient."""
+    op = value.owner
+    if not isinstance(op, ops.AddOp | ops.MaximumOp) or defining(op.lhs, ops.SqrtOp) is None:
+        return False
+    scalar = b.splat_of(op.rhs)
+    return scalar is not None and bool(_LEAST <= scalar <= 1 / _LEAST)
 
 
 @simplifies(*ELEMENTWISE)

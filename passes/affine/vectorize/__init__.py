@@ -19,8 +19,9 @@ after, for registers of 8 floats:
 Copies that read across what they write are turned in registers (`transpose`), copies of short rows stay loops
 (`copies`), rows of two to four elements are put together from vectors (`interleave`).
 Loads are contiguous vectors, scalars for all lanes, or gathers where the arithmetic is worth them; stores are
-contiguous. What does not fill a vector is done in a last one that overlaps the one before, or under a mask where a
-round may not run twice. Loops whose trip count is not known or that carry other than reductions stay as they are.
+contiguous. What does not fill a vector is done in a last one of as few registers as it needs, that overlaps the one
+before, or under a mask where a round may not run twice. Loops whose trip count is not known or that carry other than
+reductions stay as they are.
 """
 
 from __future__ import annotations

@@ -33,6 +33,11 @@ MATH_REGISTERS = 2
 MATH_CONSTANTS = 12  # of an exponential, say: in registers where instructions take no operand from memory
 
 
+def lanes_of(plan: Plan, machine: Machine) -> int:
+    """How many of the loop's elements a register holds."""
+    return max(1, machine.vector_bytes // plan.element_bytes)
+
+
 def width_of(plan: Plan, machine: Machine) -> int:
     """How many rounds to run at a time: a register's worth, or as many registers as the body leaves free, up to 4.
 
@@ -40,7 +45,7 @@ def width_of(plan: Plan, machine: Machine) -> int:
     round to round, twice the registers count: what is kept in memory meanwhile takes less time than waiting for steps
     that need each other (GELU is a sixth faster so on Zen 3, a logarithm too).
     """
-    lanes = max(1, machine.vector_bytes // plan.element_bytes)
+    lanes = lanes_of(plan, machine)
     free = machine.vector_registers - 2
     if any(takes_steps(op) for op in plan.body.ops):
         if not machine.operands_from_memory:
@@ -94,7 +99,9 @@ def vectorise(plan: Plan, machine: Machine) -> None:
         totals = main_loop(plan, builder, width, whole * width, totals)
     if rest:
         overlap = plan.idempotent and not plan.carries and whole > 0
-        size = width if overlap else 1 << (rest - 1).bit_length()
+        size = 1 << (rest - 1).bit_length()
+        if overlap:  # as little as may be: a line that is stored twice may still be on its way
+            size = min(width, max(size, lanes_of(plan, machine)))
         at = index_at(plan, builder, plan.trips - size if overlap else whole * width)
         mask = None
         if not overlap and size != rest:

@@ -25,6 +25,8 @@ SHAPES = {
     "prime": (1, 30, 4099),
     "first": (6, 640),
     "deep": (1, 700, 8, 24),
+    "images": (4, 96, 28, 28),  # whole ones
+    "sequences of images": (2, 3, 40, 16, 24),  # along the third dimension
     "few": (2, 5, LEAST_COLUMNS - 1),
 }
 
@@ -45,7 +47,7 @@ def compiled(nodes: list[NodeProto], shape: tuple[int, ...], dtype: Any, constan
 
 def axis_of(shape: tuple[int, ...]) -> int:
     """The first dimension of several planes."""
-    return 0 if len(shape) == 2 else 1
+    return {2: 0, 5: 2}.get(len(shape), 1)
 
 
 def softmax(x: Array, axis: int) -> Array:
@@ -104,6 +106,21 @@ def test_norm_of_channels(name: str) -> None:
     centred = wide - wide.mean(axis, keepdims=True)
     want = centred / np.sqrt((centred**2).mean(axis, keepdims=True) + 1e-5) * scale + shift
     np.testing.assert_allclose(run(x)[0], want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["batch", "odd", "images"])
+def test_each_image_has_gates_of_its_own(name: str) -> None:
+    shape = SHAPES[name]
+    gates = RNG.standard_normal((*shape[:2], 1, 1)).astype(np.float32)
+    nodes = [
+        h.make_node("ReduceSum", ["x", "axes"], ["total"]),
+        h.make_node("Sub", ["x", "total"], ["less"]),
+        h.make_node("Mul", ["less", "gates"], ["y"]),
+    ]
+    run = compiled(nodes, shape, np.float32, {"axes": np.array([1]), "gates": gates})
+    x = RNG.standard_normal(shape).astype(np.float32)
+    want = (x - x.astype(np.float64).sum(1, keepdims=True)) * gates
+    np.testing.assert_allclose(run(x)[0], want, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(

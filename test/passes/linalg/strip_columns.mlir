@@ -52,6 +52,95 @@ func.func private @norm(%x: memref<1x30x64x64xf32>, %b: memref<30xf32>, %y: memr
   func.return
 }
 
+// Images one after the other: the first cache holds strips of 64 channels of 28 x 28 numbers, not of 96, of which the
+// second one holds an image.
+// CHECK-LABEL: func.func private @images
+// CHECK:       affine.for %[[N:.*]] = 0 to 4 {
+// CHECK-NEXT:    affine.for %[[S:.*]] = 0 to 7 {
+// CHECK-NEXT:      memref.subview %{{.*}}[%[[N]], 0, %[[S]], 0] [1, 64, 1, 112] [1, 1, 1, 1]
+// CHECK:       func.return
+// LOOPS-LABEL: func.func private @images
+// LOOPS:       affine.parallel (%{{.*}}, %{{.*}}) = (0, 0) to (4, 7)
+// LOOPS-NOT:   affine.parallel
+// LOOPS:       func.return
+func.func private @images(%x: memref<4x64x28x28xf32>, %g: memref<4x64xf32>, %y: memref<4x64x28x28xf32>,
+                          %sum: memref<4x28x28xf32>) attributes {lamina.kernel = "loops", lamina.scratch = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%sum : memref<4x28x28xf32>)
+  linalg.generic {indexing_maps = [#all, affine_map<(n, c, i, j) -> (n, i, j)>],
+                  iterator_types = ["parallel", "reduction", "parallel", "parallel"]}
+      ins(%x : memref<4x64x28x28xf32>) outs(%sum : memref<4x28x28xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %r = arith.addf %c, %a : f32
+    linalg.yield %r : f32
+  }
+  linalg.generic {indexing_maps = [#all, affine_map<(n, c, i, j) -> (n, i, j)>, affine_map<(n, c, i, j) -> (n, c)>, #all],
+                  iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x, %sum, %g : memref<4x64x28x28xf32>, memref<4x28x28xf32>, memref<4x64xf32>)
+      outs(%y : memref<4x64x28x28xf32>) {
+  ^bb0(%a: f32, %d: f32, %w: f32, %c: f32):
+    %q = arith.divf %a, %d : f32
+    %r = arith.mulf %q, %w : f32
+    linalg.yield %r : f32
+  }
+  func.return
+}
+
+// CHECK-LABEL: func.func private @whole_images
+// CHECK:       affine.for %[[N:.*]] = 0 to 4 {
+// CHECK-NEXT:    affine.for %[[S:.*]] = 0 to 1 {
+// CHECK-NEXT:      memref.subview %{{.*}}[%[[N]], 0, %[[S]], 0] [1, 96, 1, 784] [1, 1, 1, 1]
+// CHECK:       func.return
+func.func private @whole_images(%x: memref<4x96x28x28xf32>, %y: memref<4x96x28x28xf32>, %sum: memref<4x28x28xf32>)
+    attributes {lamina.kernel = "loops", lamina.scratch = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%sum : memref<4x28x28xf32>)
+  linalg.generic {indexing_maps = [#all, affine_map<(n, c, i, j) -> (n, i, j)>],
+                  iterator_types = ["parallel", "reduction", "parallel", "parallel"]}
+      ins(%x : memref<4x96x28x28xf32>) outs(%sum : memref<4x28x28xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %r = arith.addf %c, %a : f32
+    linalg.yield %r : f32
+  }
+  linalg.generic {indexing_maps = [#all, affine_map<(n, c, i, j) -> (n, i, j)>, #all],
+                  iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x, %sum : memref<4x96x28x28xf32>, memref<4x28x28xf32>) outs(%y : memref<4x96x28x28xf32>) {
+  ^bb0(%a: f32, %d: f32, %c: f32):
+    %q = arith.divf %a, %d : f32
+    linalg.yield %q : f32
+  }
+  func.return
+}
+
+// What asks which image it is stays as it is.
+// CHECK-LABEL: func.func private @asks_for_image
+// CHECK-NOT:   affine.for
+// CHECK:       func.return
+func.func private @asks_for_image(%x: memref<4x64x28x28xf32>, %y: memref<4x64x28x28xf32>, %sum: memref<4x28x28xf32>)
+    attributes {lamina.kernel = "loops", lamina.scratch = 1 : i64} {
+  %zero = arith.constant 0.0 : f32
+  linalg.fill ins(%zero : f32) outs(%sum : memref<4x28x28xf32>)
+  linalg.generic {indexing_maps = [#all, affine_map<(n, c, i, j) -> (n, i, j)>],
+                  iterator_types = ["parallel", "reduction", "parallel", "parallel"]}
+      ins(%x : memref<4x64x28x28xf32>) outs(%sum : memref<4x28x28xf32>) {
+  ^bb0(%a: f32, %c: f32):
+    %r = arith.addf %c, %a : f32
+    linalg.yield %r : f32
+  }
+  linalg.generic {indexing_maps = [#all, affine_map<(n, c, i, j) -> (n, i, j)>, #all],
+                  iterator_types = ["parallel", "parallel", "parallel", "parallel"]}
+      ins(%x, %sum : memref<4x64x28x28xf32>, memref<4x28x28xf32>) outs(%y : memref<4x64x28x28xf32>) {
+  ^bb0(%a: f32, %d: f32, %c: f32):
+    %k = linalg.index 0 : index
+    %i = arith.index_cast %k : index to i32
+    %f = arith.sitofp %i : i32 to f32
+    %q = arith.divf %a, %d : f32
+    %s = arith.mulf %q, %f : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}
+
 // What asks where in its plane it is stays as it is.
 // CHECK-LABEL: func.func private @asks
 // CHECK-NOT:   affine.for

@@ -207,3 +207,51 @@ func.func @one_point(%x: tensor<2x5x1x1xf32>) -> tensor<2x2x4x4xf32> {
   %0 = stablehlo.convolution(%x, %w) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {pad = [[3, 3], [3, 3]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x5x1x1xf32>, tensor<2x5x4x4xf32>) -> tensor<2x2x4x4xf32>
   return %0 : tensor<2x2x4x4xf32>
 }
+
+// CHECK-LABEL: @by_a_repeated_root
+// CHECK-NEXT:    %0 = stablehlo.rsqrt %v : tensor<4xf32>
+// CHECK-NEXT:    %1 = stablehlo.broadcast_in_dim %0, dims = [0]
+// CHECK-NEXT:    %2 = stablehlo.multiply %x, %1
+// CHECK-NEXT:    func.return %2
+func.func @by_a_repeated_root(%x: tensor<4x8xf32>, %v: tensor<4xf32>) -> tensor<4x8xf32> {
+  %0 = stablehlo.sqrt %v : tensor<4xf32>
+  %1 = stablehlo.broadcast_in_dim %0, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %2 = stablehlo.divide %x, %1 : tensor<4x8xf32>
+  return %2 : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: @by_a_repeated_root_or_more
+// CHECK:         %[[M:.*]] = stablehlo.maximum
+// CHECK:         %[[R:.*]] = stablehlo.divide %{{.*}}, %[[M]] : tensor<4xf32>
+// CHECK-NEXT:    %[[B:.*]] = stablehlo.broadcast_in_dim %[[R]], dims = [0]
+// CHECK-NEXT:    stablehlo.multiply %x, %[[B]]
+func.func @by_a_repeated_root_or_more(%x: tensor<4x8xf32>, %v: tensor<4xf32>) -> tensor<4x8xf32> {
+  %c = stablehlo.constant dense<1.0e-12> : tensor<4xf32>
+  %0 = stablehlo.sqrt %v : tensor<4xf32>
+  %m = stablehlo.maximum %0, %c : tensor<4xf32>
+  %1 = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %2 = stablehlo.divide %x, %1 : tensor<4x8xf32>
+  return %2 : tensor<4x8xf32>
+}
+
+// Nothing is known of %v, halves would be rounded coarsely, the reciprocal of 1e-40 is infinite, and a root for each
+// number is no less work.
+// CHECK-LABEL: @quotients_that_stay
+// CHECK-NOT:     rsqrt
+// CHECK-COUNT-4: stablehlo.divide
+// CHECK-NOT:     stablehlo.multiply
+func.func @quotients_that_stay(%x: tensor<4x8xf32>, %v: tensor<4xf32>, %h: tensor<4x8xf16>, %w: tensor<4xf16>, %s: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf16>, tensor<4x8xf32>, tensor<4x8xf32>) {
+  %0 = stablehlo.broadcast_in_dim %v, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %1 = stablehlo.divide %x, %0 : tensor<4x8xf32>
+  %2 = stablehlo.sqrt %w : tensor<4xf16>
+  %3 = stablehlo.broadcast_in_dim %2, dims = [0] : (tensor<4xf16>) -> tensor<4x8xf16>
+  %4 = stablehlo.divide %h, %3 : tensor<4x8xf16>
+  %c = stablehlo.constant dense<1.0e-40> : tensor<4xf32>
+  %5 = stablehlo.sqrt %v : tensor<4xf32>
+  %6 = stablehlo.maximum %5, %c : tensor<4xf32>
+  %7 = stablehlo.broadcast_in_dim %6, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+  %8 = stablehlo.divide %x, %7 : tensor<4x8xf32>
+  %9 = stablehlo.sqrt %s : tensor<4x8xf32>
+  %10 = stablehlo.divide %x, %9 : tensor<4x8xf32>
+  return %1, %4, %8, %10 : tensor<4x8xf32>, tensor<4x8xf16>, tensor<4x8xf32>, tensor<4x8xf32>
+}

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import (
-    DYNAMIC_INDEX,
     ArrayAttr,
     DictionaryAttr,
     FunctionType,
@@ -81,8 +80,3 @@ def bind(module: ModuleOp, types: Sequence[TensorType]) -> None:
         list(types), list(function.function_type.outputs.data)
     )
     function.properties["arg_attrs"] = ArrayAttr([DictionaryAttr({}) for _ in types])
-
-
-def is_open(size: int) -> bool:
-    """Whether a dimension of a declared type is symbolic."""
-    return size == DYNAMIC_INDEX

@@ -1,6 +1,7 @@
 // RUN: lamina-opt %s -p affine-vectorize | filecheck %s
 
-// 77 rounds in vectors of 32 (the body is light); the last vector overlaps the one before.
+// 77 rounds in vectors of 32 (the body is light); the last vector has as many registers as the 13 rounds left need, and
+// overlaps the one before.
 // CHECK-LABEL: func.func @overlap
 // CHECK: affine.for %[[J:.*]] = 0 to 64 step 32 {
 // CHECK-NEXT: %[[A:.*]] = affine.vector_load %{{.*}}[%{{.*}}, %[[J]]] : memref<8x77xf32>, vector<32xf32>
@@ -8,8 +9,9 @@
 // CHECK-NEXT: %[[B32:.*]] = vector.broadcast %[[B]] : f32 to vector<32xf32>
 // CHECK-NEXT: %[[S:.*]] = arith.mulf %[[A]], %[[B32]] : vector<32xf32>
 // CHECK-NEXT: affine.vector_store %[[S]], %{{.*}}[%{{.*}}, %[[J]]] : memref<8x77xf32>, vector<32xf32>
-// CHECK: %[[LAST:.*]] = arith.constant 45 : index
-// CHECK-NEXT: affine.vector_load %{{.*}}[%{{.*}}, %[[LAST]]] : memref<8x77xf32>, vector<32xf32>
+// CHECK: %[[LAST:.*]] = arith.constant 61 : index
+// CHECK-NEXT: affine.vector_load %{{.*}}[%{{.*}}, %[[LAST]]] : memref<8x77xf32>, vector<16xf32>
+// CHECK: affine.vector_store %{{.*}}[%{{.*}}, %[[LAST]]] : memref<8x77xf32>, vector<16xf32>
 func.func @overlap(%x: memref<8x77xf32>, %s: memref<8xf32>, %y: memref<8x77xf32>) {
   affine.for %i = 0 to 8 {
     affine.for %j = 0 to 77 {
@@ -18,6 +20,20 @@ func.func @overlap(%x: memref<8x77xf32>, %s: memref<8xf32>, %y: memref<8x77xf32>
       %c = arith.mulf %a, %b : f32
       affine.store %c, %y[%i, %j] : memref<8x77xf32>
     }
+  }
+  func.return
+}
+
+// Two registers are left: nothing is done twice.
+// CHECK-LABEL: func.func @whole_registers
+// CHECK: affine.for %{{.*}} = 0 to 96 step 32 {
+// CHECK: %[[LAST:.*]] = arith.constant 96 : index
+// CHECK-NEXT: affine.vector_load %x[%[[LAST]]] : memref<112xf32>, vector<16xf32>
+func.func @whole_registers(%x: memref<112xf32>, %y: memref<112xf32>) {
+  affine.for %j = 0 to 112 {
+    %a = affine.load %x[%j] : memref<112xf32>
+    %c = arith.addf %a, %a : f32
+    affine.store %c, %y[%j] : memref<112xf32>
   }
   func.return
 }
