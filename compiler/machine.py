@@ -149,6 +149,11 @@ class Machine:
         return self.l2_bytes if self.cpu == "znver5" else 0
 
     @property
+    def asks_for_results_bytes(self) -> int:
+        """From how many bytes on loops ask for the lines that they will write; 0 if stores hardly wait for them."""
+        return self.l2_bytes // 2 if self.cpu in ("sapphirerapids", "emeraldrapids") else 0
+
+    @property
     def operands_from_memory(self) -> bool:
         """Whether arithmetic reads an operand from memory, so that constants need no registers."""
         return self._x86

@@ -105,6 +105,7 @@ PASSES: dict[str, dict[str, str]] = {
     "vectors": {
         "affine-pipeline-rows": ".affine.pipeline_rows:PipelineRows",
         "affine-prefetch-ahead": ".affine.prefetch_ahead:PrefetchAhead",
+        "affine-prefetch-results": ".affine.prefetch_results:PrefetchResults",
         "affine-prefetch-rows": ".affine.prefetch_rows:PrefetchRows",
         "affine-stream-stores": ".affine.stream_stores:StreamStores",
         "affine-vectorize": ".affine.vectorize:Vectorize",

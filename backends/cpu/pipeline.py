@@ -94,6 +94,7 @@ KERNEL_PHASES = (
             "affine-prefetch-rows",
             "affine-prefetch-ahead",
             "affine-stream-stores",
+            "affine-prefetch-results",  # of stores that are left
             "math-chain-extremes",
             "math-simplify-quantization",
             "math-expand",

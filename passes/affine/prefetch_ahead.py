@@ -69,7 +69,7 @@ class PrefetchAhead(ModulePass):
             return
         for function in functions(op):
             loops = [loop for loop in all_loops(function) if is_innermost(loop)]
-            users = Counter(buffer for loop in loops for buffer in _used(loop))
+            users = Counter(buffer for loop in loops for buffer in used_buffers(loop))
             for loop in loops:
                 computes = _computes(loop)
                 least = computed if computes else read
@@ -82,7 +82,7 @@ class PrefetchAhead(ModulePass):
                         _ask(load, machine.cache_line)
 
 
-def _used(loop: ForOp) -> list[SSAValue]:
+def used_buffers(loop: ForOp) -> list[SSAValue]:
     """The buffers that a loop reads or asks for, and those that it writes."""
     ops = loop.body.block.ops
     read = {root(op.operands[0]) for op in ops if isinstance(op, VectorLoadOp | LoadOp | PrefetchOp)}
