@@ -69,6 +69,29 @@ func.func @pieces(%x: memref<112xf32>, %y: memref<64x784xf32>) {
   func.return
 }
 
+// Tiles of a transpose, 8 KB one behind another: the next one's lines. Of tiles side by side nothing is known.
+// CHECK-LABEL: func.func @tiles
+// CHECK: affine.parallel (%[[T:.*]]) = (0) to (392)
+// CHECK: affine.for %[[R:.*]] = 0 to 32
+// CHECK: affine.apply affine_map<(d0, d1) -> ((((d0 * 32) + d1) + 32))> (%[[T]], %[[R]])
+// CHECK: memref.prefetch %y{{.*}}, write
+// CHECK: affine.parallel
+// CHECK-NOT: memref.prefetch
+// CHECK: func.return
+func.func @tiles(%v: vector<16xf32>, %y: memref<12544x64xf32>, %z: memref<64x12544xf32>) {
+  affine.parallel (%t) = (0) to (392) {
+    affine.for %r = 0 to 32 {
+      affine.vector_store %v, %y[%t * 32 + %r, 16] : memref<12544x64xf32>, vector<16xf32>
+    }
+  }
+  affine.parallel (%t) = (0) to (392) {
+    affine.for %r = 0 to 64 {
+      affine.vector_store %v, %z[%r, %t * 32] : memref<64x12544xf32>, vector<16xf32>
+    }
+  }
+  func.return
+}
+
 // What the loop reads is there, what another loop reads may be; past the caches, small, on the stack, and in a loop that
 // stores nothing of the kind: not asked for.
 // CHECK-LABEL: func.func @others
