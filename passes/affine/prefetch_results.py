@@ -90,7 +90,7 @@ def _accesses(loop: ForOp) -> list[Access]:
 def _is_large(access: Access, least: int) -> bool:
     array = root(access.memref)
     shape = memref_shape(array)
-    return shape is not None and prod(shape) * element_bytes(array) >= least
+    return shape is not None and prod(shape) * element_bytes(array) >= least and element_bytes(access.memref) > 0
 
 
 def _to_ask_for(accesses: Sequence[Access], users: Counter[SSAValue]) -> list[Access]:

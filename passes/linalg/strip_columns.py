@@ -164,7 +164,7 @@ def strip_length(columns: Columns, planes: Planes, machine: Machine) -> int | No
     near = [n for n in lengths if _finds_room(n, whole, planes, machine)]
     if near:
         return near[-1]
-    if whole * planes.again <= machine.l2_bytes // WHOLE and around >= min(TASKS, EACH * machine.cores) > 1:
+    if whole * planes.again <= machine.l2_bytes // WHOLE and around >= min(TASKS, EACH * machine.cores):
         return whole
     fitting = [n for n in lengths if n * planes.all <= machine.l2_bytes // SHARE]
     fitting = fitting or [n for n in lengths if n * planes.again <= machine.l2_bytes // SHARE]
@@ -190,19 +190,18 @@ class _Strips:
             if isinstance(op, arith.ConstantOp | AllocaOp):
                 op.detach()
                 Rewriter.insert_op(op, InsertPoint.before(first))
-        sizes = [*self.columns.around, self.count]
-        bodies = [Block(arg_types=[IndexType()]) for _ in sizes]
-        body = bodies[-1]
-        rounds = [each.args[0] for each in bodies]
+        *outside, body = [Block(arg_types=[IndexType()]) for _ in (*self.columns.around, self.count)]
+        rounds = [each.args[0] for each in (*outside, body)]
         parts = {array: self._part(array, place, rounds, body, first) for array, place in self.places.items()}
         for op in ops:
             new = FillOp(op.value, parts[op.output]) if isinstance(op, FillOp) else self._on_strip(op, parts)
             new.location = op.location
             body.add_op(new)
-        for each, size in reversed([*zip(bodies, sizes, strict=True)][1:]):
-            outside = bodies[bodies.index(each) - 1]
-            outside.add_op(new_for(0, size, terminated(each, first), first))
-        Rewriter.insert_op(new_for(0, sizes[0], terminated(bodies[0], first), first), InsertPoint.before(last))
+        loop = new_for(0, self.count, terminated(body, first), first)
+        for size, each in zip(reversed(self.columns.around), reversed(outside), strict=True):
+            each.add_op(loop)
+            loop = new_for(0, size, terminated(each, first), first)
+        Rewriter.insert_op(loop, InsertPoint.before(last))
         for op in reversed(ops):
             erase(op)
 
