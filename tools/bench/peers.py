@@ -102,8 +102,14 @@ PEERS = {
     "ncnn": Peer(".peers_functions:ncnn", ("ncnn",), "ncnn"),
     "numpy": Peer(".peers_functions:numpy", (), "numpy"),
 }
-NAMES = [name for name in PEERS if name != OURS]
-ASKED = f"all (that are installed), or of these, comma separated: {', '.join(NAMES)}"  # as help
+
+
+def others() -> list[str]:
+    """All peers there are, installed or not."""
+    return [name for name in PEERS if name != OURS]
+
+
+ASKED = f"all (that are installed), or of these, comma separated: {', '.join(others())}"  # as help
 
 
 def chosen(names: str) -> list[str]:
@@ -112,11 +118,11 @@ def chosen(names: str) -> list[str]:
     Raises LaminaError for one that is unknown or not installed.
     """
     if names == "all":
-        return [name for name in NAMES if PEERS[name].installed]
+        return [name for name in others() if PEERS[name].installed]
     asked = [name.strip() for name in names.split(",") if name.strip()]
     for name in asked:
-        if name not in NAMES:
-            raise LaminaError(f"there is no peer '{name}'", hint=f"one of {', '.join(NAMES)}")
+        if name not in others():
+            raise LaminaError(f"there is no peer '{name}'", hint=f"one of {', '.join(others())}")
         if not PEERS[name].installed:
             raise LaminaError(f"'{name}' is not installed", hint=f"it needs {', '.join(PEERS[name].modules)}")
     return list(dict.fromkeys(asked))
