@@ -32,13 +32,14 @@ as long): such loops are left alone, too.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
@@ -122,11 +123,17 @@ def _large_loads(loop: ForOp, least: int) -> list[VectorLoadOp]:
 
 def _ask(load: VectorLoadOp, line: int) -> None:
     """Asks, before a load, for the lines that it will read when the loop is that much further."""
-    size = element_bytes(load.memref)
-    (lanes,) = load.result.type.get_shape()  # pyright: ignore
-    map_, places = load.map.data, list(load.indices)
-    for lane in range(0, lanes, line // size):
-        later = (*map_.results[:-1], map_.results[-1] + (AHEAD // size + lane))
-        maps = [AffineMapAttr(AffineMap(map_.num_dims, map_.num_symbols, (result,))) for result in later]
-        indices = [insert_before(ApplyOp(places, each), load).result for each in maps]
-        insert_before(PrefetchOp(load.memref, indices), load)
+    *outer, last = load.map.data.results
+    ask_for_lines(load, [*outer, last + AHEAD // element_bytes(load.memref)], line)
+
+
+def ask_for_lines(access: VectorLoadOp | VectorStoreOp, subscripts: Sequence[AffineExpr], line: int) -> None:
+    """Asks, before an access, for the lines that its vector would have at other `subscripts`, of its own operands."""
+    map_, places = access.map.data, list(access.indices)
+    writes = isinstance(access, VectorStoreOp)
+    (lanes,) = (access.value if writes else access.result).type.get_shape()  # pyright: ignore
+    *outer, last = subscripts
+    for lane in range(0, lanes, line // element_bytes(access.memref)):
+        maps = [AffineMapAttr(AffineMap(map_.num_dims, map_.num_symbols, (each,))) for each in (*outer, last + lane)]
+        indices = [insert_before(ApplyOp(places, each), access).result for each in maps]
+        insert_before(PrefetchOp(access.memref, indices, write=writes), access)

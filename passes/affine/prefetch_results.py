@@ -34,19 +34,19 @@ from dataclasses import dataclass
 from math import ceil, prod
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AffineMapAttr, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.ir.affine import AffineExpr
 from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
-from ...dialects.affine import NONTEMPORAL, ApplyOp, ForOp, ParallelOp, VectorLoadOp, VectorStoreOp
+from ...dialects.affine import NONTEMPORAL, ForOp, ParallelOp, VectorLoadOp, VectorStoreOp
 from ...dialects.affine.linear_forms import memref_shape
-from ...dialects.memref import AllocaOp, PrefetchOp
+from ...dialects.memref import AllocaOp
 from ...dialects.memref.views import root
 from .accesses import map_subscripts
-from .loops import all_loops, element_bytes, functions, insert_before, is_innermost, stride_along
-from .prefetch_ahead import AHEAD, used_buffers
+from .loops import all_loops, element_bytes, functions, is_innermost, stride_along
+from .prefetch_ahead import AHEAD, ask_for_lines, used_buffers
 
 Access = VectorLoadOp | VectorStoreOp
 ROWS_AHEAD = 2048  # bytes of short rows
@@ -106,20 +106,12 @@ def _ask(access: Access, loop: ForOp, line: int) -> None:
     later = _later(access, loop)
     if later is None:
         return
-    map_, places = access.map.data, list(access.indices)
-    linear = map_subscripts(map_, places)
     moved: list[AffineExpr] = []
-    for subscript, terms in zip(map_.results, linear, strict=True):
+    for subscript, terms in zip(access.map.data.results, map_subscripts(access.map.data, access.indices), strict=True):
         if terms is None:
             return
         moved.append(subscript + sum(terms.terms.get(variable, 0) * by for variable, by in later.items()))
-    vector = access.value if isinstance(access, VectorStoreOp) else access.result
-    (lanes,) = vector.type.get_shape()  # pyright: ignore
-    for lane in range(0, lanes, line // element_bytes(access.memref)):
-        shifted = (*moved[:-1], moved[-1] + lane)
-        maps = [AffineMapAttr(AffineMap(map_.num_dims, map_.num_symbols, (result,))) for result in shifted]
-        indices = [insert_before(ApplyOp(places, each), access).result for each in maps]
-        insert_before(PrefetchOp(access.memref, indices, write=isinstance(access, VectorStoreOp)), access)
+    ask_for_lines(access, moved, line)
 
 
 def _later(access: Access, loop: ForOp) -> dict[SSAValue, int] | None:
