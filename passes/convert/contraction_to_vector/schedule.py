@@ -9,14 +9,15 @@ from math import gcd, prod
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
 
-FEW_STRIPS = 4  # strips of a panel below which its tiles wait for memory whatever is done; measured on Zen 3
-TWO_STRIPS = 2  # the same where vectors are lines; measured on Sapphire Rapids
+FEW_STRIPS = 4  # strips below which sums of blocks of k cost more than panels that L2 does not hold
+TWO_STRIPS = 2  # strips of a panel that suffice to ask for the next one
 MANY_STRIPS = 200  # strips of a panel beyond which fetching it is nothing
 MOST_ROWS = 14  # of a tile
 PAGE = 4096  # bytes; what an address is within a page says which set of lines in L1 it may lie in
 MOST_PLACES = 12  # rows of a tile whose places do not follow from one another: each has an address of its own
 UNPACKED = 4  # cycles of a step whose row of B is none of a panel; measured on Sapphire Rapids
 LATENCY = 4  # cycles of a multiply-add
+SHARED_LATENCY = 6  # the same where the core has another thread as well
 FEW_ROWS = 4  # of A that are too few to pay for packing B
 STREAMS = (8, 7, 6, 9, 10, 5, 4)  # places that a core fetches from at once, the best first; measured on Zen 3
 ONCE = 2  # vectors at a time of panels that are read once and come from memory
@@ -111,18 +112,19 @@ def tile_cycles(machine: Machine, rows: int, vectors: int) -> float:
     """Cycles per step of k: multiply-adds or their latency or the loads, and a share for bringing in the row of B.
 
     Loads are two a cycle; broadcasts of A from rows far apart are slower, measured on Zen 3. Vectors of a whole line
-    leave the ports no room for broadcasts: those take a share too, measured on Sapphire Rapids.
+    leave the ports no room for broadcasts: those take a share too, measured on Sapphire Rapids. While another program
+    has the other half of the core, sums that just hide the latency do no longer: 512 x 96 x 784 takes 1.7 ms by 4 rows
+    of two vectors then, 1.15 by 5 or 6 (0.90, 0.93 without it), 512 x 32 x 784 0.55, 0.48 and 0.44; measured on Zen 3.
     """
     broadcasts = rows / 8 if machine.vectors_are_lines else 0
-    return max(rows * vectors / machine.fma_ports, LATENCY, rows * 2 / 3 + vectors / 2) + vectors / 3 + broadcasts
+    latency = LATENCY if machine.vectors_are_lines else SHARED_LATENCY
+    return max(rows * vectors / machine.fma_ports, latency, rows * 2 / 3 + vectors / 2) + vectors / 3 + broadcasts
 
 
 def turn_cycles(machine: Machine, sums: int) -> float:
-    """Cycles between one tile and the next, measured on Zen 3: sums beyond those that hide the latency take their time.
-
-    So a shallow product takes lower tiles, up to a depth of about 100.
-    """
-    return 10.0 * min(4, max(0, sums - LATENCY * machine.fma_ports))
+    """Cycles between one tile and the next; of vectors of a line fewer where few sums hide the latency."""
+    hidden = LATENCY * machine.fma_ports if machine.vectors_are_lines else 0
+    return 10.0 * min(4, max(0, sums - hidden))
 
 
 def choose(problem: Problem, machine: Machine) -> Schedule:
@@ -161,7 +163,7 @@ def rounds(problem: Problem, machine: Machine, depth: int, ahead: int) -> int:
     1024³ takes 12.3 ms so instead of 12.9, and BERT-base 140 instead of 147; measured on Sapphire Rapids.
     """
     few = problem.rows < FEW_ROWS and not reads_once(problem, machine)  # memory is the limit
-    if not lines(problem, machine) or not problem.loops or few:
+    if problem.tile or not problem.loops or few:
         return 1
     run = ahead or (depth if len(problem.loops) == 1 else 0) or problem.loops[-1]
     return next((n for n in UNROLLS if run % n == 0), 1)
@@ -299,11 +301,11 @@ def ahead_of(problem: Problem, machine: Machine, strips: int, depth: int) -> int
     """Rounds of the innermost loop between two requests, such that a panel's tiles have asked for the whole next one.
 
     0 where B is in the cache anyhow, or its panels are passed by so many tiles that the first one's wait is nothing.
+    8 x 4096 x 4096 takes 6.6 ms so instead of 9.5, in two strips; measured on Zen 3.
     """
     bytes_ = problem.batch * problem.columns * problem.depth * problem.element_bytes
     near = machine.l2_bytes * (2 if problem.batch > 1 else 1)  # of a batch a part stays in L2; measured on Zen 3
-    few = TWO_STRIPS if lines(problem, machine) else FEW_STRIPS
-    if not problem.packed or not problem.loops or not few <= strips <= MANY_STRIPS or bytes_ < near:
+    if not problem.packed or not problem.loops or not TWO_STRIPS <= strips <= MANY_STRIPS or bytes_ < near:
         return 0
     run = depth if depth and len(problem.loops) == 1 else problem.loops[-1]
     return next((d for d in range(strips + strips // 8, strips // 2, -1) if run % d == 0), 0)
