@@ -193,8 +193,9 @@ class TileWriter:
             return result
 
         inits = [zero] * (rows * plan.vectors)
-        end = AffineExpr.constant(self.ranges[self.k1])
-        sums = code.serial(AffineExpr.constant(0), end, (), inits, add)
+        size = self.ranges[self.k1]
+        end = AffineExpr.constant(size)
+        sums = code.serial(AffineExpr.constant(0), end, (), inits, add, at_once=self.at_once(size))
         for row in range(rows):
             number = code.index(D(0) + row, local)
             limit = code.all_lanes(code.integer(code.index(D(0) + row, key))) if self.last is not None else None
@@ -289,9 +290,14 @@ class TileWriter:
             return result
 
         upper, operands = keys.bound()
-        sums = code.serial(AffineExpr.constant(0), upper, operands, inits, key)
+        at_once = 1 if operands else self.at_once(keys.size)
+        sums = code.serial(AffineExpr.constant(0), upper, operands, inits, key, at_once=at_once)
         for (row, g), total in zip(spots, sums, strict=True):
             code.store_vector(total, self.sums, spot(row, g), column)
+
+    def at_once(self, size: int) -> int:
+        """How many rounds of a loop over a sum code is for."""
+        return self.plan.at_once if size % self.plan.at_once == 0 else 1
 
     def finish(self, totals: Sequence[SSAValue]) -> None:
         """The sums over the sum of weights, queries as rows again."""

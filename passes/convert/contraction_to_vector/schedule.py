@@ -25,7 +25,6 @@ WIDE = 4  # vectors of a panel of bytes, read one behind the other: 0.7 ms, by t
 AHEAD_IN_SET = 4  # lines of a set of L1 that panels read once leave to what is fetched ahead; measured on Zen 4
 SPARE = 3  # registers that rounds at a time want for what comes next
 UNROLLS = (4, 3, 2)  # rounds of an innermost loop at a time
-FLOAT = 4  # bytes
 WHOLE = 8  # rounds of it that are all done at once
 COPY_COLUMNS = 512  # that pay for copying A; measured on Zen 3
 L1_LEFT = 16 << 10  # bytes of L1 for what is not rows of A
@@ -167,13 +166,18 @@ def rounds(problem: Problem, machine: Machine, depth: int, ahead: int) -> int:
     128 x 512 x 784 1.45 instead of 1.6, 7 x 7 taps of an image 4.1 instead of 4.5; measured on Zen 3.
     """
     few = problem.rows < FEW_ROWS and not reads_once(problem, machine)  # memory is the limit
-    plain = lines(problem, machine) if machine.vectors_are_lines else problem.element_bytes >= FLOAT
-    if not plain or not problem.loops or few:
+    plain = lines(problem, machine) if machine.vectors_are_lines else problem.in_memory and has_fma(machine)
+    if not plain or not problem.loops or few:  # what is not plain needs its registers
         return 1
     run = ahead or (depth if len(problem.loops) == 1 else 0) or problem.loops[-1]
     if run <= WHOLE and not machine.vectors_are_lines:
         return run
     return next((n for n in UNROLLS if run % n == 0), 1)
+
+
+def has_fma(machine: Machine) -> bool:
+    """Whether it multiplies and adds in one instruction, without a register for the product."""
+    return any(feature in machine.features for feature in ("fma", "neon"))
 
 
 def streams(problem: Problem, machine: Machine) -> bool:

@@ -14,6 +14,8 @@
 // CHECK-NOT: arith.cmpi
 // CHECK: affine.for {{.*}} iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>)
 // CHECK-COUNT-12: vector.fma
+// CHECK-NEXT: affine.yield
+// CHECK-NEXT: } {lamina.unroll = 4 : i64}
 // CHECK-NOT: math.exp
 // CHECK: arith.mulf
 // Weights and their sums.

@@ -7,7 +7,7 @@
 #n = affine_map<(d0, d1) -> (d1)>
 #id = affine_map<(d0, d1) -> (d0, d1)>
 // CHECK-LABEL: func.func private @kernel
-// CHECK-SAME: lamina.schedule = "rows=5 panels=1 row_blocks=1 panel_blocks=1 unroll=1 depth=0 ahead=0 copy=0"
+// CHECK-SAME: lamina.schedule = "rows=6 panels=1 row_blocks=1 panel_blocks=1 unroll=4 depth=0 ahead=0 copy=0"
 // CHECK: affine.for %[[PANEL:.*]] = 0 to 6 {
 // CHECK: affine.for %{{.*}} = 0 to 64 iter_args(%{{[0-9]+ = %[^,]+, %[^,]+, %[^,]+, %[^,]+, %[^,]+}})
 // CHECK: affine.for %[[STRIP:.*]] = 0 to 2 {

@@ -10,7 +10,9 @@ AVX2 = replace(Machine.preset("x86-64-avx2"), cores=1)
 
 def test_the_panels_of_a_batch_are_asked_for_ahead_where_they_are_many():
     many = Problem(batch=36, rows=16, columns=256, depth=256, element_bytes=4, lanes=16, loops=(256,))
-    assert choose(many, AVX2).ahead == 4
+    assert choose(many, AVX2).ahead == choose(replace(many, rows=12), AVX2).ahead == 2
+    assert choose(replace(many, rows=24), AVX2).ahead == 4
+    assert choose(replace(many, rows=6), AVX2).ahead == 0
     assert choose(replace(many, columns=64, depth=64, loops=(64,)), AVX2).ahead == 0
     assert choose(replace(many, batch=1), AVX2).ahead == 0
 
@@ -67,7 +69,22 @@ def test_vectors_that_are_lines_go_several_rounds_at_a_time():
     assert choose(replace(square, depth=127, loops=(127,)), avx512).unroll == 1
     few = choose(replace(square, rows=49, columns=2048, depth=510, loops=(510,)), avx512)
     assert few.ahead == 6 and few.unroll == 3
-    assert choose(square, AVX2).unroll == choose(replace(square, lanes=32), avx512).unroll == 1
+    assert choose(replace(square, lanes=32), avx512).unroll == 1
+
+
+def test_vectors_that_are_less_than_a_line_go_several_rounds_at_a_time_too():
+    """All rounds of a short loop; sums of bytes and halves have no registers left for it."""
+    square = Problem(batch=1, rows=1024, columns=1024, depth=1024, element_bytes=4, lanes=16, loops=(1024,))
+    assert choose(square, AVX2).unroll == 4
+    assert choose(replace(square, depth=147, loops=(21, 7)), AVX2).unroll == 7
+    assert choose(replace(square, depth=189, loops=(21, 9)), AVX2).unroll == 3
+    assert choose(replace(square, in_memory=False), AVX2).unroll == 1
+
+
+def test_sums_are_more_than_hide_the_latency_where_vectors_are_less_than_a_line():
+    for depth in (32, 64, 128):
+        shallow = Problem(batch=1, rows=512, columns=784, depth=depth, element_bytes=4, lanes=16, loops=(depth,))
+        assert (choose(shallow, AVX2).rows, choose(shallow, AVX2).panels) == (6, 1)
 
 
 def test_rows_of_b_that_lie_apart_are_passed_by_few_tiles():
