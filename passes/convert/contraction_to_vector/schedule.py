@@ -170,7 +170,7 @@ def rounds(problem: Problem, machine: Machine, depth: int, ahead: int) -> int:
     if not plain or not problem.loops or few:  # what is not plain needs its registers
         return 1
     run = ahead or (depth if len(problem.loops) == 1 else 0) or problem.loops[-1]
-    if run <= WHOLE and not machine.vectors_are_lines:
+    if run <= WHOLE and not ahead and not machine.vectors_are_lines:
         return run
     return next((n for n in UNROLLS if run % n == 0), 1)
 
