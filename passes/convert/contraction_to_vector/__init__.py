@@ -27,6 +27,7 @@ convert-linalg-to-affine, with the reason in `lamina.not_tiled`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FixedBitwidthType, MemRefType, ModuleOp, StringAttr
@@ -36,6 +37,7 @@ from xdsl.passes import ModulePass
 from ....compiler.context import lamina_context
 from ....compiler.diagnostics import LaminaError
 from ....compiler.machine import Machine
+from ....dialects.affine.linear_forms import memref_shape
 from ..structured_kernels import kernels_of
 from .amx_schedule import takes_tiles, tile_depth, tile_schedule
 from .analysis import Contraction, Kernel, Unsupported, analyse, is_grouped, sums_in_f32
@@ -44,7 +46,7 @@ from .emit import copied_elements, emit
 from .epilogue import check
 from .groups import with_room
 from .pack import lower_pack
-from .schedule import Problem, Schedule, choose
+from .schedule import Problem, Schedule, ceil_div, choose
 from .tasks import batches_lie_in_rows
 from .tile import k_levels
 
@@ -160,12 +162,24 @@ def problem_of(contraction: Contraction, lanes: int, packs: bool = False) -> Pro
         element_bytes=sum_bytes(contraction),
         lanes=lanes,
         loops=tuple(level[0] for level in k_levels(contraction)),
+        left=overlapping_bytes(contraction),
         packed=contraction.panels is not None and not is_grouped(contraction),
         in_memory=sums_can_wait(contraction),
         copies=can_copy(contraction),
         by_rows=batches_lie_in_rows(contraction) and contraction.extent(contraction.m) >= contraction.columns,
         packs=packs,
     )
+
+
+def overlapping_bytes(contraction: Contraction) -> int:
+    """The bytes of A of one batch where they are fewer than those of its rows, since these overlap; else 0."""
+    shape, element = memref_shape(contraction.a.value), contraction.a.element
+    if shape is None or not isinstance(element, FixedBitwidthType):
+        return 0
+    batch, size = contraction.extent(contraction.batch), element.bitwidth // 8
+    once = ceil_div(prod(shape), batch) * size
+    rows = contraction.extent(contraction.m) * contraction.extent(contraction.k) * size
+    return once if once < rows else 0
 
 
 def erase(kernel: Kernel) -> None:

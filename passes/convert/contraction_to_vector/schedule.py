@@ -17,7 +17,7 @@ PAGE = 4096  # bytes; what an address is within a page says which set of lines i
 MOST_PLACES = 12  # rows of a tile whose places do not follow from one another: each has an address of its own
 UNPACKED = 4  # cycles of a step whose row of B is none of a panel; measured on Sapphire Rapids
 LATENCY = 4  # cycles of a multiply-add
-SHARED_LATENCY = 6  # the same where the core has another thread as well
+SHARED = 4 / 3  # cycles more that sums which just hide it take while another program has the other half of the core
 FEW_ROWS = 4  # of A that are too few to pay for packing B
 STREAMS = (8, 7, 6, 9, 10, 5, 4)  # places that a core fetches from at once, the best first; measured on Zen 3
 ONCE = 2  # vectors at a time of panels that are read once and come from memory
@@ -37,7 +37,8 @@ SHALLOW_STRIPS = 2  # strips per block then
 class Problem:
     """The numbers a schedule depends on.
 
-    `lanes` is the panel width, `loops` the trip counts of the loops over k, `packed` whether B lies in panels,
+    `lanes` is the panel width, `loops` the trip counts of the loops over k, `left` the bytes of A of one batch where a
+    window's rows of it overlap (0: they do not), `packed` whether B lies in panels,
     `in_memory` whether sums can wait in the output, `copies` whether tiles can read copies of A, `by_rows` whether
     batches lie within rows, and rows take more room than B. `packs`: the kernel brings B into panels itself. Tiles of
     AMX take `tile` of k at a time (0: vectors).
@@ -50,6 +51,7 @@ class Problem:
     element_bytes: int
     lanes: int
     loops: tuple[int, ...] = ()
+    left: int = 0
     packed: bool = True
     in_memory: bool = True
     copies: bool = False
@@ -118,8 +120,9 @@ def tile_cycles(machine: Machine, rows: int, vectors: int) -> float:
     of two vectors then, 1.15 by 5 or 6 (0.90, 0.93 without it), 512 x 32 x 784 0.55, 0.48 and 0.44; measured on Zen 3.
     """
     broadcasts = rows / 8 if machine.vectors_are_lines else 0
-    latency = LATENCY if machine.vectors_are_lines else SHARED_LATENCY
-    return max(rows * vectors / machine.fma_ports, latency, rows * 2 / 3 + vectors / 2) + vectors / 3 + broadcasts
+    busy = max(rows * vectors / machine.fma_ports, LATENCY, rows * 2 / 3 + vectors / 2)
+    few = not machine.vectors_are_lines and 2 * rows * vectors < 3 * LATENCY * machine.fma_ports
+    return busy + (SHARED if few else 0) + vectors / 3 + broadcasts
 
 
 def turn_cycles(machine: Machine, sums: int) -> float:
@@ -350,7 +353,9 @@ def blocks(
 
     Panels that threads have packed stay with them, where L2 holds all of A beside: 256³ takes 0.113 ms so, by rows
     0.129, 768³ 3.3 and 3.1. Copies of A leave most of L2 to panels that are fetched ahead where vectors are lines:
-    2048³ takes 95 ms by a quarter of L2, 104 by five eighths, 4096³ 747 and 797; measured on Sapphire Rapids.
+    2048³ takes 95 ms by a quarter of L2, 104 by five eighths, 4096³ 747 and 797; measured on Sapphire Rapids. What rows
+    of a window share is there once: 128 taps of 48 channels, 16 times, take 10.9 ms by one block, 12.0 by three;
+    measured on Zen 3.
     """
     strip_bytes = rows * (depth * prod(problem.loops[1:]) or problem.depth) * problem.element_bytes
     strips_in_cache = max(MIN_STRIPS, machine.l2_bytes * 4 // 5 // max(1, strip_bytes))
@@ -363,6 +368,8 @@ def blocks(
         strips_in_cache = max(MIN_STRIPS, share // max(1, strip_bytes))
     if waits_for_results(problem, machine):
         strips_in_cache = SHALLOW_STRIPS
+    elif 0 < problem.left <= machine.l2_bytes // 4:
+        strips_in_cache = strips
     row_blocks = ceil_div(strips, strips_in_cache)
     cores = machine.cores
     if cores == 1 or not worth_forking(problem, machine):

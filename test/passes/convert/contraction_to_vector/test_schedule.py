@@ -179,3 +179,17 @@ def test_large_results_of_few_steps_are_written_a_few_rows_at_a_time():
     assert choose(replace(shallow, columns=8192), avx512).row_blocks == 1  # L2 does not hold the panels
     assert choose(shallow, replace(avx512, cores=2)).row_blocks >= 128
     assert choose(shallow, AVX2).row_blocks < 16
+
+
+def test_few_rows_of_a_tile_that_waits_anyhow_are_taken_together():
+    few = Problem(batch=1, rows=3, columns=64, depth=256, element_bytes=4, lanes=16, loops=(2, 128), packed=False)
+    assert (choose(few, AVX2).rows, choose(few, AVX2).panels) == (3, 1)
+
+
+def test_rows_that_overlap_stay_in_the_second_cache():
+    """Those of a window of 128 taps on 101 places."""
+    window = Problem(batch=16, rows=101, columns=48, depth=128 * 48, element_bytes=4, lanes=16, loops=(128, 48))
+    one = replace(AVX2, cores=1)
+    assert choose(window, one).row_blocks == 3
+    assert choose(replace(window, left=4 * 48 * 228), one).row_blocks == 1
+    assert choose(replace(window, left=one.l2_bytes), one).row_blocks == 3
