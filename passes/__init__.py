@@ -107,6 +107,7 @@ PASSES: dict[str, dict[str, str]] = {
         "affine-prefetch-ahead": ".affine.prefetch_ahead:PrefetchAhead",
         "affine-prefetch-results": ".affine.prefetch_results:PrefetchResults",
         "affine-prefetch-rows": ".affine.prefetch_rows:PrefetchRows",
+        "affine-skip-terms": ".affine.skip_terms:SkipTerms",
         "affine-stream-stores": ".affine.stream_stores:StreamStores",
         "affine-vectorize": ".affine.vectorize:Vectorize",
         "convert-rounding-to-x86": ".convert.rounding_to_x86:ConvertRoundingToX86",

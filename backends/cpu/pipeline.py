@@ -84,6 +84,7 @@ KERNEL_PHASES = (
             "affine-scalrep",
             "affine-narrow-scratch",
             "affine-pipeline-rows",
+            "affine-skip-terms",
         ),
     ),
     Phase(
