@@ -47,7 +47,7 @@ from .accesses import accesses, defined_inside
 from .loops import all_loops, functions, is_innermost
 
 LEAST_ROUNDS = 16  # of a row, that are worth a branch
-NEUTRAL = {
+NEUTRAL: dict[type[Operation], float] = {
     arith.AddfOp: -0.0,
     arith.MulfOp: 1.0,
     arith.MaximumfOp: -inf,
