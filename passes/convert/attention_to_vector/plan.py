@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ....compiler.machine import Machine
-from ..contraction_to_vector.schedule import ceil_div, max_rows
+from ..contraction_to_vector.schedule import ceil_div, has_registers_for_rounds, max_rows
 
 AT_ONCE = 4  # rounds of a loop
 
@@ -57,4 +57,5 @@ def plan(queries: int, keys: int, machine: Machine, block: int | None = None) ->
     most = block or max(rows, machine.l1_bytes // 2 // (lanes * vectors * 4))
     number = ceil_div(keys, most)
     even = ceil_div(ceil_div(keys, number), rows) * rows if block is None else block
-    return Plan(lanes, vectors, rows, min(keys, even), at_once=1 if machine.vectors_are_lines else AT_ONCE)
+    at_once = AT_ONCE if has_registers_for_rounds(machine) and not machine.vectors_are_lines else 1
+    return Plan(lanes, vectors, rows, min(keys, even), at_once=at_once)

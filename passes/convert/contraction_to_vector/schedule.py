@@ -169,8 +169,8 @@ def rounds(problem: Problem, machine: Machine, depth: int, ahead: int) -> int:
     128 x 512 x 784 1.45 instead of 1.6, 7 x 7 taps of an image 4.1 instead of 4.5; measured on Zen 3.
     """
     few = problem.rows < FEW_ROWS and not reads_once(problem, machine)  # memory is the limit
-    plain = lines(problem, machine) if machine.vectors_are_lines else problem.in_memory and has_fma(machine)
-    if not plain or not problem.loops or few:  # what is not plain needs its registers
+    room = problem.in_memory and has_registers_for_rounds(machine)  # sums of bytes and halves need theirs
+    if not problem.loops or few or not (lines(problem, machine) if machine.vectors_are_lines else room):
         return 1
     run = ahead or (depth if len(problem.loops) == 1 else 0) or problem.loops[-1]
     if run <= WHOLE and not ahead and not machine.vectors_are_lines:
@@ -178,9 +178,9 @@ def rounds(problem: Problem, machine: Machine, depth: int, ahead: int) -> int:
     return next((n for n in UNROLLS if run % n == 0), 1)
 
 
-def has_fma(machine: Machine) -> bool:
-    """Whether it multiplies and adds in one instruction, without a register for the product."""
-    return any(feature in machine.features for feature in ("fma", "neon"))
+def has_registers_for_rounds(machine: Machine) -> bool:
+    """Whether several rounds at a time leave sums in registers: no product needs one, elements to broadcast none."""
+    return "fma" in machine.features
 
 
 def streams(problem: Problem, machine: Machine) -> bool:

@@ -6,7 +6,7 @@
 #a = affine_map<(d0, d1, d2) -> (d0, d2)>
 #b = affine_map<(d0, d1, d2) -> (d1 floordiv 16, d2, d1 mod 16)>
 #c = affine_map<(d0, d1, d2) -> (d0, d1)>
-// CHECK: @matmul{{.*}}lamina.kernel = "contraction", lamina.problem = "matmul f32 m13 n100 k64", lamina.schedule = "rows=5 panels=1
+// CHECK: @matmul{{.*}}lamina.kernel = "contraction", lamina.problem = "matmul f32 m13 n100 k64", lamina.schedule = "rows=6 panels=1
 // GIVEN: @matmul{{.*}}lamina.schedule = "rows=4 panels=1 row_blocks=3 panel_blocks=1
 func.func private @matmul(%x: memref<13x64xf32>, %w: memref<7x64x16xf32>, %y: memref<13x100xf32>) attributes {lamina.kernel = "contraction"} {
   %zero = arith.constant 0.0 : f32

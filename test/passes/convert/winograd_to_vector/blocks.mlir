@@ -1,6 +1,7 @@
 // RUN: lamina-opt %s -p convert-winograd-to-vector --machine x86-64-avx2 | filecheck %s
 
 // Eight rows of tiles, two of them a block: each thread takes its blocks through all three steps, in a place of its own.
+// The 16 rows of a product are a tile of six and two of five.
 // CHECK-LABEL: func.func private @convolution
 // CHECK: affine.parallel (%[[T:.*]]) = (0) to ([[CORES:[0-9]+]])
 // CHECK: %[[V:.*]] = memref.subview %{{.*}}[%{{.*}}] [{{[0-9]+}}] [1] : memref<147456xf32> to memref<{{[0-9]+}}xf32, strided<[1], offset: ?>>
@@ -13,6 +14,8 @@
 // CHECK: affine.for %{{.*}} = 0 to 36
 // CHECK: affine.load %[[V]]
 // CHECK: vector.fma
+// CHECK: affine.vector_store %{{.*}}, %[[M]]
+// CHECK: affine.for %{{.*}} = 0 to 2
 // CHECK: affine.vector_store %{{.*}}, %[[M]]
 // CHECK: affine.for %[[I:.*]] = 0 to 2
 // CHECK: affine.vector_load %[[M]][%[[I]]
