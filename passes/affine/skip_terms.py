@@ -42,6 +42,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...compiler.effects import is_pure
 from ...dialects.affine import ForOp, LoadOp, StoreOp
+from ...dialects.memref import LoadOp as MemRefLoadOp
 from ...dialects.memref.views import root
 from .accesses import accesses, defined_inside
 from .loops import all_loops, functions, is_innermost
@@ -93,9 +94,10 @@ def _term_of(loop: ForOp) -> _Term | None:
     before, select = (operand.owner for operand in sum_.operands)
     if isinstance(select, LoadOp):
         before, select = select, before
-    if not isinstance(before, LoadOp) or not isinstance(select, arith.SelectOp) or select.parent_op() is not loop:
+    if not isinstance(before, LoadOp) or not isinstance(select, arith.SelectOp):
         return None
-    same = before.memref is store.memref and before.map == store.map and before.indices == store.indices
+    inside = before.parent_op() is select.parent_op() is loop and _only_reads(loop, store)
+    same = inside and before.memref is store.memref and before.map == store.map and before.indices == store.indices
     alone = len(list(select.result.uses)) == len(list(sum_.results[0].uses)) == 1
     return _Term(select, sum_, store) if same and alone and not defined_inside(select.cond, loop) else None
 
@@ -126,13 +128,8 @@ def _is_before(zero: StoreOp, store: StoreOp) -> bool:
         return False
     pairs = {(a, b) for a, b in zip(zero.indices, store.indices, strict=True) if a is not b}
     each_once = len({a for a, _ in pairs}) == len({b for _, b in pairs}) == len(pairs)
-    return each_once and all(
-        any(
-            a is loop.variable and any(b is other.variable and _alike(loop, other) for other in storing)
-            for loop in zeroing
-        )
-        for a, b in pairs
-    )
+    alike = {(loop.variable, other.variable) for loop in zeroing for other in storing if _alike(loop, other)}
+    return each_once and pairs <= alike
 
 
 def _loops_around(op: Operation) -> list[ForOp]:
@@ -182,6 +179,10 @@ def _skip(term: _Term, loop: ForOp) -> None:
 
 def _only_adds(around: ForOp, inner: ForOp, term: _Term) -> bool:
     """Whether a loop only works out where and what `inner` adds, under a condition that is known before."""
-    others = [op for op in around.body.block.ops if op is not inner and op is not around.body.block.last_op]
-    known = all(not op.regions and (is_pure(op) or isinstance(op, LoadOp)) for op in others)
-    return not around.inits and known and not defined_inside(term.select.cond, around)
+    return not around.inits and _only_reads(around, inner) and not defined_inside(term.select.cond, around)
+
+
+def _only_reads(loop: ForOp, but: Operation) -> bool:
+    """Whether all that a loop does itself, but one op, is to compute values."""
+    others = [op for op in loop.body.block.ops if op is not but and op is not loop.body.block.last_op]
+    return all(not op.regions and (is_pure(op) or isinstance(op, LoadOp | MemRefLoadOp)) for op in others)

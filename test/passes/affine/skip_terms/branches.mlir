@@ -110,7 +110,7 @@ func.func public @largest(%m: memref<8xi1>, %x: memref<64xf32>, %y: memref<64xf3
 }
 
 // Each element has a condition of its own, rows are too short to be worth a branch, terms go elsewhere than they are
-// added to, something else is stored on the way: nothing changes but, of the last, the rows themselves.
+// added to, something else is stored with them or on the way: nothing changes but, of the last, the rows themselves.
 // CHECK-LABEL: func.func public @others
 // CHECK-NOT: scf.if
 // CHECK: affine.store %{{.*}}, %{{.*}} : memref<2xf32>
@@ -139,6 +139,13 @@ func.func public @others(%m: memref<64xi1>, %x: memref<64xf32>, %y: memref<64xi3
     %term = arith.select %first, %one, %none : i32
     %after = arith.addi %before, %term : i32
     affine.store %after, %o[%c] : memref<64xi32>
+  }
+  affine.for %c = 0 to 64 {
+    %before = affine.load %y[%c] : memref<64xi32>
+    %term = arith.select %first, %one, %none : i32
+    %after = arith.addi %before, %term : i32
+    affine.store %after, %y[%c] : memref<64xi32>
+    memref.store %one, %o[%c] : memref<64xi32>
   }
   affine.for %t = 0 to 2 {
     affine.store %half, %z[%t] : memref<2xf32>
