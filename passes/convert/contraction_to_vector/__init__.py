@@ -176,7 +176,8 @@ def overlapping_bytes(contraction: Contraction) -> int:
     shape, element = memref_shape(contraction.a.value), contraction.a.element
     if shape is None or not isinstance(element, FixedBitwidthType):
         return 0
-    batch, size = contraction.extent(contraction.batch), element.bitwidth // 8
+    size = element.bitwidth // 8
+    batch = contraction.extent([d for d in contraction.batch if contraction.a.form.coefficients[d]])  # A may have none
     once = ceil_div(prod(shape), batch) * size
     rows = contraction.extent(contraction.m) * contraction.extent(contraction.k) * size
     return once if once < rows else 0
