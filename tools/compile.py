@@ -13,7 +13,6 @@ from ..backends import Options
 from ..backends import target as find_target
 from ..backends.cpu.target import CpuTarget
 from ..compiler.artefact import written_whole
-from ..compiler.collector import collector_paused
 from ..compiler.compile_times import CompileTimes
 from ..compiler.diagnostics import LaminaError
 from ..compiler.program import Program
@@ -78,11 +77,6 @@ def _write_schedules(program: Program, args: argparse.Namespace, options: Option
 
 def main(args: argparse.Namespace) -> int:
     """Runs the command."""
-    with collector_paused():  # the process ends then, and its garbage with it
-        return _compile(args)
-
-
-def _compile(args: argparse.Namespace) -> int:
     start = time.perf_counter()
     log = DescentLog()
     timed = args.timing or args.timing_json is not None

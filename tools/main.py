@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from ..compiler.collector import collector_paused
+from ..compiler.collector import collector_paused, without_collector
 
 # command -> the module (with `add_arguments(parser)` and `main(args) -> int`), and its line in the help
 COMMANDS = {
@@ -29,6 +29,7 @@ COMMANDS = {
     "lsp": (".lsp", "serve an editor: diagnostics, types, definitions of .lam files"),
     "targets": (".targets", "list the targets and what is known of this machine"),
 }
+ONCE = ("compile", "import", "check", "fmt", "explain")  # commands that make something and end
 
 
 class _Parser(argparse.ArgumentParser):
@@ -59,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"lamina {__version__}")
         return 0
-    command = next((a for a in arguments if not a.startswith("-")), None)
+    command = _command_of(arguments)
     parser = build_parser(command)
     args = parser.parse_args(arguments)
     if args.command is None:
@@ -89,5 +90,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
+def run() -> int:
+    """`main` as all that a process does."""
+    return without_collector(main) if _command_of(sys.argv[1:]) in ONCE else main()
+
+
+def _command_of(arguments: Sequence[str]) -> str | None:
+    return next((a for a in arguments if not a.startswith("-")), None)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -29,5 +29,12 @@ def driver() -> Driver:
     return Driver(registry, __version__)
 
 
+def run() -> int:
+    """`main` as all that a process does."""
+    from ..compiler.collector import without_collector
+
+    return without_collector(main)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())
