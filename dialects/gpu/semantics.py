@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -31,7 +31,30 @@ COMBINE: dict[str, Callable[[Array, Array], Array]] = {
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }
+_Combined = TypeVar("_Combined")
 _MEETING = ("gpu.barrier", "gpu.shuffle", "gpu.subgroup_reduce", "gpu.all_reduce", "gpu.subgroup_broadcast", "nvgpu.")
+
+
+class _Meeting:
+    """Threads that wait for each other: the last to come combines what all have given, for all of them.
+
+    Nobody can come again before everybody has taken what was combined: the next time needs them all, too.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.barrier = threading.Barrier(size, self._combine)
+        self._given: list[Any] = [None] * size
+        self._how: Callable[[list[Any]], Any] = list
+        self._combined: Any = None
+
+    def together(self, place: int, value: Any, how: Callable[[list[Any]], Any]) -> Any:
+        """`how` of all values in the order of their places, for threads that all ask for the same."""
+        self._given[place], self._how = value, how
+        self.barrier.wait()
+        return self._combined
+
+    def _combine(self) -> None:
+        self._combined = self._how(self._given)
 
 
 @dataclass
@@ -41,8 +64,7 @@ class _Block:
     index: tuple[int, int, int]
     size: tuple[int, int, int]
     shared: dict[int, Array] = field(default_factory=dict[int, Array])
-    meetings: dict[tuple[int, int], threading.Barrier] = field(default_factory=dict[tuple[int, int], threading.Barrier])
-    given: dict[int, Any] = field(default_factory=dict[int, Any])
+    meetings: dict[tuple[int, int], _Meeting] = field(default_factory=dict[tuple[int, int], _Meeting])
     kept: dict[Any, Any] = field(default_factory=dict[Any, Any])  # what other dialects keep of a block
     news: threading.Condition = field(default_factory=threading.Condition)  # of what is kept; held for changes
 
@@ -63,12 +85,12 @@ class _Block:
             return come()
 
     def _failed(self) -> bool:
-        return any(meeting.broken for meeting in self.meetings.values())
+        return any(meeting.barrier.broken for meeting in self.meetings.values())
 
     def give_up(self) -> None:
         """Wakes everyone who waits, for what will not come."""
         for meeting in self.meetings.values():
-            meeting.abort()
+            meeting.barrier.abort()
         with self.news:
             self.news.notify_all()
 
@@ -85,15 +107,13 @@ class _Thread:
 
     def exchange(self, value: Any, among: int = 0) -> list[Any]:
         """What every thread of the block, or of its `among` neighbours, gave, in their order."""
-        block = self.block
-        among = among or block.threads
-        first = self.number // among * among
-        meeting = block.meetings[among, first]
-        block.given[self.number] = value
-        meeting.wait()
-        everything = [block.given[first + i] for i in range(among)]
-        meeting.wait()  # nobody gives again before all have read
-        return everything
+        return self.together(value, list, among)
+
+    def together(self, value: Any, how: Callable[[list[Any]], _Combined], among: int = 0) -> _Combined:
+        """`how` of what they gave, which is asked once for all of them."""
+        among = among or self.block.threads
+        place = self.number % among
+        return self.block.meetings[among, self.number - place].together(place, value, how)
 
 
 _HERE: ContextVar[_Thread] = ContextVar("thread")
@@ -143,7 +163,7 @@ def _run(thread: _Thread, function: Callable[..., Any], name: str, arguments: Se
 def _together(block: _Block, bodies: Sequence[Callable[[], None]]) -> None:
     """Runs threads that wait for each other; the first error is raised, after all have ended."""
     sizes = {len(bodies), *(size for size in (WARP, WARPGROUP) if len(bodies) % size == 0)}
-    block.meetings = {(size, first): threading.Barrier(size) for size in sizes for first in range(0, len(bodies), size)}
+    block.meetings = {(size, first): _Meeting(size) for size in sizes for first in range(0, len(bodies), size)}
     errors: list[BaseException] = []
 
     def guarded(body: Callable[[], None]) -> None:
@@ -205,7 +225,7 @@ def subgroup_reduce(value: Array, *, kind: str, call: Call) -> Array:
     here = _HERE.get()
     size = cast(SubgroupReduceOp, call.op).size.value.data
     first = here.number // size * size
-    return _butterfly(here.exchange(value)[first : first + size], kind, here.number - first)
+    return _butterfly(here.exchange(value)[first : first + size], kind)[here.number - first]
 
 
 @semantics("gpu.subgroup_broadcast")
@@ -217,15 +237,19 @@ def subgroup_broadcast(value: Array) -> Array:
 @semantics("gpu.all_reduce")
 def all_reduce(value: Array, *, kind: str) -> Array:
     """Warps first, then what they came to."""
-    everything = _HERE.get().exchange(value)
-    warps = [_butterfly(everything[i : i + WARP], kind, 0) for i in range(0, len(everything), WARP)]
-    return _butterfly(warps, kind, 0)
+
+    def reduced(everything: list[Array]) -> Array:
+        return _butterfly(
+            [_butterfly(everything[i : i + WARP], kind)[0] for i in range(0, len(everything), WARP)], kind
+        )[0]
+
+    return _HERE.get().together(value, reduced)
 
 
-def _butterfly(values: list[Array], kind: str, place: int) -> Array:
-    """Combines the halves of a power of two of values until one is left, that of `place`."""
+def _butterfly(values: list[Array], kind: str) -> list[Array]:
+    """Combines the halves of a power of two of values until each is of all, in an order of its own."""
     distance = len(values) // 2
     while distance:
         values = [COMBINE[kind](value, values[i ^ distance]) for i, value in enumerate(values)]
         distance //= 2
-    return values[place]
+    return values

@@ -149,12 +149,15 @@ def load(tensor: Array, *rest: Array, call: Call) -> tuple[()]:
 @semantics("nvgpu.ldmatrix")
 def ldmatrix(source: Array, at: Array, *, transpose: bool = False) -> Array:
     """Rows whose places the threads of the warp tell."""
+
+    def read(every: list[Array]) -> Array:
+        places = np.array([int(place) for place in every]).reshape(4, 8)
+        cells = source.view(np.uint8)[places[..., None] + np.arange(16)].copy().view(np.uint16)
+        return np.ascontiguousarray(cells.swapaxes(1, 2) if transpose else cells).view(np.int32)
+
     thread = here()
-    places = np.array([int(place) for place in thread.exchange(at, WARP)]).reshape(4, 8)
-    cells = source.view(np.uint8)[places[..., None] + np.arange(16)].copy().view(np.uint16)
-    cells = cells.swapaxes(1, 2) if transpose else cells
     lane = thread.number % WARP
-    return np.ascontiguousarray(cells).view(np.int32)[:, lane // 4, lane % 4].copy()
+    return thread.together(at, read, WARP)[:, lane // 4, lane % 4].copy()
 
 
 @semantics("nvgpu.round_tf32")
@@ -181,11 +184,14 @@ def exp2(value: Array) -> Array:
 @semantics("nvgpu.mma.sync")
 def mma(lhs: Array, rhs: Array, acc: Array, *, kind: str) -> Array:
     """The rows and columns of the product that this thread holds."""
+
+    def multiply(every: list[Array]) -> Array:
+        words = _elements(np.stack(every), kind)  # of each thread's registers
+        right = words[:, :, 4:].transpose(2, 1, 3, 0).reshape(-1, 8)
+        return _left(words[:, :, :4]).astype(np.float64) @ right.astype(np.float64)
+
     thread = here()
-    registers = np.stack(thread.exchange(np.concatenate([lhs, rhs]), WARP))  # thread, register
-    words = _elements(registers, kind)
-    right = words[:, :, 4:].transpose(2, 1, 3, 0).reshape(-1, 8)
-    product = _left(words[:, :, :4]).astype(np.float64) @ right.astype(np.float64)
+    product = thread.together(np.concatenate([lhs, rhs]), multiply, WARP)
     row, column = thread.number % WARP // 4, thread.number % 4 * 2
     return (product[[row, row, row + 8, row + 8], [column, column + 1] * 2] + acc).astype(np.float32)
 
@@ -238,11 +244,15 @@ def warpgroup_registers(
     call: Call,
 ) -> list[Array]:
     """The same, rows of A out of the warp's registers."""
+
+    def multiply(every: list[Array]) -> Array:
+        left = _left(_elements(np.stack(every), kind)).astype(np.float64)
+        columns = np.arange(8 * len(call.op.results))
+        right = _lines(shared, int(rhs) + offset, columns, leading, turned).view(ELEMENTS[kind]).astype(np.float64)
+        return left @ right.T
+
     thread = here()
-    left = _left(_elements(np.stack(thread.exchange(lhs, WARP)), kind)).astype(np.float64)
-    columns = np.arange(8 * len(call.op.results))
-    right = _lines(shared, int(rhs) + offset, columns, leading, turned).view(ELEMENTS[kind]).astype(np.float64)
-    return _held(left[thread.number % WARP // 4 + np.array([0, 8])] @ right.T, sums)
+    return _held(thread.together(lhs, multiply, WARP)[thread.number % WARP // 4 + np.array([0, 8])], sums)
 
 
 def _held(product: Array, sums: Sequence[Array]) -> list[Array]:

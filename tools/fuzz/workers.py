@@ -102,15 +102,12 @@ class _Worker:
         self.limits = limits
         self.errors = folder / "stderr"
         self.late = False
-        gc.collect()
-        gc.freeze()  # what is there is not copied by the worker's collections
         reader, writer = os.pipe()
         self.process = os.fork()
         if self.process == 0:
             os.close(reader)
             _work(kind, make, list(numbers), folder, limits, until, writer)
         os.close(writer)
-        gc.unfreeze()
         self.reader = reader
 
     def outcomes(self) -> Generator[Outcome]:
@@ -199,6 +196,7 @@ def _work(
 ) -> None:
     """The worker's life; it does not return."""
     code = 0
+    gc.freeze()  # what is there is not copied by collections
     try:
         errors = os.open(folder / "stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(errors, 1)
