@@ -27,6 +27,7 @@ MODULE_PHASES = (
             "linalg-hoist-constants",
             "linalg-fold-constants",
             "linalg-outline-kernels",
+            "linalg-share-kernels",
             "linalg-deduplicate-kernels",
             "inline",
             "gpu-join-pads",

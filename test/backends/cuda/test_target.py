@@ -48,6 +48,20 @@ func.func public @main(%x: tensor<3x7xi32>, %h: tensor<7x4xf16>, %i: tensor<5xi6
 """
 
 
+SCALED = """
+func.func public @main(%x: tensor<6x50xf32>, %y: tensor<6x50xf32>) -> (tensor<6xf32>, tensor<6xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %a = stablehlo.constant dense<0.25> : tensor<6x50xf32>
+  %b = stablehlo.constant dense<0.75> : tensor<6x50xf32>
+  %p = stablehlo.multiply %x, %a : tensor<6x50xf32>
+  %q = stablehlo.multiply %y, %b : tensor<6x50xf32>
+  %s = stablehlo.reduce(%p init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<6x50xf32>, tensor<f32>) -> tensor<6xf32>
+  %t = stablehlo.reduce(%q init: %zero) applies stablehlo.add across dimensions = [1] : (tensor<6x50xf32>, tensor<f32>) -> tensor<6xf32>
+  return %s, %t : tensor<6xf32>, tensor<6xf32>
+}
+"""
+
+
 def program_of(text: str, folder: Path) -> Program:
     path = folder / "program.mlir"
     path.write_text(text)
@@ -135,3 +149,12 @@ def test_random_numbers_have_a_key_of_their_own() -> None:
     compiled = CudaTarget("sm_80").compile(lamina.import_onnx(model), Options(cache=False, emulate=True))
     [first], [second] = (compiled.run([np.zeros(40, np.float32)]) for _ in range(2))
     assert not np.array_equal(first, second) and 0.3 < first.std() < 3
+
+
+def test_kernels_that_differ_in_numbers_alone_are_one(tmp_path: Path) -> None:
+    program = program_of(SCALED, tmp_path)
+    model = lamina.compile(program.clone(), "cuda", options=Options(emulate=True, cache=False))
+    inputs = inputs_of(program)
+    agree(model(*inputs), [x.sum(1) * scale for x, scale in zip(inputs, (0.25, 0.75), strict=True)])
+    linalg = str(lamina.lower(program, "linalg", target="cuda"))
+    assert linalg.count("lamina.kernel") == 1 and linalg.count("call @") == 2
