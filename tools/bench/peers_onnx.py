@@ -167,9 +167,13 @@ def tvm(task: Task) -> Call:
 
 
 def _tool(name: str, *arguments: str | Path) -> None:
-    """Runs a command that came with a peer's package."""
+    """Runs a command that came with a peer's package.
+
+    It may install nothing: MNN's converter would fetch what reports to its makers, and an older protobuf with it.
+    """
     beside = Path(sys.executable).with_name(name)
     command = [str(beside) if beside.exists() else name, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    environment = {**os.environ, "PIP_NO_INDEX": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
         raise LaminaError(f"{name} failed: {(done.stderr or done.stdout).strip().splitlines()[-1:]}")

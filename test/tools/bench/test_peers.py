@@ -1,8 +1,10 @@
+import sys
+
 import onnx
 import pytest
 
 from lamina.compiler.diagnostics import LaminaError
-from lamina.tools.bench import models
+from lamina.tools.bench import models, peers_onnx
 from lamina.tools.bench.peers import PEERS, Peer, chosen
 
 
@@ -32,3 +34,12 @@ def test_a_model_knows_the_module_that_it_is_for_peers_that_take_that(tmp_path):
     assert made.functions == {"torch_module": int} and list(made.inputs) == ["x"]
     file.rename(exported := file.with_name("resnet50.dynamo.onnx"))  # the name says which module it is
     assert "torch_module" in models.case(str(exported), {}).build().functions
+
+
+def test_the_tools_of_peers_install_nothing(tmp_path, monkeypatch):
+    tool = tmp_path / "convert"
+    tool.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m pip install --disable-pip-version-check a-package\n')
+    tool.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(LaminaError, match=r"convert failed: .*No matching distribution found for a-package"):
+        peers_onnx._tool("convert")
