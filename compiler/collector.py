@@ -1,10 +1,12 @@
-"""Python's cycle collector and IR: who builds much of it may ask for peace meanwhile."""
+"""When Python looks for garbage: not while IR is built, which is many objects that stay and little to collect."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+
+_YOUNG = 50_000  # objects that a copy of this process makes before it looks for garbage among them
 
 
 @contextmanager
@@ -24,6 +26,21 @@ def collector_paused() -> Generator[None]:
             gc.enable()
 
 
+@contextmanager
+def collected_after() -> Generator[None]:
+    """No cycle collection inside and one at the end: no later call of what was compiled pauses for it.
+
+    Only what was made meanwhile is looked at, not what the process holds besides.
+    """
+    enabled = gc.isenabled()
+    try:
+        with collector_paused():
+            yield
+    finally:
+        if enabled:
+            gc.collect(1)
+
+
 def without_collector(main: Callable[[], int]) -> int:
     """What the `main` of a process returns that ends then.
 
@@ -34,3 +51,11 @@ def without_collector(main: Callable[[], int]) -> int:
         return main()
     finally:
         gc.freeze()
+
+
+def collect_seldom() -> None:
+    """For a copy of this process: what it shares with its parent is not copied by collections, and these are few."""
+    gc.freeze()
+    gc.enable()  # whatever its parent was at
+    young, *older = gc.get_threshold()
+    gc.set_threshold(max(young, _YOUNG), *older)

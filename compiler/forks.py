@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import NoReturn
 
+from .collector import collect_seldom
 from .diagnostics import LaminaError
-from .garbage import collect_seldom
 
 NUMBER = struct.Struct("<I")
 _HEADER = struct.Struct("<IBQ")  # which item, whether it went well, bytes that follow

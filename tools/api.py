@@ -20,8 +20,8 @@ from ..backends import Source as File
 from ..backends import load as load_artefact
 from ..backends import target as find_target
 from ..compiler.artefact import Artefact
+from ..compiler.collector import collected_after
 from ..compiler.diagnostics import LaminaError, ValuesNeeded
-from ..compiler.garbage import collected_after
 from ..compiler.signature import Array, Signature
 from .model_files import source_of
 

@@ -6,30 +6,39 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from ..compiler.collector import collector_paused, without_collector
 
-# command -> the module (with `add_arguments(parser)` and `main(args) -> int`), and its line in the help
+
+class Command(NamedTuple):
+    """A row of the table below."""
+
+    module: str  # has `add_arguments(parser)` and `main(args) -> int`
+    line: str  # in the help
+    ends: bool = False  # soon: its process looks for no garbage
+
+
 COMMANDS = {
-    "run": (".run", "compile a model and run it on given or random inputs"),
-    "compile": (".compile", "compile a model to an artefact, an object, assembly or the IR of a level"),
-    "import": (".import_model", "read a model into textual IR, with its weights beside it"),
-    "bench": (".bench.command", "time models and kernels against other systems in one run"),
-    "tune": (".tune.command", "search faster schedules for a model by measuring, within a budget"),
-    "quantize": (".quantize.command", "a float ONNX model in bytes, by the ranges its values take on samples"),
-    "check": (".programs.check", "everything that is wrong with .lam programs"),
-    "fmt": (".programs.fmt", "lay out .lam programs"),
-    "test": (".programs.test", "run the tests of .lam programs"),
-    "explain": (".programs.explain", "what an error code of a .lam program means"),
-    "fuzz": (".fuzz.command", "feed changed files to everything that reads files, and tell what breaks"),
-    "systolic": (
-        ".systolic.command",
-        "assemble, check and run programs of systolic arrays; make their hardware",
+    "run": Command(".run", "compile a model and run it on given or random inputs"),
+    "compile": Command(
+        ".compile", "compile a model to an artefact, an object, assembly or the IR of a level", ends=True
     ),
-    "lsp": (".lsp", "serve an editor: diagnostics, types, definitions of .lam files"),
-    "targets": (".targets", "list the targets and what is known of this machine"),
+    "import": Command(".import_model", "read a model into textual IR, with its weights beside it", ends=True),
+    "bench": Command(".bench.command", "time models and kernels against other systems in one run"),
+    "tune": Command(".tune.command", "search faster schedules for a model by measuring, within a budget"),
+    "quantize": Command(".quantize.command", "a float ONNX model in bytes, by the ranges its values take on samples"),
+    "check": Command(".programs.check", "everything that is wrong with .lam programs", ends=True),
+    "fmt": Command(".programs.fmt", "lay out .lam programs", ends=True),
+    "test": Command(".programs.test", "run the tests of .lam programs"),
+    "explain": Command(".programs.explain", "what an error code of a .lam program means", ends=True),
+    "fuzz": Command(".fuzz.command", "feed changed files to everything that reads files, and tell what breaks"),
+    "systolic": Command(
+        ".systolic.command", "assemble, check and run programs of systolic arrays; make their hardware"
+    ),
+    "lsp": Command(".lsp", "serve an editor: diagnostics, types, definitions of .lam files"),
+    "targets": Command(".targets", "list the targets and what is known of this machine"),
 }
-ONCE = ("compile", "import", "check", "fmt", "explain")  # commands that make something and end
 
 
 class _Parser(argparse.ArgumentParser):
@@ -42,12 +51,12 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
     parser = _Parser(prog="lamina", description="A multi-level IR compiler for machine learning.")
     parser.add_argument("--version", action="store_true", help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
-    for name, (module, line) in COMMANDS.items():
-        sub = commands.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+    for name, row in COMMANDS.items():
+        sub = commands.add_parser(name, help=row.line, description=row.line[0].upper() + row.line[1:] + ".")
         sub.add_argument("--debug", action="store_true", help="show Python tracebacks of errors")
         if name == command:
             with collector_paused():  # what is imported stays
-                found = importlib.import_module(module, __package__)
+                found = importlib.import_module(row.module, __package__)
             found.add_arguments(sub)
     return parser
 
@@ -69,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from ..compiler.diagnostics import LaminaError
 
     try:
-        return importlib.import_module(COMMANDS[args.command][0], __package__).main(args)
+        return importlib.import_module(COMMANDS[args.command].module, __package__).main(args)
     except LaminaError as error:
         if args.debug:
             raise
@@ -92,7 +101,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run() -> int:
     """`main` as all that a process does."""
-    return without_collector(main) if _command_of(sys.argv[1:]) in ONCE else main()
+    row = COMMANDS.get(_command_of(sys.argv[1:]) or "")
+    return without_collector(main) if row and row.ends else main()
 
 
 def _command_of(arguments: Sequence[str]) -> str | None:

@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from operator import itemgetter
 from typing import Any, get_args
 
+from ....compiler.collector import collector_paused
 from . import tree
 from .building import Builder
 from .lexing import ALSO_NAMES, DEEPEST, Token, tokenize
@@ -48,14 +48,9 @@ def parse(text: str, file: str, problems: Problems) -> File:
 
     Where the text makes no sense the tree has a `Hole`.
     """
-    collecting = gc.isenabled()
-    gc.disable()  # a tree is many objects and no garbage
-    try:
+    with collector_paused():
         tokens, comments = tokenize(text, file, problems)
         return _Parser(file, tokens, Builder(file, text, problems, comments), problems).run()
-    finally:
-        if collecting:
-            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from lamina.compiler.garbage import collected_after
+from lamina.compiler.collector import collected_after
 
 
 def test_once_at_the_end(monkeypatch):
