@@ -21,9 +21,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "run": Command(".run", "compile a model and run it on given or random inputs"),
-    "compile": Command(
-        ".compile", "compile a model to an artefact, an object, assembly or the IR of a level", ends=True
-    ),
+    "compile": Command(".compile", "compile a model to an artefact, object, assembly or the IR of a level", ends=True),
     "import": Command(".import_model", "read a model into textual IR, with its weights beside it", ends=True),
     "bench": Command(".bench.command", "time models and kernels against other systems in one run"),
     "tune": Command(".tune.command", "search faster schedules for a model by measuring, within a budget"),
@@ -33,9 +31,7 @@ COMMANDS = {
     "test": Command(".programs.test", "run the tests of .lam programs"),
     "explain": Command(".programs.explain", "what an error code of a .lam program means", ends=True),
     "fuzz": Command(".fuzz.command", "feed changed files to everything that reads files, and tell what breaks"),
-    "systolic": Command(
-        ".systolic.command", "assemble, check and run programs of systolic arrays; make their hardware"
-    ),
+    "systolic": Command(".systolic.command", "assemble, check, run programs of systolic arrays; make their hardware"),
     "lsp": Command(".lsp", "serve an editor: diagnostics, types, definitions of .lam files"),
     "targets": Command(".targets", "list the targets and what is known of this machine"),
 }
