@@ -20,13 +20,16 @@ from ...compiler.compile_times import CompileTimes, KernelTimes, PassTimes, now
 from ...compiler.context import LaminaContext
 from ...compiler.descent import Phase, descend
 from ...compiler.diagnostics import LaminaError
+from ...compiler.machine import Machine
 from ...compiler.places import describe_location
 from ...compiler.program import SIGNATURE, Program, main_function
+from ...compiler.walking import all_ops
 from ...compiler.workers import parallel_map, usable_cores
 from ...passes import all_passes
 from ..buffers import arena_bytes
 from ..kernel_cache import KernelCache, compiler_fingerprint
 from .emit import Effort, llvm_version, module_text, object_code, optimise
+from .jit import runtime_object
 from .pipeline import KERNEL_PHASES
 
 ENTRY = "lamina_main"
@@ -39,6 +42,10 @@ EFFORTS = {
     "attention": Effort.TILES,
     "matmul_nbits": Effort.TILES,
 }
+# How many ops of loops take as long to compile as what these become.
+LENGTHS = {"contraction": 30, "winograd": 80, "depthwise": 80, "pool": 120, "attention": 200}
+CALLS = 8  # ops of `@main` that take as long as one of loops
+RUNTIME = "the runtime"
 MAIN_PHASE = Phase(
     "llvm", "calls of kernels in order", ("convert-parallel-to-runtime", "convert-scf-to-cf", "convert-to-llvm")
 )
@@ -62,6 +69,7 @@ class BuiltModel:
     """Machine code of a model."""
 
     objects: list[bytes]
+    runtime: bytes  # the object of what they call
     arena_bytes: int
     kernels: list[Kernel] = field(default_factory=list[Kernel])
     entry: str = ENTRY
@@ -79,6 +87,14 @@ class Part:
 
     def __post_init__(self) -> None:
         self.effort = effort_for(self.module)
+
+    @property
+    def length(self) -> int:
+        """About how long it takes to compile, in ops of loops."""
+        ops = len(all_ops(self.module))
+        if self.phases == (MAIN_PHASE,):
+            return ops // CALLS
+        return ops + sum(LENGTHS.get(kind, 0) for kind in _kinds(self.module))
 
 
 def build(
@@ -98,31 +114,40 @@ def build(
     Raises LaminaError for what cannot be lowered.
     """
     parts, kernels = split(module, context, phases)
+    names = [*(part.name for part in parts), RUNTIME]
+    keys = [*(part.key for part in parts), _runtime_key(context.machine)]
     objects: dict[int, bytes] = {}
     if cache is not None:
-        for i, part in enumerate(parts):
-            found = cache.get(part.key)
+        for i, key in enumerate(keys):
+            found = cache.get(key)
             if found is not None:
                 objects[i] = found
     for i, kernel in enumerate(kernels):
         kernel.cached = i in objects
-    spent = [KernelTimes(part.name, cached=i in objects) for i, part in enumerate(parts)]
+    spent = [KernelTimes(name, cached=i in objects) for i, name in enumerate(names)]
     for each, kernel in zip(spent, kernels, strict=False):
         each.origin = kernel.origins[0] if kernel.origins else ""
-    todo = [i for i in range(len(parts)) if i not in objects]
-    todo.sort(key=lambda i: -sum(1 for _ in parts[i].module.walk()))  # the longest first, for an even end
+    lengths = [*(part.length for part in parts), 0]
+    todo = [i for i in range(len(names)) if i not in objects]
+    todo.sort(key=lambda i: -lengths[i])  # the longest first, for an even end
     if todo:
         load_passes(phases)
 
         def work(number: int) -> bytes:
-            spent = KernelTimes("")
-            return spent.with_payload(compile_part(parts[todo[number]], context, verify_each=verify_each, spent=spent))
+            spent, i = KernelTimes(""), todo[number]
+            if i == len(parts):
+                start = now()
+                data = runtime_object(context.machine)
+                spent.llvm = now() - start
+            else:
+                data = compile_part(parts[i], context, verify_each=verify_each, spent=spent)
+            return spent.with_payload(data)
 
-        names = [parts[i].name for i in todo]
-        for number, data in parallel_map(work, len(todo), jobs or usable_cores(), names):
-            objects[todo[number]] = spent[todo[number]].take(data)
+        for number, data in parallel_map(work, len(todo), jobs or usable_cores(), [names[i] for i in todo]):
+            i = todo[number]
+            objects[i] = spent[i].take(data)
             if cache is not None:
-                cache.put(parts[todo[number]].key, objects[todo[number]])
+                cache.put(keys[i], objects[i])
     if cache is not None:
         cache.trim()
     if times is not None:
@@ -131,6 +156,7 @@ def build(
         times.kernels.extend(spent)
     return BuiltModel(
         objects=[objects[i] for i in range(len(parts))],
+        runtime=objects[len(parts)],
         arena_bytes=arena_bytes(module),
         kernels=kernels,
     )
@@ -145,6 +171,7 @@ def build_whole(
     text = module_text(program.module, context.machine)
     return BuiltModel(
         objects=[object_code(optimise(text, context.machine), context.machine)],
+        runtime=runtime_object(context.machine),
         arena_bytes=arena_bytes(module),
     )
 
@@ -178,10 +205,13 @@ def lowered_text(
 
 def effort_for(module: ModuleOp) -> Effort:
     """What LLVM is to do for the kernel in a module that has not descended yet."""
+    return next((EFFORTS[kind] for kind in _kinds(module) if kind in EFFORTS), Effort.ALL)
+
+
+def _kinds(module: ModuleOp) -> list[str]:
+    """What the kernels in a module are kernels of."""
     kinds = [op.attributes.get("lamina.kernel") for op in module.ops]
-    return next(
-        (EFFORTS[kind.data] for kind in kinds if isinstance(kind, StringAttr) and kind.data in EFFORTS), Effort.ALL
-    )
+    return [kind.data for kind in kinds if isinstance(kind, StringAttr)]
 
 
 def load_passes(phases: Sequence[Phase]) -> None:
@@ -271,7 +301,15 @@ def _main_part(module: ModuleOp, main: Operation, kernels: dict[str, Kernel], sa
 def _digest(op: Operation, salt: str) -> str:
     out = io.StringIO()
     Printer(stream=out).print_op(op)
-    return hashlib.sha256(f"{salt}\n{out.getvalue()}".encode()).hexdigest()
+    return _key(salt, out.getvalue())
+
+
+def _runtime_key(machine: Machine) -> str:
+    return _key(f"{machine!r}|{compiler_fingerprint()}|{llvm_version()}", RUNTIME)
+
+
+def _key(salt: str, text: str) -> str:
+    return hashlib.sha256(f"{salt}\n{text}".encode()).hexdigest()
 
 
 def _forget_names(op: Operation) -> None:

@@ -24,7 +24,6 @@ from .build import BuiltModel, build, build_whole
 from .emit import feature_string
 from .executable import NativeExecutable
 from .image import Unlinkable, link_image
-from .jit import runtime_object
 from .load import load
 from .model_cache import ModelCache
 from .native_model import RUNTIME_FUNCTIONS
@@ -109,7 +108,7 @@ class CpuTarget:
     def _image(self, built: BuiltModel) -> bytes:
         """The code ready to be mapped; empty where LLVM links."""
         try:
-            return link_image([*built.objects, runtime_object(self.machine)], [built.entry, *RUNTIME_FUNCTIONS])
+            return link_image([*built.objects, built.runtime], [built.entry, *RUNTIME_FUNCTIONS])
         except Unlinkable:
             return b""
 

@@ -119,5 +119,7 @@ def _dense_text(value: DenseIntOrFPElementsAttr, type_: Attribute) -> str:
             literals = [str(int(number)) for number in numbers]
     else:
         literals = [float_text(float(number), element) for number in dense_array(value).ravel()]
+    if isinstance(type_, VectorType) and len(set(literals)) == 1:
+        return f"splat ({text} {literals[0]})"
     inner = ", ".join(f"{text} {literal}" for literal in literals)
     return f"<{inner}>" if isinstance(type_, VectorType) else f"[{inner}]"

@@ -25,7 +25,7 @@ from xdsl.dialects.vector import (
 from xdsl.ir import Dialect
 
 from .ops import ConstantMaskOp, GatherOp, ReductionOp, ScatterOp, StepOp
-from .widen import Widener, is_vector
+from .widen import Widener, is_vector, splat
 
 Vector = Dialect(
     "vector",
@@ -78,4 +78,5 @@ __all__ = [
     "Vector",
     "Widener",
     "is_vector",
+    "splat",
 ]

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import VectorType
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, VectorType
 from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -29,6 +30,17 @@ def is_vector(value: SSAValue) -> bool:
 def _vector_of(element: Attribute, lanes: int) -> VectorType:
     """Made for every op that is widened, of few types."""
     return VectorType(element, [lanes])
+
+
+@lru_cache(1024)
+def splat_of(number: FloatAttr | IntegerAttr, type_: VectorType) -> DenseIntOrFPElementsAttr:
+    """`dense<number>`. Kernels ask for few of them, often."""
+    return DenseIntOrFPElementsAttr.from_list(type_, [number.value.data])
+
+
+def splat(number: FloatAttr | IntegerAttr, type_: VectorType) -> arith.ConstantOp:
+    """The constant that is `number` in every lane."""
+    return arith.ConstantOp.create(result_types=[type_], properties={"value": splat_of(number, type_)})
 
 
 class Widener:

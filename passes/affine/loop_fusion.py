@@ -54,7 +54,7 @@ def fuse_block(block: Block) -> None:
     """Fuses the loops of a block with their neighbours, then inside of each."""
     forward_stores(block)
     loop = _next_loop(block.first_op)
-    known: dict[ForOp, list[MemoryAccess]] = {}  # of the loop that was compared last
+    known: dict[ForOp, list[MemoryAccess]] = {}  # of the loop that the next one is compared with
     while loop is not None:
         other = _next_loop(loop.next_op)
         if other is None:
@@ -75,7 +75,7 @@ def _next_loop(op: Operation | None) -> ForOp | None:
 def try_fuse(first: ForOp, second: ForOp, known: dict[ForOp, list[MemoryAccess]]) -> ForOp | None:
     """The fused loop in place of both, or None when they may not or need not be fused.
 
-    What is `known` of the first is not looked for again; afterwards it is what was found of the second.
+    What is `known` of the first is not looked for again; afterwards it is what was found of the loop that comes next.
     """
     bounds = first.constant_bounds()
     if bounds is None or bounds != second.constant_bounds():
@@ -97,7 +97,10 @@ def try_fuse(first: ForOp, second: ForOp, known: dict[ForOp, list[MemoryAccess]]
     for op in reversed(after):
         op.detach()
         _insert(op, second, before=False)
-    return _merge(first, second)
+    fused, taken = _merge(first, second)
+    known.clear()
+    known[fused] = [*left, *accesses(taken)]
+    return fused
 
 
 def _share(first: ForOp, second: ForOp, left: Sequence[MemoryAccess], right: Sequence[MemoryAccess]) -> bool:
@@ -171,30 +174,31 @@ def _may_precede(op: Operation, first: ForOp, left: Sequence[MemoryAccess], stay
     return not any(a.root is b.root and (a.writes or b.writes) for a in own for b in touched)
 
 
-def _merge(first: ForOp, second: ForOp) -> ForOp:
+def _merge(first: ForOp, second: ForOp) -> tuple[ForOp, list[Operation]]:
+    """One loop in place of both, and the ops that came into it from the second.
+
+    The first's body, with its variable, is that of the new loop: what is known of its accesses stays true.
+    """
     bounds = first.constant_bounds()
     assert bounds is not None
     lower, upper, step = bounds
     inits = [*first.inits, *second.inits]
-    block = Block(arg_types=[first.variable.type, *(init.type for init in inits)])
-    block.args[0].name_hint = first.variable.name_hint
-    carried = iter(block.args[1:])
-    yielded: list[Operation] = []
-    for loop in (first, second):
-        loop.variable.replace_all_uses_with(block.args[0])
-        for old in loop.carried:
-            new = next(carried)
-            new.name_hint = old.name_hint
-            old.replace_all_uses_with(new)
-        last = loop.body.block.last_op
+    block = first.body.detach_block(0)
+    second.variable.replace_all_uses_with(block.args[0])
+    for old in second.carried:
+        new = block.insert_arg(old.type, len(block.args))
+        new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+    ends = [block.last_op, second.body.block.last_op]
+    taken = list(second.body.block.ops)[:-1]
+    for op in taken:
+        op.detach()
+        block.add_op(op)
+    end = YieldOp.get(*(value for last in ends if last for value in last.operands))
+    for last in ends:
         assert isinstance(last, YieldOp)
-        yielded.append(last)
-        for op in list(loop.body.block.ops):
-            if op is not last:
-                op.detach()
-                block.add_op(op)
-    end = YieldOp.get(*(value for last in yielded for value in last.operands))
-    end.location = yielded[0].location
+        end.location = last.location
+        erase(last)
     block.add_op(end)
     fused = ForOp.of(lower, upper, block, step=step, inits=inits)
     fused.location = first.location
@@ -206,4 +210,4 @@ def _merge(first: ForOp, second: ForOp) -> ForOp:
             new.name_hint = old.name_hint
             old.replace_all_uses_with(new)
         erase(loop)
-    return fused
+    return fused, taken

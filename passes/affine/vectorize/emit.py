@@ -415,5 +415,4 @@ def interleave(builder: Builder, values: Sequence[SSAValue]) -> SSAValue:
 def splat(builder: Builder, value: FloatAttr | IntegerAttr, type_: Attribute) -> SSAValue:
     """One number in every lane."""
     assert isinstance(type_, VectorType)
-    scalar = builder.insert(arith.ConstantOp(value)).result
-    return builder.insert(vector.BroadcastOp(scalar, type_)).vector
+    return builder.insert(vector.splat(value, type_)).result

@@ -182,8 +182,7 @@ def _bounds(exprs: Sequence[AffineExpr], at: Index) -> tuple[AffineMapAttr, list
 
 def splat(code: Loops, number: float, type_: VectorType) -> SSAValue:
     """The number in every lane."""
-    scalar = code(arith.ConstantOp(FloatAttr(number, f32))).result
-    return code(vector.BroadcastOp(scalar, type_)).vector
+    return code(vector.splat(FloatAttr(number, f32), type_)).result
 
 
 def transform(code: Loops, matrix: Matrix, values: Sequence[SSAValue | None], zero: SSAValue) -> list[SSAValue]:

@@ -65,6 +65,7 @@ def test_block_arguments_are_phis_and_constants_stand_where_used():
         ("0x7F800000", "f32", "float 0x7FF0000000000000"),
         ("dense<[1, -2]>", "vector<2xi8>", "<2 x i8> <i8 1, i8 -2>"),
         ("dense<[true, false]>", "vector<2xi1>", "<2 x i1> <i1 true, i1 false>"),
+        ("dense<-1>", "vector<4xi8>", "<4 x i8> splat (i8 -1)"),
     ],
 )
 def test_constants_keep_every_bit(value: str, type_: str, literal: str):

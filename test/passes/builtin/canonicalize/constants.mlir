@@ -43,3 +43,22 @@ func.func @unreachable(%a: i32) -> i32 {
 ^dead:
   cf.br ^dead
 }
+
+// A known number in every lane is a constant; the sign of zero stays.
+// CHECK-LABEL: func.func @lanes
+// CHECK-DAG: %half = arith.constant dense<5.000000e-01> : vector<8xf32>
+// CHECK-DAG: %zero = arith.constant dense<-0.000000e+00> : vector<8xf32>
+// CHECK-DAG: %step = arith.constant dense<3> : vector<4xindex>
+// CHECK-NOT: vector.broadcast %c
+// CHECK: vector.broadcast %x
+// CHECK: return %half, %zero, %step
+func.func @lanes(%x: f32) -> (vector<8xf32>, vector<8xf32>, vector<4xindex>, vector<8xf32>) {
+  %c0 = arith.constant 0.5 : f32
+  %c1 = arith.constant -0.0 : f32
+  %c2 = arith.constant 3 : index
+  %half = vector.broadcast %c0 : f32 to vector<8xf32>
+  %zero = vector.broadcast %c1 : f32 to vector<8xf32>
+  %step = vector.broadcast %c2 : index to vector<4xindex>
+  %other = vector.broadcast %x : f32 to vector<8xf32>
+  return %half, %zero, %step, %other : vector<8xf32>, vector<8xf32>, vector<4xindex>, vector<8xf32>
+}
