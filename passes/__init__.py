@@ -59,6 +59,7 @@ PASSES: dict[str, dict[str, str]] = {
     },
     "linalg: structured ops on tensors": {
         "linalg-unsigned-bytes": ".linalg.unsigned_bytes:UnsignedBytes",
+        "linalg-grow-concats": ".linalg.grow_concats:GrowConcats",
         "linalg-merge-groups": ".linalg.merge_groups:MergeGroups",
         "linalg-fuse-elementwise": ".linalg.fuse_elementwise:FuseElementwise",
         "linalg-winograd": ".linalg.winograd:Winograd",

@@ -310,7 +310,7 @@ def import_onnx(model: str | os.PathLike[str] | ModelProto) -> Program:
 
 
 def lower(
-    program: Program,
+    program: Source,
     to: str,
     *,
     target: str = "cpu",
@@ -318,9 +318,10 @@ def lower(
     options: Options | None = None,
 ) -> Program:
     """A copy of `program` taken down to the level `to` (`lamina.LEVELS` of the target's pipeline)."""
-    from .sources import with_shapes
+    from .sources import read_program, whole, with_shapes
 
-    return find_target(target).lower(with_shapes(program, shapes or {}), to, options or Options())
+    sized = whole(with_shapes(read_program(program), shapes or {}))
+    return find_target(target).lower(sized, to, options or Options())
 
 
 def interpret(

@@ -28,6 +28,7 @@ MODULE_PHASES = (
             "convert-stablehlo-to-linalg",
             "canonicalize",
             "cse",
+            "linalg-grow-concats",
             "linalg-unsigned-bytes",  # where the machine wants them
             "linalg-merge-groups",
             "linalg-fuse-elementwise",
@@ -39,7 +40,7 @@ MODULE_PHASES = (
             "linalg-fold-constants",
             "linalg-block-separable",
             "linalg-split-reductions",
-            "linalg-outline-kernels{roundings=true pools=true columns=true}",
+            "linalg-outline-kernels{roundings=true pools=true columns=true slices=true}",
             "linalg-share-kernels",
             "linalg-deduplicate-kernels",
             "inline",

@@ -93,6 +93,7 @@ class Plan:
     columns: bool = False
     groups: list[Group] = field(default_factory=list[Group])
     group_of: dict[Operation, Group] = field(default_factory=dict[Operation, Group])
+    views: set[Operation] = field(default_factory=set[Operation])  # slices that kernels read where they lie
 
 
 def is_sinkable(op: Operation) -> bool:
@@ -134,18 +135,24 @@ def operands_of(op: Operation) -> list[SSAValue]:
     return [value for value in used if value not in inner]
 
 
-def plan_groups(block: Block, roundings: bool = False, pools: bool = False, columns: bool = False) -> Plan:
+def plan_groups(
+    block: Block, roundings: bool = False, pools: bool = False, columns: bool = False, slices: bool = False
+) -> Plan:
     """Groups of the ops of `block`, captures counted as uses. Ops left out stay where they are.
 
     With `roundings` what only rounds a contraction's result is part of its group, whoever else reads that. With `pools`
     what pads an image for a pool by rows is part of the pool's. With `columns` what goes over planes is part of the
-    group of what reduces them.
+    group of what reduces them. With `slices` what only goes element by element over a slice reads it where it lies.
     """
     plan = Plan(roundings=roundings, pools=pools, columns=columns)
     depends: dict[SSAValue, int] = {}
     parts: set[Operation] = set()  # elementwise ops and slices that will join the concatenation or padding they are for
     for op in block.ops:
         used = operands_of(op)
+        if slices and _is_view(op):
+            plan.views.add(op)
+            depends[op.results[0]] = max((depends.get(v, -1) for v in used), default=-1)
+            continue
         if isinstance(op, FillOp) and not is_sinkable(op):
             group = _begin(plan, op)
         elif _is_root(op) and ((home := _home(plan, op, used, depends)) is not None or not _is_part(op)):
@@ -159,6 +166,12 @@ def plan_groups(block: Block, roundings: bool = False, pools: bool = False, colu
             reach = max((depends.get(v, -1) for v in used), default=-1)
             depends.update(dict.fromkeys(op.results, reach))
             continue
+        if group.accumulates or group.columns is not None:  # these take whole arrays
+            for view in plan.views.intersection(map(_owner, used)):
+                plan.views.remove(view)
+                copied = _begin(plan, view)
+                copied.depends = max(copied.number, depends[view.results[0]])
+                depends[view.results[0]] = copied.depends
         outside = [depends.get(v, -1) for v in used if plan.group_of.get(_owner(v)) is not group]
         group.depends = max([group.depends, group.number, *outside])
         for member in group.members:
@@ -179,6 +192,14 @@ def runs_kernels(op: Operation) -> bool:
         for each in op.body.block.ops
         if not isinstance(each, scf.ForOp | ExtractOp | InsertOp | scf.YieldOp)
     )
+
+
+def _is_view(op: Operation) -> bool:
+    """Whether an op is a slice that others only read element by element."""
+    if not isinstance(op, ExtractSliceOp) or len(op.operands) > 1:
+        return False
+    users = [use.operation for use in op.result.uses]
+    return bool(users) and all(is_elementwise(user) and user.parent is op.parent for user in users)
 
 
 def _is_part(op: Operation) -> bool:

@@ -18,12 +18,14 @@ the old value where the kernel changes a part of it (`tensor.insert_slice`, a lo
 (collapse_shape, expand_shape) and structured control flow stay in @main; what a region of the latter holds is outlined
 too. With `roundings` the kernel of a contraction whose result is read as it is by some, and rounded by others, writes
 both; with `pools` that of one that goes by rows ("pool") holds what is around its image; with `columns` that of a
-reduction over planes all that goes over the same planes. Code for processors does all of it.
+reduction over planes all that goes over the same planes; with `slices` one that goes over a slice element by element
+takes what it is a slice of. Code for processors does all of it.
 A call's location is that of all ops it stands for. What is a kernel, and why, is in `grouping`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -65,9 +67,10 @@ class OutlineKernels(ModulePass):
     roundings: bool = False
     pools: bool = False
     columns: bool = False
+    slices: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        outliner = _Outliner(op, self.roundings, self.pools, self.columns)
+        outliner = _Outliner(op, self.roundings, self.pools, self.columns, self.slices)
         for function in [f for f in op.ops if isinstance(f, func.FuncOp)]:
             if KERNEL not in function.attributes and function.body.blocks:
                 _own_results(function)
@@ -110,6 +113,7 @@ class _Outliner:
     roundings: bool
     pools: bool
     columns: bool
+    slices: bool
     count: int = 0
     taken: set[str] = field(default_factory=set[str])
 
@@ -118,7 +122,7 @@ class _Outliner:
 
     def region(self, region: Region) -> None:
         for block in region.blocks:
-            plan = plan_groups(block, self.roundings, self.pools, self.columns)
+            plan = plan_groups(block, self.roundings, self.pools, self.columns, self.slices)
             for op in block.ops:
                 if op not in plan.group_of and op.name.startswith("scf."):
                     for inner in op.regions:
@@ -131,7 +135,7 @@ class _Outliner:
         order = _topological(block, plan)
         for node in order:
             if isinstance(node, Group):
-                self.kernel(node, block)
+                self.kernel(node, block, plan.views)
             elif node is not terminator:
                 node.detach()
                 block.add_op(node)
@@ -141,7 +145,7 @@ class _Outliner:
         op = block.last_op
         while op is not None:
             before = op.prev_op
-            if (is_sinkable(op) or is_free(op)) and not any(result.uses for result in op.results):
+            if (is_sinkable(op) or is_free(op) or op in plan.views) and not any(result.uses for result in op.results):
                 op.detach()
                 op.erase()
             op = before
@@ -151,8 +155,8 @@ class _Outliner:
         self.count += 1
         return self.fresh_name() if name in self.taken else name
 
-    def kernel(self, group: Group, block: Block) -> None:
-        """Makes one function of a group and appends the call to `block`."""
+    def kernel(self, group: Group, block: Block, views: Set[Operation]) -> None:
+        """Makes one function of a group and appends the call to `block`. `views` it takes slice by slice."""
         members = set(group.members)
         escaping = [
             r
@@ -161,7 +165,7 @@ class _Outliner:
             if any(_top(use.operation, block) not in members for use in r.uses)
         ]
         location = fuse(op.location for op in group.members)
-        body = _Body(Block(), location)
+        body = _Body(Block(), location, views)
         for op in group.members:
             body.take(op)
         if group.accumulates:
@@ -231,11 +235,12 @@ def _topological(block: Block, plan: Plan) -> list[Group | Operation]:
 class _Body:
     """The block of a kernel being filled: ops move in, what they use from outside becomes arguments."""
 
-    def __init__(self, block: Block, location: LocationAttr):
+    def __init__(self, block: Block, location: LocationAttr, views: Set[Operation]):
         self.block = block
         self.location = location
+        self.views = views
         self.arguments: dict[SSAValue, BlockArgument] = {}
-        self.scalars: dict[SSAValue, SSAValue] = {}
+        self.shared: dict[SSAValue, SSAValue] = {}  # what is repeated here, but for what destinations begin as
 
     def take(self, op: Operation) -> None:
         """Moves `op` to the end of the block."""
@@ -252,17 +257,17 @@ class _Body:
         owner = value.owner
         if isinstance(owner, Operation) and owner.parent is self.block:
             return value
-        if value in self.scalars:
-            return self.scalars[value]
-        if isinstance(owner, Operation) and is_sinkable(owner):
+        if value in self.shared:
+            return self.shared[value]
+        if isinstance(owner, Operation) and (is_sinkable(owner) or owner in self.views):
             copy = owner.clone_without_regions() if not owner.regions else owner.clone()
             for i, operand in enumerate(owner.operands):
                 copy.operands[i] = self.inside(operand)
             copy.location = owner.location
             self.block.add_op(copy)
             new = copy.results[value.index if hasattr(value, "index") else 0]  # pyright: ignore
-            if not isinstance(value.type, TensorType):
-                self.scalars[value] = new
+            if not isinstance(value.type, TensorType) or owner in self.views:
+                self.shared[value] = new
             return new
         if value not in self.arguments:
             argument = self.block.insert_arg(value.type, len(self.block.args))
