@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, VectorType
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute
 
@@ -14,7 +14,5 @@ from .widen import splat_of
 
 @folds("vector.broadcast")
 def broadcast(op: BroadcastOp, constants: Sequence[Attribute | None]) -> Folded | None:
-    type_, (constant,) = op.vector.type, constants
-    if isinstance(constant, FloatAttr | IntegerAttr) and isinstance(type_, VectorType):
-        return splat_of(constant, type_)
-    return None
+    (constant,) = constants
+    return splat_of(constant, op.vector.type) if isinstance(constant, FloatAttr | IntegerAttr) else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith
@@ -35,7 +36,7 @@ def _vector_of(element: Attribute, lanes: int) -> VectorType:
 @lru_cache(1024)
 def splat_of(number: FloatAttr | IntegerAttr, type_: VectorType) -> DenseIntOrFPElementsAttr:
     """`dense<number>`. Kernels ask for few of them, often."""
-    return DenseIntOrFPElementsAttr.from_list(type_, [number.value.data])
+    return DenseIntOrFPElementsAttr.from_list(cast(Any, type_), [number.value.data])
 
 
 def splat(number: FloatAttr | IntegerAttr, type_: VectorType) -> arith.ConstantOp:

@@ -54,18 +54,13 @@ class GrowConcats(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         blocks: dict[Block, list[ConcatOp]] = {}
         for inner in all_ops(op):
-            if isinstance(inner, ConcatOp) and inner.parent is not None and _is_static(inner):
+            if isinstance(inner, ConcatOp) and inner.parent is not None and inner.result.type.has_static_shape():
                 blocks.setdefault(inner.parent, []).append(inner)
         for block, concats in blocks.items():
             if len(concats) >= LEAST:
                 positions = {inner: i for i, inner in enumerate(block.ops)}
                 for chain in list(_chains(concats, positions)):
                     _grow(chain)
-
-
-def _is_static(op: ConcatOp) -> bool:
-    type_ = op.result.type
-    return isinstance(type_, TensorType) and type_.has_static_shape()
 
 
 @dataclass
@@ -117,10 +112,8 @@ def _is_read_before(op: ConcatOp, next_: int, positions: dict[Operation, int]) -
 def _grow(chain: Sequence[ConcatOp]) -> None:
     """One buffer for the whole chain, and a part of it for each concatenation but the last."""
     last = chain[-1]
-    type_ = last.result.type
-    assert isinstance(type_, TensorType)
     axis, offset, done = last.dim.value.data, 0, 0
-    empty = EmptyOp([], type_)
+    empty = EmptyOp([], last.result.type)
     empty.location = last.location
     Rewriter.insert_op(empty, InsertPoint.before(chain[0]))
     whole: SSAValue = empty.tensor
