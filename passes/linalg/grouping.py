@@ -14,7 +14,7 @@ from math import prod
 
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue, Use
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from ...dialects.linalg import (
@@ -198,8 +198,14 @@ def _is_view(op: Operation) -> bool:
     """Whether an op is a slice that others only read element by element."""
     if not isinstance(op, ExtractSliceOp) or len(op.operands) > 1:
         return False
-    users = [use.operation for use in op.result.uses]
-    return bool(users) and all(is_elementwise(user) and user.parent is op.parent for user in users)
+    uses = list(op.result.uses)
+    return bool(uses) and all(_goes_over(use) and use.operation.parent is op.parent for use in uses)
+
+
+def _goes_over(use: Use) -> bool:
+    """Whether an op reads a value element by element."""
+    op = use.operation
+    return isinstance(op, GenericOp) and is_elementwise(op) and use.index < len(op.inputs)
 
 
 def _is_part(op: Operation) -> bool:
