@@ -136,9 +136,7 @@ def build(
         def work(number: int) -> bytes:
             spent, i = KernelTimes(""), todo[number]
             if i == len(parts):
-                start = now()
                 data = runtime_object(context.machine)
-                spent.llvm = now() - start
             else:
                 data = compile_part(parts[i], context, verify_each=verify_each, spent=spent)
             return spent.with_payload(data)
@@ -151,9 +149,10 @@ def build(
     if cache is not None:
         cache.trim()
     if times is not None:
-        for i, each in enumerate(spent):
+        done = spent[: len(parts)]  # the runtime is no kernel
+        for i, each in enumerate(done):
             each.code_bytes = len(objects[i])
-        times.kernels.extend(spent)
+        times.kernels.extend(done)
     return BuiltModel(
         objects=[objects[i] for i in range(len(parts))],
         runtime=objects[len(parts)],

@@ -12,7 +12,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import lamina
 from lamina.backends import kernel_cache
-from lamina.backends.cpu import model_cache
+from lamina.backends.cpu import build, model_cache
 from lamina.backends.kernel_cache import CacheWarning, KernelCache
 
 KEY = "ab" * 32
@@ -123,3 +123,18 @@ def test_a_model_of_few_bytes_seldom_looks_at_all_others(
     os.utime(old, (1000, 1000))
     lamina.compile(small_model())
     assert old.exists() is left
+
+
+def test_models_share_the_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LAMINA_CACHE", str(tmp_path))
+    monkeypatch.setenv("LAMINA_JOBS", "1")  # in this process
+
+    def compiled(op: str) -> object:
+        path = tmp_path / f"{op}.mlir"
+        text = f"%0 = stablehlo.{op} %x : tensor<4xf32> return %0 : tensor<4xf32>"
+        path.write_text(f"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{ {text} }}")
+        return lamina.compile(str(path))(np.ones(4, np.float32))
+
+    compiled("negate")
+    monkeypatch.setattr(build, "runtime_object", lambda _: pytest.fail("the runtime was compiled again"))
+    assert np.array_equal(compiled("abs"), [np.ones(4, np.float32)])
