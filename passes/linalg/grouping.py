@@ -167,7 +167,7 @@ def plan_groups(
             depends.update(dict.fromkeys(op.results, reach))
             continue
         if group.accumulates or group.columns is not None:  # these take whole arrays
-            for view in plan.views.intersection(map(_owner, used)):
+            for view in [owner for owner in dict.fromkeys(map(_owner, used)) if owner in plan.views]:
                 plan.views.remove(view)
                 copied = _begin(plan, view)
                 copied.depends = max(copied.number, depends[view.results[0]])
