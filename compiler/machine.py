@@ -100,6 +100,11 @@ class Machine:
         return 2 if self._zen_4 else 4
 
     @property
+    def places_summed(self) -> int:
+        """The same for what becomes one number: a part of an array, whose places are nearer to each other."""
+        return 8 if self._zen_4 else 4
+
+    @property
     def rows_fetched(self) -> int:
         """How many rows that are read side by side it fetches ahead of at once."""
         return 16 if self._zen_4 else 32

@@ -25,7 +25,8 @@ becomes
     }
 On Zen 3 sums of 4096 rows of 4096 take 1.4 times less time so, maxima of rows of 512 1.8 times. On Zen 4 rows that are
 added to one take 1.2 times less a quarter apart than next to each other; sums along rows take least from two places,
-1.1 times less than from four.
+1.1 times less than from four, where an array is in large pages; in small ones from eight, 1.1 times less than from two.
+The total of 64 MB takes least from eight places, 1.05 times less than from two in large pages, 1.3 times in small ones.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def _jam_rows(loop: ForOp, nest: Sequence[ForOp], machine: Machine) -> None:
         unroll_jam(loop, ROWS)
     elif far and reads_rows(loop, inner):
         if is_total(loop, inner):
-            split_total(loop, inner, machine.places_read)
+            split_total(loop, inner, machine.places_summed)
         elif is_parallel(loop):
             _read_apart(unroll_jam(loop, machine.places_read, apart=True))
 

@@ -42,8 +42,11 @@ func.func @total(%x: memref<1024x1024xf32>, %y: memref<f32>) {
 """
 
 
-@pytest.mark.parametrize("text", [ROWS, TOTAL], ids=["rows", "total"])
-@pytest.mark.parametrize(("cpu", "places"), [("x86-64-v3", 4), ("znver4", 2)])
+@pytest.mark.parametrize(
+    ("text", "cpu", "places"),
+    [(ROWS, "x86-64-v3", 4), (ROWS, "znver4", 2), (TOTAL, "x86-64-v3", 4), (TOTAL, "znver4", 8)],
+    ids=["rows", "rows-znver4", "total", "total-znver4"],
+)
 def test_from_how_many_places_rows_are_read(text: str, cpu: str, places: int):
     ctx = LaminaContext(machine=replace(Machine.preset("x86-64"), cpu=cpu, l2_bytes=1 << 20))
     for name, factory in all_dialects().items():
