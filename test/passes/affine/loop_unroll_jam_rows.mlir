@@ -87,7 +87,38 @@ func.func @down(%x: memref<9x800xf32>, %y: memref<800xf32>, %short: memref<9x80x
   func.return
 }
 
-// The same with a loop between: a few rows of each of several arrays.
+// So are sums so far, which are written row by row besides. Not where the row that is written is the same each time.
+// CHECK-LABEL: func.func @running
+// CHECK: affine.for %i = 0 to 8 step 4 {
+// CHECK-NEXT: affine.for %[[J:.*]] = 0 to 800 {
+// CHECK: affine.store %{{.*}}, %z[%i, %[[J]]]
+// CHECK: affine.store %{{.*}}, %z[%i + 3, %[[J]]]
+// CHECK: affine.for %{{.*}} = 8 to 9 {
+// CHECK: affine.for %{{.*}} = 0 to 9 {
+// CHECK-NEXT: affine.for %{{.*}} = 0 to 800 {
+func.func @running(%x: memref<9x800xf32>, %y: memref<800xf32>, %z: memref<9x800xf32>, %last: memref<800xf32>) {
+  affine.for %i = 0 to 9 {
+    affine.for %j = 0 to 800 {
+      %s = affine.load %y[%j] : memref<800xf32>
+      %l = affine.load %x[%i, %j] : memref<9x800xf32>
+      %t = arith.addf %s, %l : f32
+      affine.store %t, %y[%j] : memref<800xf32>
+      affine.store %t, %z[%i, %j] : memref<9x800xf32>
+    }
+  }
+  affine.for %i = 0 to 9 {
+    affine.for %j = 0 to 800 {
+      %s = affine.load %y[%j] : memref<800xf32>
+      %l = affine.load %x[%i, %j] : memref<9x800xf32>
+      %t = arith.addf %s, %l : f32
+      affine.store %t, %y[%j] : memref<800xf32>
+      affine.store %t, %last[%j] : memref<800xf32>
+    }
+  }
+  func.return
+}
+
+// Rows that are taken into one with a loop between: a few rows of each of several arrays.
 // CHECK-LABEL: func.func @planes
 // CHECK-NOT: llvm.rolled
 // CHECK: affine.for %k = 0 to 8 step 4 {
