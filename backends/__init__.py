@@ -13,6 +13,7 @@ from ..compiler.diagnostics import LaminaError
 if TYPE_CHECKING:
     from ..compiler.artefact import Artefact
     from ..compiler.compile_times import CompileTimes
+    from ..compiler.plugins import PluginPoint
     from ..compiler.program import Program
     from ..compiler.schedules import Schedules
     from ..compiler.signature import Array
@@ -123,13 +124,21 @@ def target(name: str) -> Target:
     base, _, detail = name.partition(":")
     path = TARGETS.get(base)
     if path is None:
-        from ..compiler.plugins import installed  # xDSL is only needed here: a recalled model runs without it
-
-        plugins = {point.name: point for point in installed("lamina.targets")}
+        plugins = plugin_targets()
         if base in plugins:
             return plugins[base].load()(detail)
         raise LaminaError(f"unknown target '{name}'", hint=f"one of {', '.join([*TARGETS, *plugins])}")
     return _found(path)(detail)
+
+
+def plugin_targets() -> dict[str, PluginPoint]:
+    """Targets that packages add, by name. Raises LaminaError naming both packages where two claim one name."""
+    from ..compiler.plugins import clash, installed  # xDSL is only needed here: a recalled model runs without it
+
+    found = {point.name: point for point in installed("lamina.targets")}
+    for name in found.keys() & TARGETS.keys():
+        raise clash("target", name, "lamina", found[name].package)
+    return found
 
 
 def _found(path: str) -> Any:

@@ -76,7 +76,7 @@ def installed(group: str) -> list[PluginPoint]:
             continue
         other = seen.setdefault(point.name, point)
         if other.value != point.value:
-            raise _clash(f"{group} entry", point.name, other.package, point.package)
+            raise clash(f"{group} entry", point.name, other.package, point.package)
     return list(seen.values())
 
 
@@ -131,11 +131,12 @@ def load_universes(named: Sequence[str], known_dialects: Iterable[str], known_pa
 
 def _claim(taken: dict[str, str], kind: str, name: str, package: str) -> None:
     if name in taken:
-        raise _clash(kind, name, taken[name], package)
+        raise clash(kind, name, taken[name], package)
     taken[name] = package
 
 
-def _clash(kind: str, name: str, first: str, second: str) -> LaminaError:
+def clash(kind: str, name: str, first: str, second: str) -> LaminaError:
+    """What is told of two packages that claim one name."""
     return LaminaError(f"packages '{first}' and '{second}' both have a {kind} '{name}'", hint="uninstall one of them")
 
 

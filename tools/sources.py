@@ -39,6 +39,7 @@ from ..dialects.onnx.attributes import constant_attribute
 from ..dialects.onnx.ops import OnnxOp, op_class
 from ..dialects.onnx.types import type_of_dtype
 from ..passes import all_passes
+from .frontends import read_with_frontend
 from .model_files import FUNCTION, is_text, resolve
 from .registry import registry
 
@@ -52,8 +53,6 @@ if TYPE_CHECKING:
     from .pytorch.graph import Unsupported as MissingTarget
 
 WEIGHTS_SUFFIX = ".weights"
-
-_SUFFIXES = ".onnx, .lam, .pt2, .mlir, .mlirbc or .jax"
 
 Unsized: TypeAlias = "Template | ExportedModel | ExportedFunction"
 """A source of programs, one for each choice of sizes."""
@@ -106,9 +105,8 @@ def read_program(model: str | os.PathLike[str] | Program | Unsized | ModelProto 
             from .pytorch.exported import load_exported
 
             return load_exported(path).with_sizes({})
-        case suffix:
-            kind = f"files of kind '{suffix}'" if suffix else "files without a suffix"
-            raise LaminaError(f"{kind} are not programs", where=str(path), hint=f"expected {_SUFFIXES}")
+        case _:
+            return read_with_frontend(path, new_context())
 
 
 def _from_onnx(model: Path | ModelProto) -> Program:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
-from ..backends import TARGETS, target
+from ..backends import TARGETS, plugin_targets, target
 from ..backends.cuda.architectures import ARCHITECTURES
+from ..compiler.diagnostics import Diagnostic, LaminaError
 from ..compiler.machine import Machine, forget_measurements
 from ..compiler.systolic_machine import SystolicMachine
 
@@ -29,9 +31,15 @@ def main(args: argparse.Namespace) -> int:
         forget_measurements()
         print(f"measured: {host.measured_file}")
     for name in TARGETS:
-        print(name)
-        for fact, value in target(name).describe():
-            print(f"  {fact:<18} {value}")
+        _show(name, name)
+    for name, point in plugin_targets().items():
+        try:
+            _show(f"{name} (package {point.package})", name)
+        except LaminaError as error:
+            print(Diagnostic("warning", error.message), file=sys.stderr)
+        except Exception as error:  # a plug-in that breaks is not the end
+            told = f"target '{name}' of package '{point.package}' fails: {type(error).__name__}: {error}"
+            print(Diagnostic("warning", told), file=sys.stderr)
     print("machines with a description (--target cpu:NAME)")
     for name in Machine.names():
         print(f"  {name}")
@@ -43,3 +51,10 @@ def main(args: argparse.Namespace) -> int:
     for name in SystolicMachine.names():
         print(f"  {name:<18} {SystolicMachine.preset(name).describe()}")
     return 0
+
+
+def _show(head: str, name: str) -> None:
+    facts = target(name).describe()
+    print(head)
+    for fact, value in facts:
+        print(f"  {fact:<18} {value}")

@@ -28,3 +28,5 @@ def test_accelerator_by_plug_in(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "largest error 0.00e+00" in done.stdout
     assert "systolic_1: product x10" in done.stderr and "cycles" in done.stderr
+    listed = subprocess.run([*command[:3], "targets"], env=environment, capture_output=True, text=True, timeout=300)
+    assert "dots (package lamina-dots)\n  multipliers        16\n" in listed.stdout

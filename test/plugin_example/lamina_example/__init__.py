@@ -1,1 +1,1 @@
-"""A plug-in of lamina: a dialect, a pass, a meaning, and an ONNX operator of its own domain."""
+"""A plug-in of lamina: a dialect, a pass, a meaning, a frontend, and an ONNX operator of its own domain."""
