@@ -22,15 +22,15 @@ after, on a machine whose registers have 32 bytes:
 A store that is not in the cache first reads its line from memory, and drives out what may still be of use: that is a
 third of the traffic of a copy. Past the caches go vectors that fill a buffer one after another, a page or so at a time,
 and vectors that fill a line each, in any order, as those of a transpose do; if the buffer holds `bytes` or more and the
-function does not read it. If not given, half of the last cache, as the rest is what was read (on Zen 4 a quarter: exp
-of 12 MB takes 0.47 ms so, and 0.56 through the caches); but twice L2 for lines that are far apart, where those would
-all lie in the same few sets of a cache, and else four times (8192 x 64 numbers, 2 MB, are transposed in 0.08 ms past
-the caches and in 0.16 through them, 12544 x 64 in 0.13 and 0.08; measured on Zen 5). Not where memory is not what the
-loop waits for: with `math` functions (it was 15 % slower; on Zen 3 and 4 a loop that takes exp of numbers is up to a
-quarter faster, on Zen 5 one with tanh or erf is, too), or where more than a few arrays are read. Such stores need whole
-registers to be aligned, which a caller's buffer need not be, nor each row of a length that is no multiple of a line;
-loops that `affine-pipeline-rows` made, which write all the time, ask for the lines ahead there. `convert-to-llvm` sees
-to it that other threads find such stores where they look.
+function does not read it. If not given, half of the last cache, as the rest is what was read (on Zen 4 and 5 other
+parts: `Machine.large_bytes`); but twice L2 for lines that are far apart, where those would all lie in the same few sets
+of a cache, and else four times (8192 x 64 numbers, 2 MB, are transposed in 0.08 ms past the caches and in 0.16 through
+them, 12544 x 64 in 0.13 and 0.08; measured on Zen 5). Not where memory is not what the loop waits for: with `math`
+functions (it was 15 % slower; on Zen 3 and 4 a loop that takes exp of numbers is up to a quarter faster, on Zen 5 one
+with tanh or erf is, too), or where more than a few arrays are read. Such stores need whole registers to be aligned,
+which a caller's buffer need not be, nor each row of a length that is no multiple of a line; loops that
+`affine-pipeline-rows` made, which write all the time, ask for the lines ahead there. `convert-to-llvm` sees to it that
+other threads find such stores where they look.
 """
 
 from __future__ import annotations
