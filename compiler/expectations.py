@@ -3,8 +3,10 @@
     %0 = foo.bar  // expected-error {{there is no dialect 'foo'}}
     // expected-remark@+1 {{fused with}}
     // expected-note@above {{see the operand's definition here}}
+    // expected-error-re@+1 {{no operator in opset {{[0-9]+}}}}
 
-The text in braces must occur in the message. Every expectation must be met once, every diagnostic expected.
+The text in braces must occur in the message; with `-re`, what braces inside of it hold are regular expressions. Every
+expectation must be met once, every diagnostic expected.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .diagnostics import Diagnostic
+from .diagnostics import Diagnostic, LaminaError
 
 _EXPECTATION = re.compile(
     r"expected-(?P<severity>error|warning|remark|note)(?P<regex>-re)?\s*"
-    r"(?:@(?P<where>above|below|unknown|[+-]\d+))?\s*\{\{(?P<text>.*?)\}\}"
+    r"(?:@(?P<where>above|below|unknown|[+-]\d+))?\s*\{\{(?P<text>(?:\{\{.*?\}\}|(?!\}\}).)*)\}\}"
 )
+_REGEX = re.compile(r"\{\{(.*?)\}\}")
 
 
 @dataclass
@@ -57,8 +60,8 @@ def expectations(text: str) -> list[Expectation]:
                 expectation.line = number
             pending.clear()
         for match in matches:
-            pattern = match["text"] if match["regex"] else re.escape(match["text"])
-            expectation = Expectation(match["severity"], number, re.compile(pattern), match["text"], number)
+            pattern = _regex(match["text"], number) if match["regex"] else re.compile(re.escape(match["text"]))
+            expectation = Expectation(match["severity"], number, pattern, match["text"], number)
             where = match["where"]
             if where == "below":
                 pending.append(expectation)
@@ -70,6 +73,15 @@ def expectations(text: str) -> list[Expectation]:
                 expectation.line += int(where)
             found.append(expectation)
     return found
+
+
+def _regex(text: str, number: int) -> re.Pattern[str]:
+    """What a text stands for whose parts in double braces are regular expressions, as in MLIR."""
+    parts = _REGEX.split(text)  # literal ones and the others take turns
+    try:
+        return re.compile("".join(f"(?:{part})" if i % 2 else re.escape(part) for i, part in enumerate(parts)))
+    except re.error as error:
+        raise LaminaError(f"no regular expression: {error}", where=f"line {number}: {text}") from error
 
 
 def _last_plain_line(text: str, number: int) -> int:

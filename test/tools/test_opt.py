@@ -183,9 +183,14 @@ def test_verify_diagnostics() -> None:
     assert opt("-p", "test-remark", "--verify-diagnostics", stdin=wrong_line)[0] == 1
     above = GOOD.replace("  return", "  // expected-remark@above {{adds}}\n  return")
     below = GOOD.replace("  %0", "  // expected-remark@below {{adds}}\n  %0")
-    regex = GOOD.replace(": i32\n  ret", ": i32 // expected-remark-re {{a.*s}}\n  ret")
-    for text in (above, below, regex):
+    regex = GOOD.replace(": i32\n  ret", ": i32 // expected-remark-re {{a{{.*}}s}}\n  ret")
+    ends = GOOD.replace(": i32\n  ret", ": i32 // expected-remark-re {{add{{[rst]}}}}\n  ret")
+    for text in (above, below, regex, ends):
         assert opt("-p", "test-remark", "--verify-diagnostics", stdin=text)[0] == 0
+    literal = regex.replace("a{{.*}}s", "a.*s")
+    assert opt("-p", "test-remark", "--verify-diagnostics", stdin=literal)[0] == 1
+    status, _, err = opt("-p", "test-remark", "--verify-diagnostics", stdin=regex.replace(".*", "("))
+    assert status == 2 and "no regular expression: missing ), unterminated subpattern" in err
 
 
 def test_split_input_file() -> None:

@@ -23,8 +23,14 @@ def apply(op: Any, *args: Array, **attributes: Any) -> list[Array]:
     return Interpreter(WEIGHTS).evaluate(made, args)
 
 
-CONVOLUTIONS = itertools.product(
-    [(1, 1), (2, 3)], [((0, 0), (0, 0)), ((1, 2), (0, 3))], [(1, 1), (2, 2)], [(1, 1), (2, 1)], ["", "g2", "g4", "b2"]
+CONVOLUTIONS = list(
+    itertools.product(
+        [(1, 1), (2, 3)],
+        [((0, 0), (0, 0)), ((1, 2), (0, 3))],
+        [(1, 1), (2, 2)],
+        [(1, 1), (2, 1)],
+        ["", "g2", "g4", "b2"],
+    )
 )
 
 
@@ -102,7 +108,7 @@ def test_cholesky_reads_one_triangle(lower: bool) -> None:
 
 @pytest.mark.parametrize(
     ("left", "lower", "unit", "transpose"),
-    itertools.product([True, False], [True, False], [True, False], ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"]),
+    list(itertools.product([True, False], [True, False], [True, False], ["NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"])),
 )
 def test_triangular_solve(left: bool, lower: bool, unit: bool, transpose: str) -> None:
     a = RNG.standard_normal((2, 4, 4)) + 1j * RNG.standard_normal((2, 4, 4)) + 3 * np.eye(4)
