@@ -89,7 +89,7 @@ class _Tile(NestWriter):
             count = prod(sides)
             inside = [(number, count - 1)] if count % self.w.threads else []
             gaps = zip(local, shared.box, sides, strict=True)
-            inside += [(at, side - 1) for at, side, room in gaps if room > side]  # nothing lies in gaps
+            inside += [(at, side - 1) for at, side, whole in gaps if whole > side]  # nothing lies in gaps
             place: list[SSAValue] = []
             each = zip(there, lead, shared.box, reading.coordinates, reading.spans, strict=True)
             for at, before, side, coordinate, span in each:
