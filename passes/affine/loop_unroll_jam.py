@@ -115,7 +115,7 @@ def _jam_rows(loop: ForOp, nest: Sequence[ForOp], machine: Machine) -> None:
         unroll_jam(loop, ROWS)
     elif far and reads_rows(loop, inner):
         if is_total(loop, inner):
-            split_total(loop, inner, machine.places_summed)
+            split_total(loop, inner, min(machine.places_summed, loop.trip_count or 0))
         elif is_parallel(loop):
             _read_apart(unroll_jam(loop, machine.places_read, apart=True))
 
@@ -256,7 +256,7 @@ def unroll_jam(loop: ForOp, factor: int, *, apart: bool = False) -> ForOp | None
 def split_total(loop: ForOp, inner: ForOp, factor: int) -> None:
     """Makes `factor` sums of a total that two loops carry, each over rows next to each other, side by side."""
     bounds, trips, combiner = loop.constant_bounds(), loop.trip_count, _combiner(inner)
-    if bounds is None or trips is None or combiner is None or trips < factor:
+    if bounds is None or trips is None or combiner is None or not 2 <= factor <= trips:
         return
     lower, upper, step = bounds
     rounds = trips // factor

@@ -48,9 +48,20 @@ func.func @total(%x: memref<1024x1024xf32>, %y: memref<f32>) {
     ids=["rows", "rows-znver4", "total", "total-znver4"],
 )
 def test_from_how_many_places_rows_are_read(text: str, cpu: str, places: int):
+    assert loads(text, cpu) == places
+
+
+@pytest.mark.parametrize(("rows", "places"), [(1, 1), (3, 3), (8, 8), (9, 9)])
+def test_a_total_of_few_rows_is_read_from_as_many_places(rows: int, places: int):
+    text = TOTAL.replace("memref<1024x1024xf32>", f"memref<{rows}x1048576xf32>")
+    text = text.replace("%i = 0 to 1024", f"%i = 0 to {rows}").replace("%k = 0 to 1024", "%k = 0 to 1048576")
+    assert loads(text, "znver4") == places  # of nine the last for itself
+
+
+def loads(text: str, cpu: str) -> int:
     ctx = LaminaContext(machine=replace(Machine.preset("x86-64"), cpu=cpu, l2_bytes=1 << 20))
     for name, factory in all_dialects().items():
         ctx.register_dialect(name, factory)
     module = Parser(ctx, text).parse_module()
     LoopUnrollJam().apply(ctx, module)
-    assert sum(isinstance(op, LoadOp) for op in module.walk()) == places
+    return sum(isinstance(op, LoadOp) for op in module.walk())
