@@ -21,6 +21,20 @@ MANY = 50_000  # objects
 _kept = [0]  # bytes of memory after some were given back
 
 
+@pytest.fixture
+def isolated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A folder at the front of the search path, where a test may pretend to install packages."""
+    monkeypatch.setenv("LAMINA_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    before = set(sys.modules)
+    yield folder
+    for name in set(sys.modules) - before:
+        if name.startswith(("fake_", "lamina_example")):
+            del sys.modules[name]
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     if file_path.suffix == ".mlir" and run_lines(file_path.read_text()):
         return RunLineFile.from_parent(parent, path=file_path)

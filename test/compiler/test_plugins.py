@@ -4,7 +4,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -30,20 +29,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
     subprocess.run([*command, "--target", str(folder), str(source)], check=True, timeout=300)
     return folder
-
-
-@pytest.fixture
-def isolated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """A folder at the front of the search path, where a test may pretend to install packages."""
-    monkeypatch.setenv("LAMINA_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "site"
-    folder.mkdir()
-    monkeypatch.syspath_prepend(str(folder))
-    before = set(sys.modules)
-    yield folder
-    for name in set(sys.modules) - before:
-        if name.startswith("fake_"):
-            del sys.modules[name]
 
 
 def fake(folder: Path, package: str, code: str) -> None:

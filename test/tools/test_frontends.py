@@ -1,7 +1,5 @@
 """Files of a kind that a package reads: everywhere that models are read, with errors that name the package."""
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,42 +12,28 @@ from lamina.tools.main import main
 EXAMPLE = Path(__file__).parents[1] / "plugin_example"
 
 
-@pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
-    """A folder at the front of the search path, where a test may pretend to install packages."""
-    monkeypatch.setenv("LAMINA_CACHE", str(tmp_path / "cache"))
-    folder = tmp_path / "site"
-    folder.mkdir()
-    monkeypatch.syspath_prepend(str(folder))
-    monkeypatch.syspath_prepend(str(EXAMPLE))
-    before = set(sys.modules)
-    yield folder
-    for name in set(sys.modules) - before:
-        if name.startswith(("fake", "lamina_example")):
-            del sys.modules[name]
-
-
-def install(site: Path, package: str, points: str) -> None:
+def install(isolated: Path, package: str, points: str) -> None:
     """As pip leaves it: metadata, with entry points for frontends."""
-    info = site / f"{package}-1.0.dist-info"
+    info = isolated / f"{package}-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[lamina.frontends]\n{points}\n")
 
 
-def fake(site: Path, body: str, suffix: str = "fake") -> Path:
+def fake(isolated: Path, body: str, suffix: str = "fake") -> Path:
     """A file whose frontend does what `body` says."""
-    (site / "fake.py").write_text(f"def read(path, context):\n    {body}\n")
-    install(site, "faker", f"{suffix} = fake:read")
-    path = site / f"model.{suffix}"
+    (isolated / "fake_frontend.py").write_text(f"def read(path, context):\n    {body}\n")
+    install(isolated, "faker", f"{suffix} = fake_frontend:read")
+    path = isolated / f"model.{suffix}"
     path.write_text("")
     return path
 
 
 @pytest.fixture
-def poly(site: Path) -> Path:
-    install(site, "lamina-example", "poly = lamina_example.frontend:read")
-    path = site / "square.poly"
+def poly(isolated: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    install(isolated, "lamina-example", "poly = lamina_example.frontend:read")
+    path = isolated / "square.poly"
     path.write_text("4\n2 0 -1\n")
     return path
 
@@ -87,36 +71,36 @@ def test_other_kinds_are_refused_with_those_that_are_known(poly: Path, capsys: p
     ],
 )
 def test_what_goes_wrong_in_one_names_its_package(
-    site: Path, body: str, told: str, capsys: pytest.CaptureFixture[str]
+    isolated: Path, body: str, told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = fake(site, body)
+    path = fake(isolated, body)
     assert main(["run", str(path)]) == 2
     err = capsys.readouterr().err
     assert err.startswith(f"lamina run: {path}: error: {told}") and err.count("\n") == 1
 
 
-def test_one_that_does_not_load_is_told(site: Path) -> None:
-    path = fake(site, "pass")
-    (site / "fake.py").write_text("import nowhere")
+def test_one_that_does_not_load_is_told(isolated: Path) -> None:
+    path = fake(isolated, "pass")
+    (isolated / "fake_frontend.py").write_text("import nowhere")
     with pytest.raises(LaminaError, match="plug-in 'fake' of package 'faker' does not load: ModuleNotFoundError"):
         lamina.compile(path)
 
 
-def test_a_module_that_does_not_verify_is_refused(site: Path) -> None:
+def test_a_module_that_does_not_verify_is_refused(isolated: Path) -> None:
     text = "func.func public @main(%x: tensor<4xf32>) -> tensor<2xf32> { func.return %x : tensor<4xf32> }"
-    path = fake(site, f"from xdsl.parser import Parser; return Parser(context, {text!r}).parse_module()")
+    path = fake(isolated, f"from xdsl.parser import Parser; return Parser(context, {text!r}).parse_module()")
     with pytest.raises(LaminaError, match=r"func\.return"):
         lamina.compile(path)
 
 
-def test_our_own_kinds_cannot_be_taken(site: Path) -> None:
-    path = fake(site, "return 3", "lam").with_suffix(".other")
+def test_our_own_kinds_cannot_be_taken(isolated: Path) -> None:
+    path = fake(isolated, "return 3", "lam").with_suffix(".other")
     path.write_text("")
     with pytest.raises(LaminaError, match="packages 'lamina' and 'faker' both have a frontend 'lam'"):
         lamina.compile(path)
 
 
 def test_two_packages_cannot_have_one_kind(poly: Path) -> None:
-    install(poly.parent, "another", "poly = fake:read")
+    install(poly.parent, "another", "poly = fake_frontend:read")
     with pytest.raises(LaminaError, match="packages 'another' and 'lamina-example' both have"):
         lamina.compile(poly)
