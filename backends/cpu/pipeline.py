@@ -80,12 +80,12 @@ KERNEL_PHASES = (
             "affine-loop-coalescing",
             "affine-loop-strip",
             "affine-loop-tile",
+            "affine-skip-terms",  # before rows are taken together
             "affine-loop-unroll-jam",  # rows times a vector
             "affine-parallelize",
             "affine-scalrep",
             "affine-narrow-scratch",
             "affine-pipeline-rows",
-            "affine-skip-terms",
         ),
     ),
     Phase(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from math import prod
 
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, i1
 from xdsl.ir import SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 
@@ -124,13 +124,19 @@ def _runs_along(op: GenericOp, extents: Sequence[int], inner: int, reductions: S
         if index < len(op.inputs) and not op.body.block.args[index].first_use:
             continue
         steps = strides(operand, map, extents)
+        before = beside or _is_condition(operand)
         if steps[inner] == 1:
             votes += 1
         elif 2 <= steps[inner] <= 4 and index < len(op.inputs):
             pass  # so many vectors, and shuffles
-        elif steps[inner] != 0 or (not beside and any(steps[d] == 1 for d in reductions)):
+        elif steps[inner] != 0 or (not before and any(steps[d] == 1 for d in reductions)):
             votes -= 2
     return votes > 0
+
+
+def _is_condition(operand: SSAValue) -> bool:
+    """Whether it holds what may leave a whole row of terms out, as a mask of tokens does."""
+    return isinstance(operand.type, MemRefType) and operand.type.element_type == i1
 
 
 def _reads_along(op: GenericOp, inner: int) -> bool:

@@ -227,28 +227,31 @@ def global_lp_pool(b: GraphBuilder, x: Value, *, p: int = 2) -> Value:
 def max_roi_pool(
     b: GraphBuilder, x: Value, rois: Value, *, pooled_shape: Sequence[int], spatial_scale: float = 1.0
 ) -> Value:
-    """Regions are rows of image, left, top, right and bottom, in whole pixels and with both ends."""
-    regions = shape_of(rois)[0]
+    """Regions are rows of image, left, top, right and bottom, in whole pixels and with both ends.
+
+    Channels are last: whether a row or a column of an image is in a cell is asked once for all of them.
+    """
     edges = b(hlo.RoundNearestAfzOp(b.multiply(rois, spatial_scale)))
-    images = b.convert(b.reshape(b.slice_axis(rois, 1, 0, 1), [regions]), i64)
-    pooled, holds = gather(b, x, images), b.constant(np.ones((1, 1, 1, 1), np.bool_))
-    for axis in (2, 3):
-        first, last = (b.slice_axis(edges, 1, k, k + 1) for k in (4 - axis, 6 - axis))
-        cell = b.divide(b.maximum(b.add(b.subtract(last, first), 1.0), 1.0), float(pooled_shape[axis - 2]))
-        which = b.iota([1, pooled_shape[axis - 2]], 1, element_of(rois))
+    n, channels, height, width = shape_of(x)
+    images = b.convert(b.slice_axis(rois, 1, 0, 1), i64)
+    rows = b.add(b.multiply(images, height), b.iota([1, height], 1, i64))
+    pooled = gather(b, b.reshape(b.transpose(x, [0, 2, 3, 1]), [n * height, width, channels]), rows)
+    holds = b.constant(np.ones((1, 1, 1, 1), np.bool_))
+    for axis, cells in enumerate(pooled_shape, 1):
+        first, last = (b.slice_axis(edges, 1, k, k + 1) for k in (3 - axis, 5 - axis))
+        cell = b.divide(b.maximum(b.add(b.subtract(last, first), 1.0), 1.0), float(cells))
+        which = b.iota([1, cells], 1, element_of(rois))
         starts = b.add(b(hlo.FloorOp(b.multiply(which, cell))), first)
         ends = b.add(b(hlo.CeilOp(b.multiply(b.add(which, 1.0), cell))), first)
-        place = b.iota([1, 1, shape_of(x)[axis]], 2, element_of(rois))
+        place = b.iota([1, 1, (height, width)[axis - 1]], 2, element_of(rois))
         within = b.logical_and(
             b.compare(place, b.expand_dims(starts, [2]), "GE"), b.compare(place, b.expand_dims(ends, [2]), "LT")
         )
-        there = b.expand_dims(b.reduce("or", within, [2]), [1])
-        holds = b.logical_and(holds, b.expand_dims(there, [5 - axis]))
-        moved = pooled if axis == 3 else b.transpose(pooled, [0, 1, 3, 2])
-        chosen = b.select(b.expand_dims(within, [1, 1]), b.expand_dims(moved, [3]), -math.inf)
-        pooled = b.reduce("maximum", chosen, [4])
-        pooled = pooled if axis == 3 else b.transpose(pooled, [0, 1, 3, 2])
-    return b.select(holds, pooled, 0.0)
+        there = b.reduce("or", within, [2])
+        holds = b.logical_and(holds, b.expand_dims(there, [2, 3] if axis == 1 else [1, 3]))
+        chosen = b.expand_dims(within, [3, 4] if axis == 1 else [1, 4])  # [R, rows, H, W, C], [R, rows, columns, W, C]
+        pooled = b.reduce("maximum", b.select(chosen, b.expand_dims(pooled, [axis]), -math.inf), [1 + axis])
+    return b.transpose(b.select(holds, pooled, 0.0), [0, 3, 1, 2])
 
 
 @lowers("LRN")

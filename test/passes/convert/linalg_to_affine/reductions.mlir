@@ -124,3 +124,22 @@ func.func @scan_down(%x: memref<100x8xf32>, %t: memref<8xf32>, %y: memref<100x8x
   }
   func.return
 }
+
+// What a condition leaves out are rows: the innermost loop runs along them, though the conditions do not.
+// CHECK-LABEL: func.func @masked
+// CHECK: affine.for %[[B:.*]] = 0 to 2 {
+// CHECK-NEXT: affine.for %[[T:.*]] = 0 to 90 {
+// CHECK-NEXT: %[[M:.*]] = affine.load %mask[%[[B]], %[[T]]]
+// CHECK-NEXT: affine.for %[[C:.*]] = 0 to 64 {
+// CHECK: affine.load %x[%[[B]], %[[T]], %[[C]]]
+// CHECK: arith.select %[[M]]
+func.func @masked(%x: memref<2x90x64xf32>, %mask: memref<2x90xi1>, %y: memref<2x64xf32>) attributes {lamina.kernel = "loops"} {
+  %zero = arith.constant 0.0 : f32
+  linalg.generic {indexing_maps = [affine_map<(b, t, c) -> (b, t)>, affine_map<(b, t, c) -> (b, t, c)>, affine_map<(b, t, c) -> (b, c)>], iterator_types = ["parallel", "reduction", "parallel"]} ins(%mask, %x : memref<2x90xi1>, memref<2x90x64xf32>) outs(%y : memref<2x64xf32>) {
+  ^bb0(%m: i1, %v: f32, %sum: f32):
+    %t = arith.select %m, %v, %zero : f32
+    %s = arith.addf %sum, %t : f32
+    linalg.yield %s : f32
+  }
+  func.return
+}
