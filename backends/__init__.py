@@ -126,7 +126,8 @@ def target(name: str) -> Target:
     if path is None:
         plugins = plugin_targets()
         if base in plugins:
-            return plugins[base].load()(detail)
+            found = plugins[base].load()
+            return plugins[base].guarded("target", lambda: found(detail))
         raise LaminaError(f"unknown target '{name}'", hint=f"one of {', '.join([*TARGETS, *plugins])}")
     return _found(path)(detail)
 

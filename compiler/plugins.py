@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import astuple, dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
@@ -25,6 +25,7 @@ from xdsl.universe import Universe
 
 from .diagnostics import Diagnostic, LaminaError
 
+T = TypeVar("T")
 UNIVERSE = "xdsl.universe"
 GROUPS = (UNIVERSE, "lamina.frontends", "lamina.targets", "lamina.lowerings", "lamina.semantics")
 ENVIRONMENT = "LAMINA_PLUGINS"  # module:NAME, several joined by commas
@@ -52,6 +53,16 @@ class PluginPoint:
                 f"plug-in '{self.name}' of package '{self.package}' does not load: {type(error).__name__}: {error}"
             ) from error
         return found
+
+    def guarded(self, kind: str, run: Callable[[], T], where: str | None = None) -> T:
+        """What `run` gives, which is code of the plug-in. Raises LaminaError that names the package when it fails."""
+        try:
+            return run()
+        except LaminaError:
+            raise
+        except Exception as error:
+            message = f"{kind} '{self.name}' of package '{self.package}' fails: {type(error).__name__}: {error}"
+            raise LaminaError(message, where=where) from error
 
 
 @dataclass

@@ -43,18 +43,16 @@ def read_with_frontend(path: Path, context: LaminaContext) -> Program:
         kind = f"files of kind '{path.suffix}'" if path.suffix else "files without a suffix"
         *others, last = (f".{name}" for name in (*BUILT_IN, *known))
         raise LaminaError(f"{kind} are not programs", where=str(path), hint=f"expected {', '.join(others)} or {last}")
-    told = f"frontend '{point.name}' of package '{point.package}'"
     read = point.load()
     try:
-        module = read(path, context)
-    except LaminaError:
+        module = point.guarded("frontend", lambda: read(path, context), str(path))
+    except LaminaError as error:
+        if isinstance(error.__cause__, OSError):  # the file, most often, and not the frontend
+            raise LaminaError(f"cannot read: {error.__cause__}", where=str(path)) from error.__cause__
         raise
-    except OSError as error:
-        raise LaminaError(f"cannot read: {error}", where=str(path)) from error
-    except Exception as error:
-        raise LaminaError(f"{told} fails: {type(error).__name__}: {error}", where=str(path)) from error
     if not isinstance(module, ModuleOp):
-        raise LaminaError(f"{told} gives a {type(module).__name__}, expected a ModuleOp", where=str(path))
+        told = f"frontend '{point.name}' of package '{point.package}' gives a {type(module).__name__}"
+        raise LaminaError(f"{told}, expected a ModuleOp", where=str(path))
     verify(module)
     check_resources(module, context.weights)
     return Program(module, context)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 
 from ..backends import TARGETS, plugin_targets, target
 from ..backends.cuda.architectures import ARCHITECTURES
@@ -34,12 +35,9 @@ def main(args: argparse.Namespace) -> int:
         _show(name, name)
     for name, point in plugin_targets().items():
         try:
-            _show(f"{name} (package {point.package})", name)
-        except LaminaError as error:
+            point.guarded("target", partial(_show, f"{name} (package {point.package})", name))
+        except LaminaError as error:  # a plug-in that breaks is not the end
             print(Diagnostic("warning", error.message), file=sys.stderr)
-        except Exception as error:  # a plug-in that breaks is not the end
-            told = f"target '{name}' of package '{point.package}' fails: {type(error).__name__}: {error}"
-            print(Diagnostic("warning", told), file=sys.stderr)
     print("machines with a description (--target cpu:NAME)")
     for name in Machine.names():
         print(f"  {name}")

@@ -30,3 +30,14 @@ def test_accelerator_by_plug_in(tmp_path: Path) -> None:
     assert "systolic_1: product x10" in done.stderr and "cycles" in done.stderr
     listed = subprocess.run([*command[:3], "targets"], env=environment, capture_output=True, text=True, timeout=300)
     assert "dots (package lamina-dots)\n  multipliers        16\n" in listed.stdout
+    (tmp_path / "lamina_broken.py").write_text("def Broken(detail):\n    return {}[detail]\n")
+    points = info / "entry_points.txt"
+    points.write_text(points.read_text() + "broken = lamina_broken:Broken\n")
+    told = "target 'broken' of package 'lamina-dots' fails: KeyError: ''"
+    environment["LAMINA_CACHE"] = str(tmp_path / "other")
+    listed = subprocess.run([*command[:3], "targets"], env=environment, capture_output=True, text=True, timeout=300)
+    assert listed.returncode == 0 and "dots (package lamina-dots)" in listed.stdout
+    assert listed.stderr == f"warning: {told}\n"
+    broken = [*command[:5], "--target", "broken"]
+    done = subprocess.run(broken, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 2 and done.stderr.endswith(f"error: {told}\n")
