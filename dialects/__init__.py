@@ -37,7 +37,7 @@ LEVELS: dict[str, dict[str, str]] = {
     "tiles": {"cta": ".cta:CTA"},
     "gpu": {"gpu": ".gpu:GPU", "nvgpu": ".nvgpu:NVGPU"},
     "systolic": {"accel": ".accel:ACCEL", "tile": ".tile:TILE", "pipe": ".pipe:PIPE", "systolic": ".systolic:SYSTOLIC"},
-    "llvm": {"cf": "xdsl.dialects.cf:Cf", "llvm": ".llvm:LLVM", "nvvm": ".nvvm:NVVM"},
+    "llvm": {"cf": "xdsl.dialects.cf:Cf", "llvm": ".llvm:LLVM", "nvvm": ".nvvm.dialect:NVVM"},
 }
 
 # dialect -> the module whose import declares what its ops mean

@@ -1,8 +1,9 @@
-"""An op class for each row of the table."""
+"""An op class for each row of the table, made when it is first asked for: a kernel needs few of them, a CPU none."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, cast
 
 from xdsl.ir import SSAValue
@@ -52,7 +53,10 @@ def _told(types: Sequence[object]) -> str:
     return f"({', '.join(map(str, types))})"
 
 
-def _define(row: Row) -> type[NvvmOp]:
+@cache
+def op_class(name: str) -> type[NvvmOp]:
+    """The class of the ops `nvvm.<name>`."""
+    row = _ROWS[f"nvvm.{name}"]
     effects = [Pure()] if row.pure else [MemoryReadEffect(), MemoryWriteEffect()]
     words = "".join(word.capitalize() for word in row.name.replace("_", ".").split("."))
     body: dict[str, Any] = {
@@ -67,9 +71,6 @@ def _define(row: Row) -> type[NvvmOp]:
     return irdl_op_definition(cast(Any, type(f"{words}Op", (NvvmOp,), body)))
 
 
-OPS: dict[str, type[NvvmOp]] = {row.name: _define(row) for row in ROWS}
-
-
 def instruction(name: str, *arguments: SSAValue) -> NvvmOp:
     """The op `nvvm.<name>` on operands."""
-    return OPS[name](*arguments)
+    return op_class(name)(*arguments)

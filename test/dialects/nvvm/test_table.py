@@ -5,7 +5,7 @@ import pytest
 from lamina.backends.cuda.architectures import architecture
 from lamina.backends.cuda.emit import ptx_of
 from lamina.dialects.llvm.literals import type_text
-from lamina.dialects.nvvm import OPS, ROWS, Row
+from lamina.dialects.nvvm import ROWS, Row, op_class
 
 PTX = {
     "read.ptx.sreg.tid.x": "%tid.x",
@@ -50,4 +50,4 @@ def test_llvm_knows_it(row: Row) -> None:
     )
     ptx = ptx_of(text, architecture("sm_90a" if row.sm >= 90 else "sm_80"))
     assert PTX.get(row.name, "") in ptx and "call" not in ptx
-    assert row.meaning in (OPS[row.name].__doc__ or "")
+    assert row.meaning in (op_class(row.name).__doc__ or "")
