@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from .summary import DescentLog, show_times
 
 NATIVE = (".o", ".ll", ".s", ".so")
 DEVICE = (".ptx", ".cubin")
+SHOWN = ("ll", "s", "ptx")  # kinds of files that are text, which standard output takes as well
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,13 +38,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         type=Path,
-        required=True,
-        help="model.lamx, .o (with .h and .weights), .so, .s, .ll, .ptx, .cubin, .bin, .mlir, .onnx, or .schedules",
+        help="model.lamx, .o (with .h and .weights), .so, .s, .ll, .ptx, .cubin, .bin, .mlir, .onnx, or .schedules; "
+        "without it, or -, standard output gets what --emit says",
     )
     parser.add_argument(
         "--emit",
         metavar="LEVEL",
-        help="the level to stop at: of .mlir (default: llvm), of .onnx (default: as it is; stablehlo: rewritten)",
+        help="the level to stop at: of .mlir (default: llvm), of .onnx (default: as it is; stablehlo: rewritten); "
+        f"of standard output also {', '.join(SHOWN[:-1])} or {SHOWN[-1]}",
     )
     parser.add_argument(
         "--target",
@@ -60,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timing-json", type=Path, metavar="FILE", help="write these times as JSON")
 
 
-def _write_schedules(program: Program, args: argparse.Namespace, options: Options) -> None:
+def _write_schedules(program: Program, output: Path, args: argparse.Namespace, options: Options) -> None:
     from ..backends.cuda.target import CudaTarget
 
     target = find_target(args.target)
@@ -71,7 +74,7 @@ def _write_schedules(program: Program, args: argparse.Namespace, options: Option
     head = "Edit any number; a line or a number that is left out is as the cost model has it."
     machine = target.machine if isinstance(target, CpuTarget) else target.architecture.machine
     text = schedules_text(problems, schedules, args.model, machine, remarks={}, head=head, precision=options.precision)
-    with written_whole(args.output) as file:
+    with written_whole(output) as file:
         file.write(text.encode())
 
 
@@ -90,15 +93,59 @@ def main(args: argparse.Namespace) -> int:
         winograd=0 if args.no_winograd else None,
         precision=args.precision,
     )
+    output = _destination(args)
     program = whole(with_shapes(read_program(args.model), parse_shapes(args.shape)))
     program = with_aliases(program, parse_aliases(args.alias))
     show_warnings(program.context, "compile")
-    output: Path = args.output
+    if output is None:
+        _show(program, args, options)
+    else:
+        _write(program, output, args, options)
+    seconds = time.perf_counter() - start
+    if args.timing:
+        log.show()
+        show_times(times)
+    if args.timing_json is not None:
+        told = {"wall": seconds, "levels": [{"name": row[0], "seconds": row[3]} for row in log.rows], **times.to_json()}
+        with written_whole(args.timing_json) as file:
+            file.write(json.dumps(told, indent=1).encode())
+    if note := PRECISIONS[args.precision]:
+        print(note, file=sys.stderr)
+    if output is not None:
+        print(f"wrote {output} in {seconds:.2f} s", file=sys.stderr)
+    return 0
+
+
+def _destination(args: argparse.Namespace) -> Path | None:
+    """The file to write; None for standard output."""
+    if args.output is not None and args.output != Path("-"):
+        return args.output
+    if args.emit is None:
+        raise LaminaError(
+            "nothing says what to write",
+            hint="-o FILE, as model.lamx, or --emit LEVEL for standard output",
+        )
+    return None
+
+
+def _show(program: Program, args: argparse.Namespace, options: Options) -> None:
+    """Prints the IR of a level, or what a file of a kind of `SHOWN` would hold."""
+    if args.emit not in SHOWN:
+        print(api.lower(program, args.emit, target=args.target, options=options), end="")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"model.{args.emit}"
+        _write(program, file, args, options)
+        print(file.read_text(), end="")
+
+
+def _write(program: Program, output: Path, args: argparse.Namespace, options: Options) -> None:
+    """Writes a file of the kind that its suffix tells."""
     match output.suffix:
         case ".mlir":
             write_program(api.lower(program, args.emit or "llvm", target=args.target, options=options), output)
         case ".schedules":
-            _write_schedules(program, args, options)
+            _write_schedules(program, output, args, options)
         case ".onnx":
             from .export import export_onnx
 
@@ -133,15 +180,3 @@ def main(args: argparse.Namespace) -> int:
                 f"cannot write files of kind '{suffix}'",
                 hint="expected .lamx, .o, .so, .s, .ll, .ptx, .cubin, .bin, .mlir, .onnx or .schedules",
             )
-    seconds = time.perf_counter() - start
-    if args.timing:
-        log.show()
-        show_times(times)
-    if args.timing_json is not None:
-        told = {"wall": seconds, "levels": [{"name": row[0], "seconds": row[3]} for row in log.rows], **times.to_json()}
-        with written_whole(args.timing_json) as file:
-            file.write(json.dumps(told, indent=1).encode())
-    if note := PRECISIONS[args.precision]:
-        print(note, file=sys.stderr)
-    print(f"wrote {output} in {seconds:.2f} s", file=sys.stderr)
-    return 0

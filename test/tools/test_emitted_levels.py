@@ -79,3 +79,30 @@ def test_weights_that_are_missing(level: str, tmp_path: Path, capsys: pytest.Cap
     assert main(["compile", str(source), "-o", str(tmp_path / "m.lamx")]) == 2
     assert "' is not there (weights lie in a file beside the module" in capsys.readouterr().err
     assert not (tmp_path / "m.lamx").exists()
+
+
+@pytest.mark.parametrize("output", [[], ["-o", "-"]])
+@pytest.mark.parametrize(
+    "emit, target, expected",
+    [("linalg", "cpu", "linalg.generic"), ("s", "cpu", "lamina_main"), ("ptx", "cuda", ".visible .entry")],
+)
+def test_standard_output_takes_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], emit: str, target: str, expected: str, output: list[str]
+) -> None:
+    """What is printed is what a file would hold."""
+    model = str(write(tmp_path / "model.onnx", X))
+    assert main(["compile", model, "--emit", emit, "--target", target, *output]) == 0
+    shown = capsys.readouterr().out
+    assert expected in shown
+    kind = "mlir" if emit == "linalg" else emit
+    file, level = tmp_path / f"model.{kind}", ["--emit", emit] if kind == "mlir" else []
+    assert main(["compile", model, *level, "--target", target, "-o", str(file)]) == 0
+    written = file.read_text()
+    if kind == "mlir":  # its head names the weights beside it
+        shown, written = (text.partition("\n")[2] for text in (shown, written))
+    assert shown == written
+
+
+def test_standard_output_wants_to_be_told_what(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compile", str(tmp_path / "there-is-none.onnx")]) == 2
+    assert "-o FILE, as model.lamx, or --emit LEVEL" in capsys.readouterr().err
