@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 import os
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
+from operator import is_
 from threading import Lock
 from typing import Any
 
@@ -16,7 +18,7 @@ from ...backends import Executable, Options
 from ...backends import target as find_target
 from ...compiler.diagnostics import LaminaError
 from ...compiler.program import Program
-from ...compiler.signature import Array, as_array
+from ...compiler.signature import Array, TensorSpec, as_array
 from ...dialects.dsl.check.types import dtype_name
 from ...dialects.dsl.language import tree
 from ...dialects.dsl.load import Files, ProgramError, bind, instantiate, overloads
@@ -73,6 +75,27 @@ class CompiledProgram:
         return "\n".join(repr(function) for function in self._functions.values())
 
 
+_Direct = tuple[Callable[..., "list[Array] | None"], list[str]]
+"""The code itself, which refuses (None) what is not exactly its arrays, and the names of what it gives."""
+
+
+@dataclass(frozen=True)
+class _Specialisation:
+    """A function for some shapes, dtypes and constants; `order` are the parameters whose arrays it takes."""
+
+    order: list[str]
+    program: Program
+    executable: Executable
+    inputs: tuple[TensorSpec, ...]
+    outputs: list[str]
+
+    @property
+    def direct(self) -> _Direct | None:
+        """A call past all that a general one needs; None where the target has no such."""
+        call = getattr(self.executable, "direct_call", None)
+        return None if call is None else (call, self.outputs)
+
+
 class CompiledFunction:
     """One function (with its overloads). Call it with arrays, or with Python numbers for scalars and constants.
 
@@ -86,7 +109,8 @@ class CompiledFunction:
         self._options = options
         self._heads = overloads(files, name)
         self._consts = {p.name for head in self._heads for p in head.parameters if p.const}
-        self._made: OrderedDict[Any, tuple[list[str], Program, Executable]] = OrderedDict()
+        self._made: OrderedDict[Any, _Specialisation] = OrderedDict()
+        self._direct: _Direct | None = None  # of what ran last
         self._lock = Lock()
         self.__name__ = self.__qualname__ = name
         self.__doc__ = "\n".join(filter(None, (self._heads[0].node.doc, *map(str, self._heads))))
@@ -97,16 +121,20 @@ class CompiledFunction:
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Runs the function."""
-        order, program, executable = self._specialised(arguments, named)
-        values = _flat(order, dict(zip(self._parameters(), arguments, strict=False)) | named)
-        specs = program.signature.inputs
+        direct = self._direct
+        if direct is not None and not named and (arrays := direct[0](*arguments)) is not None:
+            return _nested(direct[1], arrays)
+        made = self._specialised(arguments, named)
+        values = _flat(made.order, dict(zip(self._parameters(), arguments, strict=False)) | named)
         inputs = [as_array(value) for value in values]
         inputs = [
             array.astype(spec.dtype) if array.dtype.name != spec.dtype and not _is_array(value) else spec.check(array)
-            for spec, array, value in zip(specs, inputs, values, strict=True)
+            for spec, array, value in zip(made.inputs, inputs, values, strict=True)
         ]
-        names = [spec.name for spec in program.signature.outputs]
-        return _nested(names, executable.run(inputs))
+        outputs = made.executable.run(inputs)
+        straight = not named and len(inputs) == len(arguments) and all(map(is_, inputs, arguments))
+        self._direct = made.direct if straight else None
+        return _nested(made.outputs, outputs)
 
     def ir(self, level: str, *arguments: Any, **named: Any) -> str:
         """The text of the function at a level of the descent: `dsl`, `stablehlo`, `linalg`, `affine`, `llvm`, …
@@ -120,7 +148,7 @@ class CompiledFunction:
         """What `ir` shows, as a program: `lamina.interpret` and `lamina.compile` take it."""
         sizes = {*self._heads[0].dims, *(p.name for p in self._heads[0].parameters if p.const == "int")}
         if not arguments and not named and self._made:
-            program = next(reversed(self._made.values()))[1]
+            program = next(reversed(self._made.values())).program
         elif not arguments and all(name in sizes for name in named):
             found = Template(self._files, self.__name__).with_sizes(named)
             if not isinstance(found, Program):
@@ -134,13 +162,16 @@ class CompiledFunction:
     def _parameters(self) -> list[str]:
         return [p.name for p in self._heads[0].parameters]
 
-    def _specialised(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[str], Program, Executable]:
+    def _specialised(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> _Specialisation:
         key = (tuple(self._described(arguments)), tuple(sorted(self._described_by_name(named).items())))
         with self._lock:
             found = self._made.pop(key, None)
             if found is None:
                 order, program = self._program(arguments, named)
-                found = (order, program, self._target.compile(program, self._options))
+                executable = self._target.compile(program, self._options)
+                signature = program.signature
+                outputs = [spec.name for spec in signature.outputs]
+                found = _Specialisation(order, program, executable, signature.inputs, outputs)
             self._made[key] = found
             while len(self._made) > KEPT:
                 self._made.popitem(last=False)
@@ -193,7 +224,7 @@ def _flat(order: Sequence[str], given: Mapping[str, Any]) -> list[Any]:
 
 def _nested(names: Sequence[str], arrays: Sequence[Array]) -> Any:
     """The outputs as the function returns them: names tell the places in a tuple, `result.1.0`."""
-    if list(names) == ["result"]:
+    if len(names) == 1 and names[0] == "result":
         return arrays[0]
     root: dict[int, Any] = {}
     for name, array in zip(names, arrays, strict=True):

@@ -100,6 +100,30 @@ def test_each_specialisation_is_compiled_once(monkeypatch):
     assert len(made) == 2
 
 
+def test_a_call_like_the_last_one_goes_to_the_code(monkeypatch):
+    """What describes arguments is not asked again, until they are others; each call has results of its own."""
+    linear = lamina.dsl.compile(PROGRAM).linear
+    described = []
+    specialised = linear._specialised
+    monkeypatch.setattr(linear, "_specialised", lambda *a: described.append(1) or specialised(*a))
+    w, b = normal(8, 5), normal(5)
+    for rows in (4, 3, 4):
+        results = [linear(k * normal(rows, 8), w, b) for k in (1, 2, 3)]
+        for k, result in zip((1, 2, 3), results, strict=True):
+            np.testing.assert_allclose(result, np.maximum(k * normal(rows, 8) @ w + b, 0), rtol=1e-5, atol=1e-5)
+    assert len(described) == 3
+    linear(normal(4, 8), w, b=b)
+    linear(np.asfortranarray(normal(4, 8)), w, b)  # in another order: not as the code reads it
+    assert len(described) == 5
+
+
+def test_constants_are_not_taken_for_those_of_the_last_call():
+    scaled = lamina.dsl.compile(PROGRAM).scaled
+    for times in (1, 2, 2, 1):
+        np.testing.assert_allclose(scaled(normal(6), np.float32(3), times)[0], 3 * times * normal(6), rtol=1e-6)
+        np.testing.assert_allclose(scaled(normal(6))[0], 2 * normal(6), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [
