@@ -5,6 +5,14 @@ before: %c = contraction -> tensor<heads x rows x columns>        maps (h, m, n,
 after:  %c = contraction -> tensor<rows x heads x columns>        maps (h, m, n, k) -> (m, h, n)
         %t = generic ins(%c) (m, h, n) -> (m, h, n)               an epilogue, or nothing at all
 
+Parts of columns that are put elsewhere, as the features that a transposed convolution makes places of, are loops of
+their own, so that the contraction puts them there:
+
+before: %c = contraction -> tensor<56x56x128>                     maps (p, q, n, k) -> (p, q, n)
+        %e = expand_shape %c into tensor<56x56x2x64>
+        %t = generic ins(%e) (p, q, r, n) -> (p, r, q, n)
+after:  %t = contraction -> tensor<56x2x56x64>                    maps (p, q, r, n, k) -> (p, r, q, n)
+
 And elementwise ops that follow take over the contraction's own domain where they differ by dimensions of one element,
 so that they become epilogues too.
 """
@@ -12,16 +20,94 @@ so that they become epilogues too.
 from __future__ import annotations
 
 from xdsl.dialects.builtin import AffineMapAttr, ArrayAttr, TensorType
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from ...dialects.linalg import FillOp, GenericOp, IndexOp, YieldOp
+from ...dialects.linalg import FillOp, GenericOp, IndexOp
 from ...dialects.linalg.views import loop_ranges
 from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp
-from .generic_inputs import look_through_unit_reshape
+from .generic_inputs import is_pure_movement, look_through_unit_reshape
 from .grouping import is_elementwise, is_tiled_contraction
-from .reshapes import element_type, reshape, tensor_shape
+from .reshapes import element_type, expand, merged_dimensions, reshape, tensor_shape
+
+FEWEST_COLUMNS = 16  # that lie together: of less a kernel would compute vectors of which it stores a part
+
+
+def split_columns(block: Block) -> None:
+    """Lets contractions write what is moved right away, part by part of their columns, where it is moved to.
+
+    Only where those who read it see rows and parts as one: else they, or what they become, read it in any order.
+    """
+    for op in list(block.ops):
+        if not isinstance(op, ExpandShapeOp) or not (op.src.has_one_use() and op.result.has_one_use()):
+            continue
+        producer, [use] = op.src.owner, op.result.uses
+        if isinstance(producer, GenericOp) and is_tiled_contraction(producer) and producer.parent is block:
+            mover = use.operation
+            if isinstance(mover, GenericOp) and is_pure_movement(mover) and _merges(mover.res[0]):
+                _split_columns(producer, op, mover)
+
+
+def _merges(value: SSAValue) -> bool:
+    """Whether dimensions of a value are one for what alone reads it, which then cannot read them in another order."""
+    readers = [use.operation for use in value.uses]
+    sizes = tensor_shape(value)
+    return (
+        len(readers) == 1
+        and isinstance(reader := readers[0], CollapseShapeOp)
+        and any(sum(sizes[i] != 1 for i in group) > 1 for group in merged_dimensions(reader))
+    )
+
+
+def _split_columns(op: GenericOp, view: ExpandShapeOp, mover: GenericOp) -> None:
+    fill, sizes = op.outputs[0].owner, tensor_shape(view.result)
+    *rows, columns = ([i for i in group if sizes[i] != 1] for group in merged_dimensions(view))
+    read = [e.position for e in mover.maps[0].results if isinstance(e, AffineDimExpr)]
+    loops = [read.index(d) for d in range(len(sizes)) if d in read]  # what each loop of the mover reads
+    if len(loops) != len(sizes) or mover.maps[1] != AffineMap.identity(len(sizes)) or not isinstance(fill, FillOp):
+        return
+    moved = [i for i in loops if sizes[i] != 1]
+    if any(len(group) > 1 for group in rows) or len(columns) < 2 or moved[-1] != columns[-1]:
+        return
+    column = op.maps[-1].results[-1]
+    reading = [i for i, m in enumerate(op.maps[:-1]) for e in m.results if column in e.dfs()]
+    if not isinstance(column, AffineDimExpr) or len(reading) != 1 or sizes[columns[-1]] < FEWEST_COLUMNS:
+        return
+    [right] = reading
+    at, more = column.position, len(columns) - 1
+    renamed = [AffineExpr.dimension(d + more * (d > at)) for d in range(op.maps[0].num_dims)]
+    parts = [AffineExpr.dimension(at + i) for i in range(len(columns))]
+
+    def split(map_: AffineMap) -> list[list[AffineExpr]]:
+        return [parts if e == column else [e.replace_dims_and_symbols(renamed, [])] for e in map_.results]
+
+    if column not in op.maps[right].results:
+        return  # it is part of a subscript
+    maps = [split(m) for m in op.maps]
+    inputs = list(op.inputs)
+    groups = [
+        [sizes[i] for i in columns] if len(each) > 1 else [n]
+        for each, n in zip(maps[right], tensor_shape(inputs[right]), strict=True)
+    ]
+    inputs[right] = expand(inputs[right], groups, op)
+    written = {group[0]: exprs[0] for group, exprs in zip(rows, maps[-1], strict=False) if group}
+    written |= dict(zip(columns, parts, strict=True))
+    alone = [exprs[0] for group, exprs in zip(rows, maps[-1], strict=False) if not group]  # of one step
+    maps[-1] = [alone, [written[i] for i in moved]]
+    shape = [1] * len(alone) + [sizes[i] for i in moved]
+    empty = EmptyOp([], TensorType(element_type(op.res[0]), shape))
+    start = FillOp(fill.value, empty.tensor)
+    rank = op.maps[0].num_dims + more
+    iterators = [*op.iterators[:at], *["parallel"] * more, *op.iterators[at:]]
+    over = [AffineMap(rank, 0, tuple(e for each in m for e in each)) for m in maps]
+    new = GenericOp.of(inputs, [start.res[0]], over, iterators, op.body.clone())
+    for inserted in (empty, start, new):
+        inserted.location = op.location
+        Rewriter.insert_op(inserted, InsertPoint.before(mover))
+    mover.res[0].replace_all_uses_with(reshape(new.res[0], tensor_shape(mover.res[0]), mover))
+    for old in (mover, view, op, fill):
+        _erase_if_dead(old)
 
 
 def settle_layouts(block: Block) -> None:
@@ -144,11 +230,4 @@ def _erase_if_dead(op: Operation) -> None:
 
 
 def _is_copy(op: GenericOp) -> bool:
-    body = op.body.block
-    return (
-        len(op.inputs) == 1
-        and len(op.outputs) == 1
-        and isinstance(body.first_op, YieldOp)
-        and body.first_op.operands[0] is body.args[0]
-        and op.maps[0] == op.maps[1]
-    )
+    return is_pure_movement(op) and len(op.outputs) == 1 and op.maps[0] == op.maps[1]

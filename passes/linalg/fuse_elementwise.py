@@ -31,17 +31,18 @@ from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.weights import WeightStore
-from ...dialects.linalg import FillOp, GenericOp, IndexOp, YieldOp
+from ...dialects.linalg import FillOp, GenericOp, IndexOp
 from ...dialects.linalg.contraction import match_contraction
 from ...dialects.linalg.depthwise import match_depthwise
 from ...dialects.linalg.views import linear_form, loop_ranges
 from ...dialects.tensor import CollapseShapeOp, ExpandShapeOp, ExtractOp
 from .concat_parts import distribute_over_parts
-from .contraction_layout import settle_layouts
+from .contraction_layout import settle_layouts, split_columns
 from .generic_inputs import (
     covers,
     inline_producer,
     inline_scalar,
+    is_pure_movement,
     look_through_unit_reshape,
     merge_equal_inputs,
     replace_movement,
@@ -80,6 +81,7 @@ class FuseElementwise(ModulePass):
         ours = lamina_context(ctx)
         fusion = Fusion(ours.weights, bytes_widen=not ours.machine.gpu)
         for block in _blocks(op):
+            split_columns(block)
             fusion.sink_reshapes(block)
             _hoist_reshapes(block)
             fusion.note_epilogues(block)
@@ -278,18 +280,6 @@ def is_fusable(producer: GenericOp) -> bool:
         and is_elementwise(producer)
         and not producer.body.block.args[-1].uses
         and producer.parent_op() is not None
-    )
-
-
-def is_pure_movement(op: GenericOp) -> bool:
-    """Yields its only input unchanged."""
-    body = op.body.block
-    terminator = body.last_op
-    return (
-        len(op.inputs) == 1
-        and isinstance(terminator, YieldOp)
-        and body.first_op is terminator
-        and terminator.operands[0] is body.args[0]
     )
 
 

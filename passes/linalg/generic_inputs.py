@@ -25,7 +25,7 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, Affine
 from ...compiler.locations import fuse
 from ...compiler.weights import WeightStore
 from ...dialects.arith.semantics import attribute_array
-from ...dialects.linalg import FillOp, GenericOp, IndexOp
+from ...dialects.linalg import FillOp, GenericOp, IndexOp, YieldOp
 from ...dialects.linalg.views import linear_form
 from ...dialects.tensor import CollapseShapeOp, ExpandShapeOp
 
@@ -207,3 +207,15 @@ def merge_equal_inputs(op: GenericOp) -> None:
             body.erase_arg(arguments[i])
     if len(kept) < len(inputs):
         set_inputs(op, [inputs[i] for i in kept], [maps[i] for i in kept])
+
+
+def is_pure_movement(op: GenericOp) -> bool:
+    """Yields its only input unchanged."""
+    body = op.body.block
+    terminator = body.last_op
+    return (
+        len(op.inputs) == 1
+        and isinstance(terminator, YieldOp)
+        and body.first_op is terminator
+        and terminator.operands[0] is body.args[0]
+    )

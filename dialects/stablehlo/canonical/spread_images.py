@@ -79,10 +79,8 @@ def image_without_holes(op: ConvolutionOp, b: Builder) -> Replacement:
         return b.value(convolution_like(op, source, b.constant(own), padding=rest, lhs_dilation=None))
 
     if alike:
-        axis = d.kernel_output_feature_dimension
-        all_taps = np.stack([taps(places) for places in np.ndindex(*steps)], axis + 1)
-        shape = (*filters.shape[:axis], -1, *all_taps.shape[axis + 2 :])
-        whole = _features_into_space(convolved(all_taps.reshape(shape), (0,) * len(steps)), op, steps, b)
+        every = np.stack([taps(places) for places in np.ndindex(*steps)])
+        whole = _features_into_space(convolved(_as_features(every, op), (0,) * len(steps)), op, steps, b)
     else:
         whole = _interleaved(lambda places: convolved(np.ascontiguousarray(taps(places)), places), op, steps, b)
     limits = shape_of(op.result)
@@ -103,21 +101,45 @@ def _with_zeros(op: ConvolutionOp, around: Sequence[tuple[int, int]], dtype: np.
     return b.value(padded)
 
 
+def _as_features(filters: Array, op: ConvolutionOp) -> Array:
+    """Filters of several parts, which come first, as those of one convolution: group by group, then part by part.
+
+    So a place of the image gets its features, which lie next to each other once they are last, in one piece.
+    """
+    axis = op.dims.kernel_output_feature_dimension
+    shape = filters.shape[1:]
+    groups = _groups(op)
+    apart = filters.reshape(-1, *shape[:axis], groups, shape[axis] // groups, *shape[axis + 1 :])
+    return np.moveaxis(apart, 0, axis + 1).reshape(*shape[:axis], -1, *shape[axis + 1 :])
+
+
+def _groups(op: ConvolutionOp) -> int:
+    return op.feature_group_count.value.data * op.batch_group_count.value.data
+
+
 def _features_into_space(value: SSAValue, op: ConvolutionOp, steps: Sequence[int], b: Builder) -> SSAValue:
-    """Of each feature prod(steps) neighbours become those places of the image."""
+    """Of the features of each group, part by part, those of a part become those of its place of the image."""
     feature, space = op.dims.output_feature_dimension, op.dims.output_spatial_dimensions
     shape = shape_of(value)
-    split = b.reshape(value, (*shape[:feature], shape[feature] // prod(steps), *steps, *shape[feature + 1 :]))
+    groups = [n for n in (_groups(op),) if n != 1]
+    own = shape[feature] // prod([*steps, *groups])
+    split = [*groups, *steps, own]
+    apart = b.reshape(value, (*shape[:feature], *split, *shape[feature + 1 :]))
+    first = feature + len(groups)  # of what steps become
     order: list[int] = []
     final: list[int] = []
     for dim, size in enumerate(shape):
-        order.append(dim + len(steps) * (dim > feature))
-        final.append(size // prod(steps) if dim == feature else size)
+        if dim == feature:
+            order += [*range(feature, first), first + len(steps)]
+            final.append(prod(groups) * own)
+            continue
+        order.append(dim + (len(split) - 1) * (dim > feature))
+        final.append(size)
         if dim in space:
             i = space.index(dim)
-            order.append(feature + 1 + i)
+            order.append(first + i)
             final[-1] *= steps[i]
-    return b.reshape(b.transpose(split, order), final)
+    return b.reshape(b.transpose(apart, order), final)
 
 
 def _interleaved(

@@ -118,8 +118,9 @@ func.func @spread_image(%x: tensor<1x1x5xf32>) -> tensor<1x1x10xf32> {
   return %0 : tensor<1x1x10xf32>
 }
 
-// Without a window that is one convolution, whose features become places.
+// Without a window that is one convolution, whose features become places, those of a place next to each other.
 // CHECK-LABEL: @spread_image_without_window
+// CHECK:         stablehlo.constant dense<{{\[\[\[}}2.000000e+00]], {{\[\[}}4.000000e+00]], {{\[\[}}1.000000e+00]], {{\[\[}}3.000000e+00]]]>
 // CHECK:         stablehlo.convolution{{.*}} : (tensor<1x1x5xf32>, tensor<4x1x1xf32>) -> tensor<1x4x5xf32>
 // CHECK-NOT:     stablehlo.convolution
 func.func @spread_image_without_window(%x: tensor<1x1x5xf32>) -> tensor<1x2x10xf32> {
