@@ -1,6 +1,7 @@
 """Compiles architectures and compares them with PyTorch: `python -m lamina.tools.architectures.check [NAME ...]`.
 
-Names are those of `table.py`, or of `networks.py`, which needs the extra `vision`; `--networks` takes all of those.
+Names are those of `table.py`, of `kinds.py`, or of `networks.py`, which needs the extra `vision`; `--networks` takes
+all of the last.
 
 Each goes by `torch.onnx` (the exporter on `torch.export`), by `torch.export` itself, and by `torch.compile`. What
 fails is listed with the reason; `-o FILE` writes the table as Markdown. Needs the extra `torch`.
@@ -26,10 +27,11 @@ from .. import api
 from ..compare import compare
 from ..pytorch.tensors import array_of, torch_module
 from .export import exported
+from .kinds import KINDS
 from .networks import NETWORKS
 from .table import ARCHITECTURES
 
-KNOWN = {**ARCHITECTURES, **NETWORKS}
+KNOWN = {**ARCHITECTURES, **KINDS, **NETWORKS}
 
 
 @dataclass(frozen=True)

@@ -52,24 +52,25 @@ class Network:
             model = models.get_model(self.name, weights=None, **own)
             side = SIDES.get(self.name, 224)
             image = (3, 8, 112, 112) if self.name in VIDEO else (3, side, side)
-        for layer in model.modules():
-            if getattr(layer, "running_var", None) is not None:
-                torch.nn.init.uniform_(layer.running_mean, -0.1, 0.1)
-                torch.nn.init.uniform_(layer.running_var, 0.8, 1.2)
-        return _wrapped(model.eval()), {"image": torch.randn(size.batch, *image)}
+        return finished(model), {"image": torch.randn(size.batch, *image)}
 
 
-def _wrapped(model: Any) -> Any:
-    """The model with a tuple of one tensor as its result."""
+def finished(model: Any) -> Any:
+    """The model in evaluation mode, its norms not 0 and 1, with a tuple of one tensor as its result."""
     torch = torch_module()
+    for layer in model.modules():
+        if getattr(layer, "running_var", None) is not None:
+            torch.nn.init.uniform_(layer.running_mean, -0.1, 0.1)
+            torch.nn.init.uniform_(layer.running_var, 0.8, 1.2)
+    model.eval()
 
     class Wrapped(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.inner = model
 
-        def forward(self, image: Any) -> Any:
-            result = self.inner(image)
+        def forward(self, *inputs: Any) -> Any:
+            result = self.inner(*inputs)
             return (result["out"] if isinstance(result, dict) else result,)
 
     return Wrapped().eval()

@@ -10,6 +10,7 @@ GROUPS = {
     "models": (".models", "whole models against the peers, each system in its own process"),
     "architectures": (".architectures", "architectures of transformers, exported by PyTorch (needs the extra `torch`)"),
     "networks": (".networks", "networks of torchvision and timm, exported by PyTorch (extras `torch`, `vision`)"),
+    "kinds": (".kinds", "a U-Net, a detector, a recommender and ten others of kinds of their own (extra `torch`)"),
     "detectors": (".detectors", "detectors of torchvision, exported by PyTorch (extras `torch`, `vision`)"),
     "published": (".published", "models that Python packages ship: characters, sound, images, text (fetched by pip)"),
     "memory": (".memory", "elementwise chains, softmax, norms, reductions, transposes, gather, concat"),

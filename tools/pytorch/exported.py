@@ -15,7 +15,8 @@ from .graph import Input, Node, check_supported, flat, import_graph
 from .tensors import array_of, dtype_from, torch_module
 
 _KEPT = ("scaled_dot_product_attention", "linear", "layer_norm", "rms_norm", "silu", "mish", "hardswish", "softplus")
-"""Operators that PyTorch would take apart and that become better code whole."""
+_RECURRENT = ("lstm", "gru", "rnn_tanh", "rnn_relu")
+"""Operators that PyTorch would take apart and that become better code whole; recurrent ones have overloads `input`."""
 
 
 def load_exported(path: Path) -> ExportedModel:
@@ -172,7 +173,18 @@ def _lowered(exported: Any) -> Any:
     table = torch.export.default_decompositions()
     for name in _KEPT:
         table.pop(getattr(torch.ops.aten, name).default, None)
+    if not any(map(_projects, exported.graph.nodes)):
+        for name in _RECURRENT:
+            table.pop(getattr(torch.ops.aten, name).input, None)
     return exported.run_decompositions(table)
+
+
+def _projects(node: Node) -> bool:
+    """Whether a node is an LSTM whose states are projected, which ONNX has none of."""
+    if not str(node.target).startswith("aten.lstm.input"):
+        return False
+    _, _, parameters, biases, layers, _, _, both, _ = node.args
+    return len(parameters) != layers * (1 + both) * (4 if biases else 2)
 
 
 def _check_pure(exported: Any) -> None:

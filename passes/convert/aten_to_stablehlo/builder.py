@@ -72,6 +72,11 @@ class AtenBuilder(GraphBuilder):
     def result_name(self) -> str | None:
         return self.result
 
+    @property
+    def wanted(self) -> list[bool]:
+        """The first output of the operator at hand, as if it were read: what nothing reads is left out later."""
+        return [True]
+
     def fail(self, message: str, hint: str | None = None) -> LaminaError:
         """The error to raise when the operator at hand cannot be lowered for the reason given."""
         return LaminaError(f"{self.operator}: {message}" if self.operator else message, where=self.place, hint=hint)

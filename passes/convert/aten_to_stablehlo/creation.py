@@ -135,6 +135,16 @@ def eye(b: AtenBuilder, n: int, m: int | None = None, *, dtype: Attribute | None
     return b.constant(np.eye(n, m, dtype=dtype_of(dtype or f32)))
 
 
+@lowers("tril_indices")
+def tril_indices(b: AtenBuilder, row: int, col: int, offset: int = 0, *, dtype: Attribute | None = None) -> Value:
+    return b.constant(np.stack(np.tril_indices(row, offset, col)).astype(dtype_of(dtype or i64)))
+
+
+@lowers("triu_indices")
+def triu_indices(b: AtenBuilder, row: int, col: int, offset: int = 0, *, dtype: Attribute | None = None) -> Value:
+    return b.constant(np.stack(np.triu_indices(row, offset, col)).astype(dtype_of(dtype or i64)))
+
+
 @lowers("tril")
 def tril(b: AtenBuilder, x: Value, diagonal: int = 0) -> Value:
     return _triangle(b, x, diagonal, "LE")

@@ -38,6 +38,7 @@ CHAPTERS = (
     "convolution",
     "pooling",
     "normalization",
+    "recurrent",
     "sorting",
     "resizing",
     "sampling",

@@ -147,6 +147,7 @@ case("arange long", lambda x: torch.arange(5000, 3, -1)[None] * x, I[:1, :1])
 case("full", lambda x: torch.full((2, 3), 7.0) + torch.ones(3) + torch.zeros(2, 1) + x[:1, :1], X)
 case("like", lambda x: (torch.ones_like(x), torch.zeros_like(x, dtype=torch.int32), torch.full_like(x, 3)), X)
 case("tril", lambda x: (torch.tril(x), torch.triu(x, 1), torch.tril(x, -1)), rand(2, 4, 4))
+case("triangle indices", lambda x: (torch.tril_indices(3, 5, 1) + x, torch.triu_indices(4, 2, -1) * 2), I[:1, :1])
 case("eye", lambda x: x @ torch.eye(5), X)
 
 case("view", lambda x: x.view(5, -1).reshape(15).view(1, 3, 5), X)

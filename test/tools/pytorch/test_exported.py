@@ -140,3 +140,50 @@ def test_import_does_not_need_pytorch():
 
     code = "import sys; from lamina.tools import api, sources, pytorch; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("LSTM", {}),
+        ("LSTM", {"bidirectional": True, "num_layers": 2, "batch_first": True}),
+        ("LSTM", {"bidirectional": True, "num_layers": 2, "proj_size": 3}),
+        ("GRU", {"bias": False, "num_layers": 3}),
+        ("GRU", {"bidirectional": True, "batch_first": True}),
+        ("RNN", {"bidirectional": True, "num_layers": 2}),
+        ("RNN", {"nonlinearity": "relu", "bias": False, "batch_first": True}),
+    ],
+)
+def test_recurrent_networks(kind, options):
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = getattr(nn, kind)(4, 5, **options)
+
+        def forward(self, x):
+            y, last = self.inner(x)
+            return (y, *last) if isinstance(last, tuple) else (y, last)
+
+    torch.manual_seed(0)
+    module, x = Recurrent(), torch.randn(7, 2, 4)
+    program = exported(module, x)
+    found = lamina.compile(program, "interpret")(x)
+    for got, right in zip(found, module(x), strict=True):
+        np.testing.assert_allclose(got, right.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_recurrent_network_is_as_large_however_long_it_runs():
+    """A loop over time, where PyTorch would write every step."""
+
+    def ops(steps):
+        model = ExportedModel(exported(nn.GRU(4, 5), torch.randn(steps, 2, 4)))
+        return sum(1 for _ in model.program().module.walk())
+
+    assert ops(30) == ops(300)
+
+
+def test_dropout_between_recurrent_layers():
+    x = torch.randn(7, 2, 4)
+    program = torch.export.export(nn.LSTM(4, 5, 2, dropout=0.5).train(), (x,))
+    with pytest.raises(lamina.LaminaError, match="dropout between layers is not supported"):
+        lamina.compile(program, "interpret")
