@@ -154,6 +154,7 @@ def default_schedule(kernel: Kernel, machine: Machine) -> Schedule:
 
 def problem_of(contraction: Contraction, lanes: int, packs: bool = False) -> Problem:
     """What the cost model looks at."""
+    levels = k_levels(contraction)
     return Problem(
         batch=contraction.extent(contraction.batch),
         rows=contraction.extent(contraction.m),
@@ -161,11 +162,12 @@ def problem_of(contraction: Contraction, lanes: int, packs: bool = False) -> Pro
         depth=contraction.extent(contraction.k),
         element_bytes=sum_bytes(contraction),
         lanes=lanes,
-        loops=tuple(level[0] for level in k_levels(contraction)),
+        loops=tuple(level[0] for level in levels),
         left=overlapping_bytes(contraction),
         packed=contraction.panels is not None and not is_grouped(contraction),
         in_memory=sums_can_wait(contraction),
         copies=can_copy(contraction),
+        apart=levels[-1][1] * sum_bytes(contraction) if levels else 0,
         by_rows=batches_lie_in_rows(contraction) and contraction.extent(contraction.m) >= contraction.columns,
         packs=packs,
     )

@@ -15,7 +15,8 @@ LAYERS = 5
 
 
 def dense(axis: int, step: int) -> str:
-    """Layers that each take the sum of what all before them gave along `axis`, times themselves."""
+    """Layers that each take a part of the sum of what all before them gave along `axis`: a small one, so that what is
+    rounded in one is not more in the next."""
 
     def type_(size: int) -> str:
         return f"tensor<{'x'.join(map(str, (*SHAPE[:axis], size, *SHAPE[axis + 1 :])))}xf32>"
@@ -24,14 +25,18 @@ def dense(axis: int, step: int) -> str:
     dims = ", ".join(str(i) for i in range(len(SHAPE)) if i != axis)
     size, parts = SHAPE[axis], ["%x"]
     types = [type_(size)]
-    lines = ["%zero = stablehlo.constant dense<0.0> : tensor<f32>"]
+    lines = [
+        "%zero = stablehlo.constant dense<0.0> : tensor<f32>",
+        f"%part = stablehlo.constant dense<0.0625> : {rest}",
+    ]
     whole = "%x"
     for i in range(LAYERS):
         lines += [
             f"%e{i} = stablehlo.tanh {whole} : {type_(size)}",
             f"%s{i} = stablehlo.reduce(%e{i} init: %zero) applies stablehlo.add across dimensions = [{axis}]"
             f" : ({type_(size)}, tensor<f32>) -> {rest}",
-            f"%l{i} = stablehlo.broadcast_in_dim %s{i}, dims = [{dims}] : ({rest}) -> {type_(step)}",
+            f"%m{i} = stablehlo.multiply %s{i}, %part : {rest}",
+            f"%l{i} = stablehlo.broadcast_in_dim %m{i}, dims = [{dims}] : ({rest}) -> {type_(step)}",
         ]
         size += step
         parts.append(f"%l{i}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,12 +82,20 @@ def test_rows_that_are_not_contiguous():
 
 
 def test_large_matrices_are_copied():
-    def copied(rows: int, columns: int, depth: int, **others: bool) -> int:
+    def copied(rows: int, columns: int, depth: int, **others: Any) -> int:
         return choose(Problem(1, rows, columns, depth, 4, 16, (depth,), copies=True, **others), AVX2).copy
 
     assert copied(2048, 2048, 2048) == copied(128, 3072, 768) == copied(128, 768, 3072) == 1
     assert copied(128, 768, 768) == copied(4096, 64, 64) == 0
     assert choose(Problem(1, 2048, 2048, 2048, 4, 16, (2048,)), AVX2).copy == 0
+
+    # channels first: steps of k are lines of their own, of which a tile has more than fit in its sets of L1
+    assert (
+        copied(1024, 256, 256, apart=4096) == copied(4096, 64, 64, apart=16384) == copied(49, 512, 512, apart=196) == 1
+    )
+    assert (
+        copied(784, 128, 128, apart=3136) == copied(3136, 16, 64, apart=12544) == copied(1024, 256, 256, apart=4) == 0
+    )
 
 
 @pytest.mark.parametrize(("element", "bits"), [("f32", 32), ("bf16", 16), ("i8", 8)])
