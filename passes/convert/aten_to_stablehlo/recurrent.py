@@ -54,34 +54,34 @@ def gru(
     return _layers(b, x, [hx], params, gates, layer, has_biases, num_layers, dropout, train, bidirectional, batch_first)
 
 
-@lowers("rnn_tanh.input")
-def rnn_tanh(b: AtenBuilder, x: Value, hx: Value, params: Sequence[Value], *options: bool | float) -> list[Value]:
-    return _plain(b, "Tanh", x, hx, params, *options)
+def _plain(function: str) -> Callable[..., list[Value]]:
+    """The lowering of the network whose states go through a function of ONNX's."""
+
+    def rnn(
+        b: AtenBuilder,
+        x: Value,
+        hx: Value,
+        params: Sequence[Value],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool,
+    ) -> list[Value]:
+        def layer(x: Value, w: Value, r: Value, bias: Value | None, h: Value, direction: str) -> list[Value]:
+            functions = [function] * (1 + bidirectional)
+            return onnx.rnn(b, x, w, r, bias, None, h, activations=functions, direction=direction)
+
+        return _layers(
+            b, x, [hx], params, [0], layer, has_biases, num_layers, dropout, train, bidirectional, batch_first
+        )
+
+    return rnn
 
 
-@lowers("rnn_relu.input")
-def rnn_relu(b: AtenBuilder, x: Value, hx: Value, params: Sequence[Value], *options: bool | float) -> list[Value]:
-    return _plain(b, "Relu", x, hx, params, *options)
-
-
-def _plain(
-    b: AtenBuilder,
-    function: str,
-    x: Value,
-    hx: Value,
-    params: Sequence[Value],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-    batch_first: bool,
-) -> list[Value]:
-    def layer(x: Value, w: Value, r: Value, bias: Value | None, h: Value, direction: str) -> list[Value]:
-        functions = [function] * (1 + bidirectional)
-        return onnx.rnn(b, x, w, r, bias, None, h, activations=functions, direction=direction)
-
-    return _layers(b, x, [hx], params, [0], layer, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+for _name, _function in (("rnn_tanh.input", "Tanh"), ("rnn_relu.input", "Relu")):
+    lowers(_name)(_plain(_function))
 
 
 def _layers(
