@@ -184,6 +184,11 @@ def test_networks_to_measure(fails, arguments, message):
     assert message in fails("networks", *arguments, command="bench")
 
 
+def test_kinds_to_measure(fails):
+    assert "unknown: no_net (there are unet, detector" in fails("kinds", "no_net", command="bench")
+    assert "-1 samples are no batch" in fails("kinds", "unet", "--batch", "-1", command="bench")
+
+
 def test_detectors_to_measure(fails):
     assert "unknown: no_net (there are fasterrcnn_" in fails("detectors", "no_net", command="bench")
 

@@ -19,4 +19,4 @@ def main(args: argparse.Namespace) -> int:
     """Exports what is not there yet and measures it, each network in fresh processes."""
     from ..architectures.kinds import KINDS
 
-    return networks.measure("kinds", KINDS, args)
+    return networks.measure("kinds", KINDS, args, "samples")

@@ -43,15 +43,15 @@ def main(args: argparse.Namespace) -> int:
     """Exports what is not there yet and measures it, each network in fresh processes."""
     from ..architectures.networks import NETWORKS
 
-    return measure("networks", NETWORKS, args)
+    return measure("networks", NETWORKS, args, "images")
 
 
-def measure(group: str, table: Mapping[str, Network | Kind], args: argparse.Namespace) -> int:
+def measure(group: str, table: Mapping[str, Network | Kind], args: argparse.Namespace, samples: str) -> int:
     """The same of the networks of a table. Raises LaminaError for unknown names, and where a library is missing."""
     from ..architectures.table import TEST
 
     if args.batch < 1:
-        raise LaminaError(f"{args.batch} is no batch", hint="--batch 1 or more")
+        raise LaminaError(f"{args.batch} {samples} are no batch", hint="--batch 1 or more")
     names = args.names or [name for name in table if args.only in name]
     if unknown := [name for name in names if name not in table]:
         raise LaminaError(f"unknown: {', '.join(unknown)}", hint=f"there are {', '.join(table)}")
