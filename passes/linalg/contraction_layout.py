@@ -61,53 +61,56 @@ def _merges(value: SSAValue) -> bool:
 
 
 def _split_columns(op: GenericOp, view: ExpandShapeOp, mover: GenericOp) -> None:
-    fill, sizes = op.outputs[0].owner, tensor_shape(view.result)
+    """Where the parts are whole columns of `op` and the last of them stays last."""
+    fill, sizes, column = op.outputs[0].owner, tensor_shape(view.result), op.maps[-1].results[-1]
     *rows, columns = ([i for i in group if sizes[i] != 1] for group in merged_dimensions(view))
-    read = [e.position for e in mover.maps[0].results if isinstance(e, AffineDimExpr)]
-    loops = [read.index(d) for d in range(len(sizes)) if d in read]  # what each loop of the mover reads
-    if len(loops) != len(sizes) or mover.maps[1] != AffineMap.identity(len(sizes)) or not isinstance(fill, FillOp):
+    moved = [i for i in _read_by_loops(mover) if sizes[i] != 1]
+    if any(len(group) > 1 for group in rows) or len(columns) < 2 or moved[-1:] != columns[-1:]:
         return
-    moved = [i for i in loops if sizes[i] != 1]
-    if any(len(group) > 1 for group in rows) or len(columns) < 2 or moved[-1] != columns[-1]:
+    reading = [i for i, m in enumerate(op.maps[:-1]) if column in m.results]
+    used = sum(column in e.dfs() for m in op.maps[:-1] for e in m.results)
+    if not isinstance(column, AffineDimExpr) or len(reading) != 1 or used != 1:
+        return  # it is part of a subscript
+    if not isinstance(fill, FillOp) or sizes[columns[-1]] < FEWEST_COLUMNS:
         return
-    column = op.maps[-1].results[-1]
-    reading = [i for i, m in enumerate(op.maps[:-1]) for e in m.results if column in e.dfs()]
-    if not isinstance(column, AffineDimExpr) or len(reading) != 1 or sizes[columns[-1]] < FEWEST_COLUMNS:
-        return
-    [right] = reading
     at, more = column.position, len(columns) - 1
+    rank = op.maps[0].num_dims + more
     renamed = [AffineExpr.dimension(d + more * (d > at)) for d in range(op.maps[0].num_dims)]
     parts = [AffineExpr.dimension(at + i) for i in range(len(columns))]
 
     def split(map_: AffineMap) -> list[list[AffineExpr]]:
         return [parts if e == column else [e.replace_dims_and_symbols(renamed, [])] for e in map_.results]
 
-    if column not in op.maps[right].results:
-        return  # it is part of a subscript
-    maps = [split(m) for m in op.maps]
+    *read, result = map(split, op.maps)
     inputs = list(op.inputs)
-    groups = [
-        [sizes[i] for i in columns] if len(each) > 1 else [n]
-        for each, n in zip(maps[right], tensor_shape(inputs[right]), strict=True)
-    ]
-    inputs[right] = expand(inputs[right], groups, op)
-    written = {group[0]: exprs[0] for group, exprs in zip(rows, maps[-1], strict=False) if group}
+    lengths = [sizes[i] for i in columns]
+    shape = tensor_shape(inputs[reading[0]])
+    groups = [lengths if exprs is parts else [n] for exprs, n in zip(read[reading[0]], shape, strict=True)]
+    inputs[reading[0]] = expand(inputs[reading[0]], groups, op)
+    written = {group[0]: exprs[0] for group, exprs in zip(rows, result, strict=False) if group}
     written |= dict(zip(columns, parts, strict=True))
-    alone = [exprs[0] for group, exprs in zip(rows, maps[-1], strict=False) if not group]  # of one step
-    maps[-1] = [alone, [written[i] for i in moved]]
-    shape = [1] * len(alone) + [sizes[i] for i in moved]
-    empty = EmptyOp([], TensorType(element_type(op.res[0]), shape))
+    alone = [exprs[0] for group, exprs in zip(rows, result, strict=False) if not group]  # of one step
+    to = [*alone, *(written[i] for i in moved)]
+    empty = EmptyOp([], TensorType(element_type(op.res[0]), [1] * len(alone) + [sizes[i] for i in moved]))
     start = FillOp(fill.value, empty.tensor)
-    rank = op.maps[0].num_dims + more
+    maps = [AffineMap(rank, 0, tuple(e for exprs in each for e in exprs)) for each in (*read, [to])]
     iterators = [*op.iterators[:at], *["parallel"] * more, *op.iterators[at:]]
-    over = [AffineMap(rank, 0, tuple(e for each in m for e in each)) for m in maps]
-    new = GenericOp.of(inputs, [start.res[0]], over, iterators, op.body.clone())
+    new = GenericOp.of(inputs, [start.res[0]], maps, iterators, op.body.clone())
     for inserted in (empty, start, new):
         inserted.location = op.location
         Rewriter.insert_op(inserted, InsertPoint.before(mover))
     mover.res[0].replace_all_uses_with(reshape(new.res[0], tensor_shape(mover.res[0]), mover))
     for old in (mover, view, op, fill):
         _erase_if_dead(old)
+
+
+def _read_by_loops(mover: GenericOp) -> list[int]:
+    """Which dimension of its operand each loop of a movement reads; none where it does more than permute them."""
+    read = [e.position for e in mover.maps[0].results if isinstance(e, AffineDimExpr)]
+    rank = mover.maps[0].num_dims
+    if len(read) != len(mover.maps[0].results) or sorted(read) != list(range(rank)):
+        return []
+    return [read.index(d) for d in range(rank)] if mover.maps[1] == AffineMap.identity(rank) else []
 
 
 def settle_layouts(block: Block) -> None:
