@@ -26,7 +26,7 @@ from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
 from ...compiler.machine import Machine
-from ...dialects.stablehlo import ConcatenateOp, ConvolutionOp, PadOp, SliceOp
+from ...dialects.stablehlo import ConcatenateOp, ConvolutionOp, PadOp
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, element_type, shape_of
 from ...dialects.stablehlo.canonical.windows import convolution_like
 from ...dialects.stablehlo.conv_dimensions import ConvDimensions
@@ -98,6 +98,4 @@ def _frames(volume: SSAValue, first: int, stride: int, count: int, b: Builder) -
     """`count` frames from the first on."""
     shape = list(shape_of(volume))
     starts, limits = [0, first, 0, 0, 0], [shape[0], first + (count - 1) * stride + 1, *shape[2:]]
-    if starts[1] == 0 and limits == shape and stride == 1:
-        return volume
-    return b.value(SliceOp(volume, start_indices=starts, limit_indices=limits, strides=[1, stride, 1, 1, 1]))
+    return b.slice(volume, starts, limits, [1, stride, 1, 1, 1])

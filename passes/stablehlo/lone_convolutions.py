@@ -48,7 +48,6 @@ from ...dialects.stablehlo import (
     DotGeneralOp,
     PadOp,
     ReshapeOp,
-    SliceOp,
     TransposeOp,
     Window,
 )
@@ -206,8 +205,7 @@ class LoneConvolutions:
         for column in range(window.size[-1]):
             start = (*[0] * (len(space) + 1), column * dilation)
             limit = (batch, channels, *space[:-1], column * dilation + (width - 1) * stride + 1)
-            plane = SliceOp(image, start_indices=start, limit_indices=limit, strides=(*[1] * len(start[1:]), stride))
-            planes.append(b.value(plane))
+            planes.append(b.slice(image, start, limit, (*[1] * len(start[1:]), stride)))
         if together:
             planes = [b.reshape(plane, (batch, channels, 1, *space[:-1], width)) for plane in planes]
         return b.value(ConcatenateOp(planes, dimension=2 if together else 1))
@@ -235,9 +233,7 @@ class LoneConvolutions:
     def _points(self, op: ConvolutionOp, b: Builder) -> SSAValue:
         """The image at those points that are read."""
         shape, strides = shape_of(op.lhs), (1, 1, *op.window().strides)
-        if all(n == 1 for n in strides):
-            return op.lhs
-        return b.value(SliceOp(op.lhs, start_indices=[0] * len(shape), limit_indices=shape, strides=strides))
+        return b.slice(op.lhs, [0] * len(shape), shape, strides)
 
     def _image(self, columns: SSAValue, shape: Sequence[int], b: Builder) -> SSAValue:
         image = ReshapeOp(columns, shape)

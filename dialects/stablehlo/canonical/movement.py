@@ -97,13 +97,6 @@ def broadcast(op: BroadcastInDimOp, b: Builder) -> Replacement:
     return None
 
 
-def _slice(b: Builder, value: SSAValue, start: Sequence[int], limit: Sequence[int], step: Sequence[int]) -> SSAValue:
-    shape = shape_of(value)
-    if not any(start) and tuple(limit) == shape and all(s == 1 for s in step):
-        return value
-    return b.value(SliceOp(value, start_indices=list(start), limit_indices=list(limit), strides=list(step)))
-
-
 @simplifies(SliceOp)
 def slice_(op: SliceOp, b: Builder) -> Replacement:
     start, limit, step = ints(op.start_indices), ints(op.limit_indices), ints(op.strides)
@@ -115,7 +108,7 @@ def slice_(op: SliceOp, b: Builder) -> Replacement:
         starts = [f + s * t for f, s, t in zip(first, start, stride, strict=True)]
         steps = [s * t for s, t in zip(step, stride, strict=True)]
         limits = [s + (n - 1) * t + 1 if n else s for s, n, t in zip(starts, shape, steps, strict=True)]
-        return _slice(b, inner.operand, starts, limits, steps)
+        return b.slice(inner.operand, starts, limits, steps)
     if inner := defining(op.operand, BroadcastInDimOp):
         sizes = dict(zip(ints(inner.broadcast_dimensions), shape_of(inner.operand), strict=True))
         if all(n == shape[d] or (n == 1 and shape[d]) for d, n in sizes.items()):
@@ -126,7 +119,7 @@ def slice_(op: SliceOp, b: Builder) -> Replacement:
             size = shape_of(part)[dim]
             if offset <= start[dim] and limit[dim] <= offset + size:
                 starts = [s - offset * (d == dim) for d, s in enumerate(start)]
-                return _slice(b, part, starts, [n - offset * (d == dim) for d, n in enumerate(limit)], step)
+                return b.slice(part, starts, [n - offset * (d == dim) for d, n in enumerate(limit)], step)
             offset += size
     return None
 
@@ -205,7 +198,7 @@ def dynamic_slice_at_constant(op: DynamicSliceOp, b: Builder) -> Replacement:
     starts = _known_starts(b, op.start_indices, shape_of(op.operand), sizes)
     if starts is None:
         return None
-    return _slice(b, op.operand, starts, [s + n for s, n in zip(starts, sizes, strict=True)], [1] * len(starts))
+    return b.slice(op.operand, starts, [s + n for s, n in zip(starts, sizes, strict=True)], [1] * len(starts))
 
 
 @simplifies(DynamicUpdateSliceOp)
@@ -225,5 +218,5 @@ def gather_one_window(op: GatherOp, b: Builder) -> Replacement:
     starts = [0] * len(shape)
     for dim, start in zip(d.start_index_map, indices.reshape(-1).tolist(), strict=True):
         starts[dim] = min(max(int(start), 0), shape[dim] - sizes[dim])
-    window = _slice(b, op.operand, starts, [s + n for s, n in zip(starts, sizes, strict=True)], [1] * len(shape))
+    window = b.slice(op.operand, starts, [s + n for s, n in zip(starts, sizes, strict=True)], [1] * len(shape))
     return b.reshape(window, shape_of(op.result))

@@ -20,7 +20,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from ....compiler.rewriting import Pattern
 from ....compiler.weights import Array, WeightStore, is_splat_view
-from .. import BroadcastInDimOp, ReshapeOp, TransposeOp
+from .. import BroadcastInDimOp, ReshapeOp, SliceOp, TransposeOp
 from ..constants import constant_value, make_constant
 from ..quant import quantized_values
 
@@ -119,6 +119,12 @@ class Builder:
         if is_identity(permutation):
             return value
         return self.value(TransposeOp(value, permutation=list(permutation)))
+
+    def slice(self, value: SSAValue, start: Sequence[int], limit: Sequence[int], step: Sequence[int]) -> SSAValue:
+        """Every `step`-th element from `start` up to `limit` along each dimension, `value` itself where that is all."""
+        if not any(start) and tuple(limit) == shape_of(value) and all(n == 1 for n in step):
+            return value
+        return self.value(SliceOp(value, start_indices=list(start), limit_indices=list(limit), strides=list(step)))
 
     def broadcast(self, value: SSAValue, shape: Sequence[int], dims: Sequence[int]) -> SSAValue:
         """`value` repeated to `shape`, itself where that does nothing."""

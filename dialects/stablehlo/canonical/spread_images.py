@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
-from .. import ConcatenateOp, ConvolutionOp, PadOp, SliceOp
+from .. import ConcatenateOp, ConvolutionOp, PadOp
 from .rules import Array, Builder, Replacement, element_type, shape_of, simplifies
 from .windows import convolution_like
 
@@ -84,9 +84,7 @@ def image_without_holes(op: ConvolutionOp, b: Builder) -> Replacement:
     else:
         whole = _interleaved(lambda places: convolved(np.ascontiguousarray(taps(places)), places), op, steps, b)
     limits = shape_of(op.result)
-    if shape_of(whole) == limits:
-        return whole
-    return b.value(SliceOp(whole, start_indices=[0] * len(limits), limit_indices=limits, strides=[1] * len(limits)))
+    return b.slice(whole, [0] * len(limits), limits, [1] * len(limits))
 
 
 def _with_zeros(op: ConvolutionOp, around: Sequence[tuple[int, int]], dtype: np.dtype[Any], b: Builder) -> SSAValue:
