@@ -34,6 +34,7 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-replace-deprecated": ".stablehlo.replace_deprecated:ReplaceDeprecated",
         "stablehlo-decompose-chlo": ".stablehlo.decompose_chlo:DecomposeChlo",
         "stablehlo-flatten-windows": ".stablehlo.flatten_windows:FlattenWindows",
+        "stablehlo-dilations-as-images": ".stablehlo.dilations_as_images:DilationsAsImages",
         "stablehlo-split-taps": ".stablehlo.split_taps:SplitTaps",
         "stablehlo-rows-as-images": ".stablehlo.rows_as_images:RowsAsImages",
         "stablehlo-sum-in-steps": ".stablehlo.sum_in_steps:SumInSteps",

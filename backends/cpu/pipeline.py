@@ -20,6 +20,7 @@ MODULE_PHASES = (
             "stablehlo-split-complex",
             "stablehlo-store-as-bytes",
             "stablehlo-flatten-windows",
+            "stablehlo-dilations-as-images",
             "stablehlo-split-taps",
             "stablehlo-rows-as-images",
             "stablehlo-sum-in-steps",

@@ -217,7 +217,7 @@ def _chosen(phase: Phase, options: Options) -> Phase:
         return phase
     forced = {"linalg-winograd": f"linalg-winograd{{tile={options.winograd}}}"}
     if not options.winograd:
-        forced["stablehlo-flatten-windows"] = ""  # which is for Winograd alone
+        forced |= dict.fromkeys(("stablehlo-flatten-windows", "stablehlo-dilations-as-images"), "")  # for it alone
     passes = (forced.get(name, name) for name in phase.passes)
     return replace(phase, passes=tuple(name for name in passes if name))
 

@@ -92,7 +92,8 @@ def tap_by_tap(op: ConvolutionOp, b: Builder) -> Replacement:
 def _is_plain(op: ConvolutionOp) -> bool:
     window = op.window()
     ones = (*window.base_dilation, op.feature_group_count.value.data, op.batch_group_count.value.data)
-    return all(n == 1 for n in ones) and not any(window.reversal) and element_type(op.result) == f32
+    plain = all(n == 1 for n in ones) and not any(window.reversal) and element_type(op.result) == f32
+    return plain and max(window.dilation, default=1) > 1  # what lies side by side others do better
 
 
 def _taps(op: ConvolutionOp) -> list[_Tap]:
