@@ -253,6 +253,9 @@ NEAR_TILES = 4 << 20  # bytes of tiles that all panels of a filter may read agai
 MOST_GROWTH = 0.25  # of all weights: what kept filters may take more than as they are, or twice as many tiles are read
 HUGE_FILTER = 64 << 20  # bytes from which on memory counts more than the time of reading tiles again
 FAR_TILES = 16 << 20  # bytes of tiles that all panels of such a filter may read again
+MOST_AGAIN = (
+    2  # times what lies between the transforms that blocks may read of the filter: else that goes to L3 and back
+)
 GAIN = 0.85  # of the cost of the sums: less is not worth another rounding
 
 
@@ -321,14 +324,15 @@ def block_rows(c: Convolution, m: int, machine: Machine) -> int:
     """Rows of tiles after which what lies between the transforms fills half of the second-level cache.
 
     0, for all of them, where that saves nothing: little lies between, the filter, which every block reads, is large,
-    or blocks do not share out evenly over the cores.
+    or much more is read of it so than lies between, or blocks do not share out evenly over the cores.
     """
     (rows, columns), points = c.tiles(m), (m + 2) ** 2
     tile_bytes = 4 * points * (c.channels + c.filters)
     block = max(1, round(machine.l2_bytes / 2 / (tile_bytes * columns)))
     blocks = ceil(rows / block) * c.batch
-    small = tile_bytes * rows * columns * c.batch < 2 * machine.l2_bytes
-    large_filter = 4 * points * c.channels * c.filters > machine.l3_bytes // 6
+    between, filter_ = tile_bytes * rows * columns * c.batch, filter_bytes(c, m)
+    small = between < 2 * machine.l2_bytes
+    large_filter = filter_ > machine.l3_bytes // 6 or blocks * filter_ > MOST_AGAIN * between
     uneven = ceil(blocks / machine.cores) * machine.cores > 1.1 * blocks
     return 0 if small or large_filter or uneven else block
 

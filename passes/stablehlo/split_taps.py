@@ -19,7 +19,6 @@ nothing where a fifth is; measured with AVX-512 from 32 to 2048 channels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -74,12 +73,16 @@ class _Tap:
         return prod(each.count for each in self.meetings)
 
 
+def share_left(op: ConvolutionOp) -> float:
+    """The share of its products that a convolution has tap by tap; 1 where it stays whole."""
+    taps = _far_taps(op)
+    return sum(tap.results for tap in taps) / (prod(op.window().size) * _results(op)) if taps else 1.0
+
+
 def tap_by_tap(op: ConvolutionOp, b: Builder) -> Replacement:
     """Constant filters only: 0 times a number is 0, times an infinity it is not."""
-    taps = _taps(op) if _is_plain(op) else []
-    if not taps or not _pays(op, taps):
-        return None
-    filters = b.constant_of(op.rhs)
+    taps = _far_taps(op)
+    filters = b.constant_of(op.rhs) if taps else None
     if filters is None or not np.isfinite(filters).all():
         return None
     most, *others = sorted(taps, key=lambda tap: -tap.results)
@@ -89,11 +92,24 @@ def tap_by_tap(op: ConvolutionOp, b: Builder) -> Replacement:
     return total
 
 
-def _is_plain(op: ConvolutionOp) -> bool:
-    window = op.window()
+def _far_taps(op: ConvolutionOp) -> list[_Tap]:
+    """The taps that meet the image for some results, where products by them alone save enough; else none."""
+    window, taps, results = op.window(), prod(op.window().size), _results(op)
     ones = (*window.base_dilation, op.feature_group_count.value.data, op.batch_group_count.value.data)
     plain = all(n == 1 for n in ones) and not any(window.reversal) and element_type(op.result) == f32
-    return plain and max(window.dilation, default=1) > 1  # what lies side by side others do better
+    far = max(window.dilation, default=1) > 1  # what lies side by side others do better
+    depth = shape_of(op.lhs)[op.dims.input_feature_dimension]
+    if not (plain and far and taps <= MOST_TAPS and depth >= DEPTH and results):
+        return []
+    met = _taps(op)
+    whole, left = taps * results, sum(tap.results for tap in met)
+    products = prod(shape_of(op.result)) // results * depth  # of a tap for a result
+    return met if left <= SHARE * whole and (whole - left) * products >= LEAST else []
+
+
+def _results(op: ConvolutionOp) -> int:
+    """The places of a result."""
+    return prod(shape_of(op.result)[i] for i in op.dims.output_spatial_dimensions)
 
 
 def _taps(op: ConvolutionOp) -> list[_Tap]:
@@ -111,15 +127,6 @@ def _taps(op: ConvolutionOp) -> list[_Tap]:
                 met.append((place, _Meeting(first, end - first, first * stride + at)))
         along.append(met)
     return [_Tap(tuple(place for place, _ in each), tuple(met for _, met in each)) for each in product(*along)]
-
-
-def _pays(op: ConvolutionOp, taps: Sequence[_Tap]) -> bool:
-    d, window = op.dims, prod(op.window().size)
-    results = prod(shape_of(op.result)[i] for i in d.output_spatial_dimensions)
-    depth = shape_of(op.lhs)[d.input_feature_dimension]
-    whole, left = window * results, sum(tap.results for tap in taps)
-    products = prod(shape_of(op.result)) // results * depth  # of a tap for a result
-    return depth >= DEPTH and window <= MOST_TAPS and left <= SHARE * whole and (whole - left) * products >= LEAST
 
 
 def _product(op: ConvolutionOp, filters: Array, tap: _Tap, b: Builder) -> SSAValue:
