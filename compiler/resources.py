@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Operation
 
 from .diagnostics import LaminaError
 from .dtypes import DType, dtype_of
-from .weights import Array, WeightStore
+from .weights import Array, WeightStore, missing_weight
 
 # Blobs: MLIR writes 0x, the alignment as four little-endian bytes, then the data.
 
@@ -73,17 +73,16 @@ def _listed(op: Operation) -> Iterator[str]:
 
 def check_resources(module: Operation, weights: WeightStore) -> None:
     """Raises LaminaError for weights that `module` refers to and that are not there, or are of another type."""
-    hint = "weights lie in a file beside the module, which its attribute lamina.weights names"
     for op in module.walk():
         for key in _listed(op):
             if key not in weights:
-                raise LaminaError(f"weight '{key}' is not there", where=op, hint=hint)
+                raise missing_weight(key, op)
         for attribute in (*op.properties.values(), *op.attributes.values()):
             if not isinstance(attribute, DenseResourceAttr):
                 continue
             key, kind = attribute.resource_handle.data, attribute.type
             if key not in weights:
-                raise LaminaError(f"weight '{key}' is not there", where=op, hint=hint)
+                raise missing_weight(key, op)
             array = weights.peek(key)
             if array.shape != kind.get_shape() or not _holds(array.dtype, kind):  # pyright: ignore[reportArgumentType]
                 held = f"{array.dtype}{list(array.shape)}"

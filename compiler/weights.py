@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .diagnostics import LaminaError
 from .signature import dtype_named
+
+if TYPE_CHECKING:
+    from xdsl.ir import Operation
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -42,6 +45,12 @@ class Deferred:
         return prod(self.shape) * self.dtype.itemsize
 
 
+def missing_weight(key: str, where: Operation | None = None) -> LaminaError:
+    """The error of a module that refers to a weight which nobody has."""
+    hint = "weights lie in a file beside the module, which its attribute lamina.weights names"
+    return LaminaError(f"weight '{key}' is not there", where=where, hint=hint)
+
+
 class WeightStore:
     """Arrays by key. Arrays are shared, never copied: memory-mapped files and zero-stride splats stay as they are."""
 
@@ -56,23 +65,26 @@ class WeightStore:
         return iter(self._arrays)
 
     def get(self, key: str) -> Array:
-        """The array behind `key`, made now if it was deferred. Raises KeyError when there is none."""
-        array = self._arrays[key]
+        """The array behind `key`, made now if it was deferred. Raises LaminaError when there is none."""
+        array = self.peek(key)
         if isinstance(array, Deferred):
             array = self._arrays[key] = array.rows(0, array.shape[0])
         return array
 
     def peek(self, key: str) -> Array | Deferred:
-        """What is behind `key` as it is kept: a deferred array is not made."""
-        return self._arrays[key]
+        """What is behind `key` as it is kept: a deferred array is not made. Raises LaminaError when there is none."""
+        try:
+            return self._arrays[key]
+        except KeyError:
+            raise missing_weight(key) from None
 
     def nbytes(self, key: str) -> int:
         """Bytes of the array behind `key`."""
-        return self._arrays[key].nbytes
+        return self.peek(key).nbytes
 
     def blocks(self, key: str) -> Iterator[Array]:
         """The elements behind `key` as contiguous arrays, in order; a deferred array is not kept."""
-        array = self._arrays[key]
+        array = self.peek(key)
         if not array.nbytes:
             return
         if isinstance(array, np.ndarray) and (array.ndim == 0 or array.flags.c_contiguous):
@@ -133,7 +145,7 @@ class WeightStore:
         """Writes the arrays behind `keys` in the safetensors format (header length, JSON header, bytes)."""
         header: dict[str, Any] = {}
         offset = 0
-        chosen = [(key, self._arrays[key]) for key in keys]
+        chosen = [(key, self.peek(key)) for key in keys]
         for key, array in chosen:
             end = offset + array.nbytes
             header[key] = {"dtype": _CODES[array.dtype.name], "shape": array.shape, "data_offsets": [offset, end]}

@@ -8,7 +8,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...compiler.dtypes import dense_array, dense_attribute, dtype_of, element_type_of
 from ...compiler.folding import constant_of
-from ...compiler.weights import Array, WeightStore
+from ...compiler.weights import Array, WeightStore, missing_weight
 from .ops_creation import ConstantOp
 
 INLINE_ELEMENTS = 64
@@ -31,19 +31,23 @@ def constant_value(value: SSAValue | Operation | Attribute, weights: WeightStore
     Takes a value, the op that defines it, or the attribute itself; of any op whose `value` is one, so that
     `arith.constant` is read too. The array is shared: do not write to it. Its strides may be zero.
 
-    Raises KeyError where the weight store lacks the handle.
+    Raises LaminaError where the weight store lacks the handle.
     """
+    op = None
     if isinstance(value, SSAValue):
         if not isinstance(value.owner, Operation):
             return None
         value = value.owner
     if isinstance(value, Operation):
+        op = value
         attr = value.properties.get("value")
         if attr is None or len(value.results) != 1 or value.operands:
             return None
         value = attr
     if isinstance(value, DenseResourceAttr):
-        return weights.get(value.resource_handle.data)
+        if (key := value.resource_handle.data) not in weights:
+            raise missing_weight(key, op)
+        return weights.get(key)
     if isinstance(value, DenseIntOrFPElementsAttr) and isinstance(value.type, TensorType):
         return dense_array(value)
     return None

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, DenseResourceAttr, T
 from xdsl.dialects.test import TestOp as SourceOp
 
 from lamina.compiler.context import LaminaContext
+from lamina.compiler.diagnostics import LaminaError
 from lamina.compiler.dtypes import dense_attribute
 from lamina.compiler.parsing import parse_module
 from lamina.compiler.printing import print_module
@@ -59,5 +60,5 @@ def test_what_is_no_constant() -> None:
 
 
 def test_missing_handle() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(LaminaError, match="weight 'absent' is not there"):
         constant_value(DenseResourceAttr.from_params("absent", TensorType(f32, [100])), WeightStore())
