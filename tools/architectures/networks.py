@@ -13,9 +13,9 @@ from ..pytorch.tensors import torch_module
 from .table import SEED, TEST, Size
 
 TORCHVISION = (
-    "convnext_tiny densenet121 efficientnet_b0 efficientnet_v2_s fcn_resnet50 googlenet inception_v3 "
-    "lraspp_mobilenet_v3_large maxvit_t mc3_18 mnasnet1_0 mobilenet_v3_large r3d_18 regnet_y_400mf resnext50_32x4d "
-    "shufflenet_v2_x1_0 squeezenet1_1 swin_t swin_v2_t vit_b_32 wide_resnet50_2"
+    "convnext_tiny deeplabv3_resnet50 densenet121 efficientnet_b0 efficientnet_v2_s fcn_resnet50 googlenet "
+    "inception_v3 lraspp_mobilenet_v3_large maxvit_t mc3_18 mnasnet1_0 mobilenet_v3_large r3d_18 regnet_y_400mf "
+    "resnext50_32x4d shufflenet_v2_x1_0 squeezenet1_1 swin_t swin_v2_t vit_b_32 wide_resnet50_2"
 )
 TIMM = (
     "cait_xxs24_224 coatnet_nano_rw_224 convnextv2_nano crossvit_tiny_240 cspresnet50 darknet53 davit_tiny "

@@ -93,7 +93,13 @@ FAMILIES: dict[str, Sequence[Layer]] = {
         Layer(256, 56, 512, 1, 2),
         Layer(1024, 14, 2048, 1, 2),
     ),
-    "dilated": (Layer(64, 56, 64, 3, dilation=2), Layer(256, 28, 256, 3, dilation=4)),
+    "dilated": (
+        Layer(64, 56, 64, 3, dilation=2),
+        Layer(256, 28, 256, 3, dilation=4),
+        Layer(512, 28, 512, 3, dilation=4),  # of networks for segmentation, as the next two
+        Layer(2048, 28, 256, 3, dilation=12),
+        Layer(2048, 28, 256, 3, dilation=24),
+    ),
     "grouped": (Layer(128, 56, 128, 3, groups=32), Layer(512, 14, 512, 3, groups=32), Layer(240, 28, 240, 1, groups=3)),
     "depthwise": (
         Layer(32, 112, 32, 3, groups=32),
