@@ -19,10 +19,12 @@ def names(nodes: Iterator[ast.AST], kind: type[ast.expr_context]) -> set[str]:
 
 def scope(function: ast.AST, into: bool = True) -> Iterator[ast.AST]:
     """What is in a function and in no function, and if not `into` no comprehension, inside of it."""
-    for node in ast.iter_child_nodes(function):
+    rest = [*ast.iter_child_nodes(function)]
+    while rest:
+        node = rest.pop()
         yield node
         if not isinstance(node, FUNCTIONS) and (into or not isinstance(node, COMPREHENSIONS | ast.GeneratorExp)):
-            yield from scope(node, into)
+            rest += ast.iter_child_nodes(node)
 
 
 def shadowed(tree: ast.AST, around: frozenset[str] = frozenset()) -> Iterator[tuple[int, str]]:
