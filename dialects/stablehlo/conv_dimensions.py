@@ -62,6 +62,17 @@ class ConvDimensions:
         return _from_layouts(*([entry.strip() for entry in group.split(",")] for group in match.groups()))
 
 
+@lru_cache
+def with_channels_last(space: int) -> ConvDimensions:
+    """Images and filters of so many spatial dimensions with their channels last.
+
+    >>> str(with_channels_last(2))
+    '[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]'
+    """
+    inside, last = tuple(range(1, space + 1)), space + 1
+    return ConvDimensions(0, last, inside, space, last, tuple(range(space)), 0, last, inside)
+
+
 def _layout(features: str, dimensions: tuple[int, ...]) -> str:
     names = ["?"] * max(len(dimensions), *(d + 1 for d in dimensions))
     for dimension, name in zip(dimensions, [*features, *map(str, range(len(dimensions)))], strict=False):

@@ -30,12 +30,10 @@ from ...compiler.machine import Machine
 from ...dialects.stablehlo import ConvolutionOp, PadOp
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, element_type, shape_of
 from ...dialects.stablehlo.canonical.windows import convolution_like
-from ...dialects.stablehlo.conv_dimensions import ConvDimensions
+from ...dialects.stablehlo.conv_dimensions import with_channels_last
 from ..linalg.winograd import NEAR, STRIDED, Convolution, best_tile, cost, direct_cost
 from .one_rule import apply_rule
 from .split_taps import share_left
-
-IMAGES = ConvDimensions(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2))
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def _filled_up(image: SSAValue, size: tuple[int, int], b: Builder) -> SSAValue:
 def _is_dilated(op: ConvolutionOp) -> bool:
     """Whether a window of 3 x 3 takes every so many-th row and column, with so many zeros around."""
     window, groups = op.window(), (op.feature_group_count.value.data, op.batch_group_count.value.data)
-    if op.dims != IMAGES or window.size != (3, 3) or any(window.reversal):
+    if op.dims != with_channels_last(2) or window.size != (3, 3) or any(window.reversal):
         return False
     sides = zip(window.padding, window.dilation, strict=True)
     even = all(low % step == 0 and low >= 0 <= high for (low, high), step in sides)

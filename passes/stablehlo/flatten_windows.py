@@ -29,12 +29,9 @@ from ...compiler.machine import Machine
 from ...dialects.stablehlo import ConcatenateOp, ConvolutionOp, PadOp
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, element_type, shape_of
 from ...dialects.stablehlo.canonical.windows import convolution_like
-from ...dialects.stablehlo.conv_dimensions import ConvDimensions
+from ...dialects.stablehlo.conv_dimensions import with_channels_last
 from ..linalg.winograd import Convolution, best_tile
 from .one_rule import apply_rule
-
-VOLUMES = ConvDimensions(0, 4, (1, 2, 3), 3, 4, (0, 1, 2), 0, 4, (1, 2, 3))
-IMAGES = ConvDimensions(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2))
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ def frames_as_channels(op: ConvolutionOp, b: Builder, machine: Machine) -> Repla
         op,
         b.reshape(together, (result[0] * result[1], *shape_of(together)[2:])),
         b.constant(np.moveaxis(weights, 0, 2).reshape(height, width, taps * channels, filters)),
-        dimension_numbers=IMAGES,
+        dimension_numbers=with_channels_last(2),
         window_strides=None,
         padding=window.padding[1:],
         lhs_dilation=None,
@@ -78,7 +75,7 @@ def frames_as_channels(op: ConvolutionOp, b: Builder, machine: Machine) -> Repla
 
 def _is_flat(op: ConvolutionOp) -> bool:
     window, groups = op.window(), (op.feature_group_count.value.data, op.batch_group_count.value.data)
-    if op.dims != VOLUMES or window.size[1:] != (3, 3) or any(window.reversal):
+    if op.dims != with_channels_last(3) or window.size[1:] != (3, 3) or any(window.reversal):
         return False
     ones = (*window.strides[1:], *window.dilation[1:], *window.base_dilation, *groups)
     sides = [side for pair in window.padding for side in pair]

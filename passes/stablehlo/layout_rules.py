@@ -45,7 +45,7 @@ from ...dialects.stablehlo.canonical.rules import (
     shape_of,
 )
 from ...dialects.stablehlo.canonical.windows import convolution_like
-from ...dialects.stablehlo.conv_dimensions import ConvDimensions
+from ...dialects.stablehlo.conv_dimensions import with_channels_last
 
 moves_transposes = RuleTable()
 
@@ -55,8 +55,7 @@ def channels_last(op: ConvolutionOp, b: Builder) -> Replacement:
     """The convolution in [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f] between transposes of operands and result."""
     d = op.dims
     n = len(d.input_spatial_dimensions)
-    space = tuple(range(1, n + 1))
-    last = ConvDimensions(0, n + 1, space, n, n + 1, tuple(range(n)), 0, n + 1, space)
+    last = with_channels_last(n)
     if n == 0 or d == last:
         return None
     lhs = b.transpose(op.lhs, [d.input_batch_dimension, *d.input_spatial_dimensions, d.input_feature_dimension])

@@ -55,12 +55,11 @@ from ...dialects.stablehlo.attributes import ints
 from ...dialects.stablehlo.canonical.arithmetic import ELEMENTWISE
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, defining, element_type, shape_of
 from ...dialects.stablehlo.canonical.windows import convolution_like
-from ...dialects.stablehlo.conv_dimensions import ConvDimensions
+from ...dialects.stablehlo.conv_dimensions import ConvDimensions, with_channels_last
 
 FEWEST_POINTS = 16  # of an image without which its rows are no vectors
 HIGH = 11  # rows of a window, with more of which padding counts
 FEWEST_COLUMNS = 12  # of an image that are most of a vector or two
-LAST = ConvDimensions(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2))
 MANY_COLUMNS = 8  # of windows side by side, from which on a transpose is as fast as a copy of each
 MOST_CHANNELS = 16  # of a group; filters of more do not stay near, and those of 3 x 3 are better off with Winograd
 TURNED = 10  # multiply-adds that turning one number of the result takes as long as; measured on Sapphire Rapids
@@ -222,7 +221,7 @@ class LoneConvolutions:
             op,
             b.reshape(b.transpose(parts, (0, 3, 5, 2, 4, 1)), (images, height // down, width // across, channels)),
             b.transpose(op.rhs, (2, 3, 1, 0)),
-            dimension_numbers=LAST,
+            dimension_numbers=with_channels_last(2),
             padding=[(low // d, high // d) for (low, high), d in zip(window.padding, window.dilation, strict=True)],
             rhs_dilation=None,
         )

@@ -21,11 +21,8 @@ from xdsl.passes import ModulePass
 from ...dialects.stablehlo import ConvolutionOp
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, element_type, shape_of
 from ...dialects.stablehlo.canonical.windows import convolution_like
-from ...dialects.stablehlo.conv_dimensions import ConvDimensions
+from ...dialects.stablehlo.conv_dimensions import with_channels_last
 from .one_rule import apply_rule
-
-ROWS = ConvDimensions(0, 2, (1,), 1, 2, (0,), 0, 2, (1,))
-IMAGES = ConvDimensions(0, 3, (1, 2), 2, 3, (0, 1), 0, 3, (1, 2))
 
 
 @dataclass(frozen=True)
@@ -42,7 +39,7 @@ def image_of_one_row(op: ConvolutionOp, b: Builder) -> Replacement:
     """The convolution with a dimension of one element before that of space."""
     lhs, rhs, result = (shape_of(value) for value in (op.lhs, op.rhs, op.result))
     window, groups = op.window(), op.feature_group_count.value.data
-    if op.dims != ROWS or any(element_type(value) != f32 for value in (op.lhs, op.rhs, op.result)):
+    if op.dims != with_channels_last(1) or any(element_type(value) != f32 for value in (op.lhs, op.rhs, op.result)):
         return None
     if not groups == lhs[-1] == rhs[-1] > 1 or op.batch_group_count.value.data != 1 or any(window.reversal):
         return None
@@ -55,7 +52,7 @@ def image_of_one_row(op: ConvolutionOp, b: Builder) -> Replacement:
         op,
         image,
         b.reshape(op.rhs, (1, *rhs)),
-        dimension_numbers=IMAGES,
+        dimension_numbers=with_channels_last(2),
         window_strides=both(window.strides),
         padding=[(0, 0), *window.padding],
         lhs_dilation=both(window.base_dilation),
