@@ -55,7 +55,9 @@ class Rules:
     types: TypeRule = _same_type
     materialize: Materialize | None = None
     table: dict[type[Operation], Rule] = field(default_factory=dict[type[Operation], Rule])
-    _found: dict[type[Operation], Rule | None] = field(default_factory=dict[type[Operation], "Rule | None"])
+    _found: dict[type[Operation], Rule | None] = field(
+        default_factory=dict[type[Operation], "Rule | None"], init=False
+    )  # not what `dataclasses.replace` hands on: the table it is found in may be another
 
     def lowers(self, *ops: type[Operation]) -> Callable[[Rule], Rule]:
         """Registers the decorated function as the rule for each op class. Two rules for one op are a TypeError."""

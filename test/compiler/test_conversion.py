@@ -1,6 +1,7 @@
 """The conversion framework: legality, types, several values for one, and what is said when something is left."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from xdsl.dialects import arith, func, test
@@ -40,6 +41,23 @@ def test_rule_sees_converted_operands_and_gives_its_location() -> None:
     assert body_of(module) == ["%0 = arith.muli %a, %a : i64", "func.return %0 : i64"]
     assert "func.func @f(%a: i64) -> i64" in print_module(module)
     assert '%0 = arith.muli %a, %a : i64 loc("t.mlir":2:7)' in print_module(module, PrintOptions(locations=True))
+
+
+def test_rules_with_another_table_do_not_remember_the_rules_of_the_first() -> None:
+    general = Rules("general")
+    made: list[str] = []
+
+    def run(name: str) -> None:
+        def rule(op: arith.AddiOp, operands: Sequence[SSAValue], b: RuleBuilder) -> SSAValue:
+            made.append(name)
+            return b(arith.MuliOp(*operands)).result
+
+        module = parse("func.func @f(%a: i32) -> i32 {\n %0 = arith.addi %a, %a : i32\n return %0 : i32\n}")
+        convert(module, replace(general, table={arith.AddiOp: rule}), illegal={"arith.addi"})
+
+    run("first")
+    run("second")
+    assert made == ["first", "second"]
 
 
 def test_every_op_left_is_listed_with_its_place() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 _RANDOM = "random numbers (torch.compile draws them by PyTorch's own generator; export in evaluation mode)"
 _DEPENDS = "the shape of its result depends on values"
-_COMPLEX = "complex numbers"
 _STATE = "it changes a tensor in place"
 
 _REASONS = {
@@ -21,12 +20,6 @@ _REASONS = {
     "unique_consecutive": _DEPENDS,
     "repeat_interleave": _DEPENDS,
     "_local_scalar_dense": "a number that is computed decides what the program is",
-    "_fft_r2c": _COMPLEX,
-    "_fft_c2r": _COMPLEX,
-    "_fft_c2c": _COMPLEX,
-    "view_as_real": _COMPLEX,
-    "view_as_complex": _COMPLEX,
-    "complex": _COMPLEX,
     "resize_": _STATE,
     "copy_": _STATE,
 }

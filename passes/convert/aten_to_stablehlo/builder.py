@@ -41,7 +41,9 @@ __all__ = [
     "Operand",
     "Value",
     "element_of",
+    "element_of_number",
     "is_bool",
+    "is_complex",
     "is_float",
     "is_unsigned",
     "rank_of",
@@ -96,7 +98,7 @@ class AtenBuilder(GraphBuilder):
                 result = _raised(result, element)
         for x in operands:
             if not isinstance(x, SSAValue):
-                result = _raised(result, _element_of_number(x))
+                result = _raised(result, element_of_number(x))
         assert result is not None
         return result
 
@@ -141,6 +143,11 @@ class AtenBuilder(GraphBuilder):
         return self.convert(x, f32) if isinstance(element_of(x), Float16Type | BFloat16Type) else x
 
 
+def is_complex(x: Value) -> bool:
+    """Whether the elements are complex numbers."""
+    return isinstance(element_of(x), ComplexType)
+
+
 def _category(element: Attribute) -> int:
     if isinstance(element, ComplexType):
         return _COMPLEX
@@ -181,12 +188,17 @@ def _both(x: Attribute, y: Attribute) -> Attribute:
     return f32 if ranks == [0, 1] else f64 if ranks[1] == 3 else f32
 
 
-def _element_of_number(x: Number) -> Attribute:
+def element_of_number(x: Number | complex) -> Attribute:
+    """The element type of a plain number of Python."""
+    if isinstance(x, complex):
+        return ComplexType(f32)
     return i1 if isinstance(x, bool) else i64 if isinstance(x, int) else f32
 
 
-def _fitting(x: Number, element: Attribute) -> Number:
+def _fitting(x: Number | complex, element: Attribute) -> Number | complex:
     """A plain number as one of the element type's kind."""
     if element == i1:
         return bool(x)
+    if isinstance(x, complex):
+        return x if isinstance(element, ComplexType) else _fitting(x.real, element)
     return int(x) if isinstance(element, IntegerType) else float(x)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import f32, i1, i64
+from xdsl.dialects.builtin import f32, i64
 from xdsl.ir import Attribute
 
 from ....compiler.dtypes import dtype_of
-from .builder import AtenBuilder, Number, Operand, Value, element_of, rank_of, shape_of
+from .builder import AtenBuilder, Number, Operand, Value, element_of, element_of_number, rank_of, shape_of
 from .table import lowers
 
 _LARGEST_CONSTANT = 4096  # longer counts are computed
@@ -18,8 +18,7 @@ _LARGEST_CONSTANT = 4096  # longer counts are computed
 
 @lowers("full")
 def full(b: AtenBuilder, size: Sequence[int], fill_value: Number, *, dtype: Attribute | None = None) -> Value:
-    element = dtype or (i1 if isinstance(fill_value, bool) else i64 if isinstance(fill_value, int) else f32)
-    return b.broadcast_to(b.typed(fill_value, element), size)
+    return b.broadcast_to(b.typed(fill_value, dtype or element_of_number(fill_value)), size)
 
 
 @lowers("empty.memory_format", "zeros")

@@ -14,7 +14,19 @@ from ....compiler.dtypes import dtype_of
 from ....dialects import stablehlo as hlo
 from ....dialects.stablehlo import chlo
 from ..onnx_to_stablehlo import elementwise as onnx
-from .builder import AtenBuilder, Number, Operand, Value, element_of, is_bool, is_float, is_unsigned, shape_of
+from .builder import (
+    AtenBuilder,
+    Number,
+    Operand,
+    Value,
+    element_of,
+    is_bool,
+    is_complex,
+    is_float,
+    is_unsigned,
+    shape_of,
+)
+from .complex_numbers import INVERSES
 from .table import lowers
 
 
@@ -72,7 +84,8 @@ _FLOATING: dict[str, Callable[[AtenBuilder, Value], Value]] = {
 def _register_floating(name: str, function: Callable[[AtenBuilder, Value], Value]) -> None:
     @lowers(name)
     def lowering(b: AtenBuilder, x: Value) -> Value:
-        return function(b, b.floating(x))
+        x = b.floating(x)
+        return (INVERSES.get(name, function) if is_complex(x) else function)(b, x)
 
     _: Any = lowering
 
@@ -257,7 +270,7 @@ def fmod(b: AtenBuilder, x: Operand, other: Operand) -> Value:
 @lowers("pow.Tensor_Tensor", "pow.Tensor_Scalar", "pow.Scalar")
 def power(b: AtenBuilder, x: Operand, exponent: Operand) -> Value:
     base, raised = b.promote(x, exponent)
-    if not isinstance(exponent, SSAValue):
+    if not isinstance(exponent, SSAValue | complex):
         whole = float(exponent).is_integer() and 1 <= exponent <= 3
         if is_float(base) or whole:
             return b.power(base, float(exponent))

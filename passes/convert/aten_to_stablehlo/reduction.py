@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 from ....dialects import stablehlo as hlo
 from ..onnx_to_stablehlo import reduction as onnx
 from ..onnx_to_stablehlo.regions import best_of_pairs
-from .builder import AtenBuilder, Number, Value, element_of, is_bool, is_float, rank_of, shape_of
+from .builder import AtenBuilder, Number, Value, element_of, is_bool, is_complex, is_float, rank_of, shape_of
 from .table import lowers
 
 Dims = Sequence[int] | int | None
@@ -145,21 +145,21 @@ def variance(
     """The mean of the squared distances from the mean, or the root of that, or with the mean."""
     if isinstance(dim, bool):  # var(x, unbiased)
         dim, unbiased = None, dim
-    element = element_of(x)
     wide, axes = b.wide(x), _axes(b, x, dim)
     count = math.prod(shape_of(x)[axis] for axis in axes)
     freedom = float(count) - (float(unbiased) if correction is None else float(correction))
     centre = b.mean(wide, axes, keepdims=True)
     centred = b.subtract(wide, centre)
-    squares = b.reduce("add", b.multiply(centred, centred), axes, keepdim)
+    sizes = b.abs(centred) if is_complex(x) else centred
+    squares = b.reduce("add", b.multiply(sizes, sizes), axes, keepdim)
     spread = b.divide(squares, b.scalar(max(freedom, 0.0), element_of(squares)))
     if b.operator.startswith("aten.std"):
         spread = b.sqrt(spread)
-    result = b.convert(spread, element)
+    result = spread if is_complex(x) else b.convert(spread, element_of(x))
     if not b.operator.startswith("aten.var_mean"):
         return result
     flat = centre if keepdim else b.reshape(centre, shape_of(spread))
-    return [result, b.convert(flat, element)]
+    return [result, b.convert(flat, element_of(x))]
 
 
 @lowers("logsumexp")

@@ -26,6 +26,8 @@ LoweringT = TypeVar("LoweringT", bound=Lowering)
 
 CHAPTERS = (
     "elementwise",
+    "complex_numbers",
+    "fourier",
     "activation",
     "creation",
     "shape",

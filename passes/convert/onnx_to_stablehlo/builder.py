@@ -31,7 +31,7 @@ from .limits import identity
 
 Value = SSAValue
 Number = int | float | bool
-Operand = SSAValue | Number
+Operand = SSAValue | Number | complex
 
 _MOST_ELEMENTS = 1 << 26  # of a constant that the rule of an operator computes
 _FOLDED_ELEMENTS = 4096  # results up to this size are computed at once when their inputs are known
@@ -188,7 +188,7 @@ class GraphBuilder:
         if math.prod(shape) > _MOST_ELEMENTS:
             raise self.fail(f"a constant of shape {list(shape)} is too large")
 
-    def scalar(self, number: Number, element: Attribute) -> Value:
+    def scalar(self, number: Number | complex, element: Attribute) -> Value:
         """A constant without dimensions, one per value and element type."""
         key = (element, repr(number))
         if key not in self._scalars:

@@ -429,3 +429,77 @@ for mode, more in (("nearest", ()), ("bilinear", (False,)), ("bicubic", (True,))
         lambda g, m=mode, a=more: getattr(torch.ops.aten, f"upsample_{m}2d_backward")(g, [9, 7], [2, 3, 6, 7], *a),
         rand(2, 3, 9, 7),
     )
+
+# complex numbers and Fourier transforms
+
+C, D = torch.complex(rand(3, 5), rand(3, 5)), torch.complex(rand(3, 5), rand(3, 5))
+PAIRS, ROTATIONS = rand(2, 7, 4, 8), torch.polar(torch.ones(7, 1, 4), rand(7, 1, 4))
+WAVES, GRID = rand(2, 400), rand(2, 6, 7, 3)
+for name in [
+    *("real", "imag", "angle", "abs", "sgn", "conj_physical", "view_as_real", "isfinite", "isreal"),
+    *("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "reciprocal", "square", "sin", "cos", "tan", "sinh", "tanh"),
+    *("asin", "acos", "atan", "asinh", "acosh", "atanh", "sum", "mean", "std", "var"),
+]:
+    case(f"complex {name}", getattr(torch, name), C)
+for name in ["add", "sub", "mul", "div", "pow"]:
+    case(f"complex {name}", getattr(torch, name), C, D)
+    case(f"complex {name} of a real tensor", getattr(torch, name), C, X)
+case("complex numbers in the program", lambda x: (x * 2j, 1j - x, x**2, torch.exp(1j * x.real)), C)
+case("complex of a real tensor and a number", lambda x, y: (x * 2j, y + 1j, torch.full((2,), 1 - 2j)), X, I)
+case("complex of parts", lambda x, y: (torch.complex(x, y), torch.polar(x.abs(), y)), X, Y)
+case("angle of real numbers", torch.angle, SPECIAL)
+case("conjugate of real numbers", lambda x: x.conj() + torch.conj_physical(x), X)
+case("complex products", lambda x, y: (x @ y.T, x @ y.mH, torch.vdot(x[0], y[0]), torch.outer(x[0], y[1])), C, D)
+case("complex layer", F.linear, C, torch.complex(rand(4, 5), rand(4, 5)))
+case("complex convolution", F.conv1d, C[None], torch.complex(rand(2, 3, 2), rand(2, 3, 2)))
+case("complex choices", lambda x, y: (torch.where(x.real > 0, x, y), x.masked_fill(x.abs() > 2, 0), x == y), C, D)
+case("complex casts", lambda x, i: (x.to(torch.complex64), i.to(torch.complex128), (x > 0).to(torch.complex64)), X, I)
+case("complex moved", lambda x: (x.flip(1), F.pad(x, (1, 2)), torch.cat([x, x.conj()]), x.cumsum(1), x[[0, 2]]), C)
+case(
+    "rotary by complex numbers",
+    lambda x, f: torch.view_as_real(torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2)) * f).flatten(-2),
+    PAIRS,
+    ROTATIONS,
+)
+for f in [torch.fft.fft, torch.fft.ifft, torch.fft.hfft, torch.fft.irfft]:
+    case(f"{f.__name__} of complex numbers", lambda x, f=f: (f(x), f(x, n=8, dim=0, norm="ortho")), C)
+for f in [torch.fft.fft, torch.fft.rfft, torch.fft.ihfft]:
+    case(f"{f.__name__} of real numbers", lambda x, f=f: (f(x), f(x, n=4, norm="forward")), X)
+for name in ["fft2", "ifft2", "fftn", "ifftn", "irfft2", "irfftn"]:
+    case(f"{name} of complex numbers", getattr(torch.fft, name), torch.complex(rand(2, 3, 4, 6), rand(2, 3, 4, 6)))
+for name in ["rfft2", "rfftn"]:
+    case(f"{name} of real numbers", getattr(torch.fft, name), rand(2, 3, 4, 7))
+case("fft in double", lambda x: (torch.fft.rfft(x), torch.fft.ifft(x)), X.double())
+case("fft of a prime number of points", torch.fft.rfft, rand(2, 131))
+case("frequencies", lambda x: x + torch.fft.fftfreq(5) + torch.fft.fftshift(torch.fft.rfftfreq(9, 0.1)), X)
+case("means of tokens (FNet)", lambda x: torch.fft.fftn(x, dim=(1, 2)).real, rand(2, 12, 10))
+case(
+    "filter of frequencies (GFNet)",
+    lambda x, w: torch.fft.irfft2(torch.fft.rfft2(x, dim=(1, 2)) * torch.view_as_complex(w), s=(6, 7), dim=(1, 2)),
+    GRID,
+    rand(6, 4, 3, 2),
+)
+case(
+    "long convolution (Hyena)",
+    lambda u, k: torch.fft.irfft(torch.fft.rfft(u, n=48) * torch.fft.rfft(k, n=48), n=48)[..., :24],
+    rand(2, 3, 24),
+    rand(3, 24),
+)
+case(
+    "spectrogram",
+    lambda x: torch.stft(x, 64, 16, window=torch.hann_window(64), return_complex=True).abs().square(),
+    WAVES,
+)
+case(
+    "stft of all frequencies",
+    lambda x: torch.stft(
+        x, 32, 20, 24, torch.hann_window(24), center=False, normalized=True, onesided=False, return_complex=True
+    ),
+    WAVES,
+)
+case(
+    "istft",
+    lambda x, y: torch.istft(torch.complex(x, y), 64, 16, window=torch.hann_window(64)),
+    rand(2, 33, 26),
+    rand(2, 33, 26),
+)

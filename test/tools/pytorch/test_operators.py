@@ -47,7 +47,10 @@ def flat(value):
 def close(name, got, right):
     """Raises AssertionError where two arrays differ by more than rounding."""
     assert got.shape == right.shape and got.dtype == right.dtype, name
-    if right.dtype.kind in "biu":
+    if right.dtype.kind == "c":
+        bound = ROUNDING[right.real.dtype.name]
+        assert np.all(np.abs(got - right) <= bound * np.maximum(np.abs(right), 1)), name
+    elif right.dtype.kind in "biu":
         np.testing.assert_array_equal(got, right, name)
     else:
         bound = ROUNDING[right.dtype.name]
