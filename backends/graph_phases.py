@@ -18,8 +18,11 @@ INTEGERS = Phase(
 )
 
 
-def graph_phases(keep: Sequence[str] = ()) -> tuple[Phase, ...]:
-    """The phases down to the canonical graph; composites that a target knows how to `keep` stay composites."""
+def graph_phases(keep: Sequence[str] = (), before_layout: Sequence[str] = ()) -> tuple[Phase, ...]:
+    """The phases down to the canonical graph; composites that a target knows how to `keep` stay composites.
+
+    A target's own passes `before_layout` see constants settled, and dimensions in the order that the model has.
+    """
     inlined = "stablehlo-inline-composites"
     if keep:
         names = ",".join(f'"{name}"' for name in keep)
@@ -55,6 +58,7 @@ def graph_phases(keep: Sequence[str] = ()) -> tuple[Phase, ...]:
                 "stablehlo-fold-constants",
                 "stablehlo-narrow-integers",
                 "stablehlo-widen-halves",  # where the machine does not multiply them
+                *before_layout,
                 "stablehlo-propagate-layout",
                 "stablehlo-simplify",  # layout leaves transposes next to each other
                 "stablehlo-fold-constants",  # and transposed weights

@@ -35,6 +35,7 @@ PASSES: dict[str, dict[str, str]] = {
         "stablehlo-decompose-chlo": ".stablehlo.decompose_chlo:DecomposeChlo",
         "stablehlo-flatten-windows": ".stablehlo.flatten_windows:FlattenWindows",
         "stablehlo-dilations-as-images": ".stablehlo.dilations_as_images:DilationsAsImages",
+        "stablehlo-hoist-products": ".stablehlo.hoist_products:HoistProducts",
         "stablehlo-split-taps": ".stablehlo.split_taps:SplitTaps",
         "stablehlo-rows-as-images": ".stablehlo.rows_as_images:RowsAsImages",
         "stablehlo-sum-in-steps": ".stablehlo.sum_in_steps:SumInSteps",

@@ -11,7 +11,7 @@ from ...dialects.stablehlo.composites import MATMUL_NBITS, TOP_K
 from ..graph_phases import graph_phases
 
 MODULE_PHASES = (
-    *graph_phases(keep=(MATMUL_NBITS, TOP_K)),
+    *graph_phases(keep=(MATMUL_NBITS, TOP_K), before_layout=("stablehlo-hoist-products",)),
     Phase(
         "linalg",
         "every computation is a structured op; ops that belong together become one kernel",

@@ -118,6 +118,19 @@ def common_order(values: Sequence[SSAValue]) -> tuple[int, ...] | None:
     return None
 
 
+def _order_of_repeats(values: Sequence[SSAValue]) -> tuple[int, ...] | None:
+    """The permutation that takes channels from the end, where it alone turns what `values` repeat: images that grow."""
+    repeats = [defining(value, BroadcastInDimOp) for value in values]
+    rank = len(shape_of(values[0]))
+    if rank < 3 or not all(repeats):
+        return None
+    permutation = (0, rank - 1, *range(1, rank - 1))
+    dims = [ints(op.broadcast_dimensions) for op in repeats if op]
+    kept = [sorted(each) == list(each) for each in dims]
+    undone = [[inverse(permutation).index(d) for d in each] for each in dims]
+    return permutation if not all(kept) and all(sorted(each) == each for each in undone) else None
+
+
 def _undone(values: Sequence[SSAValue], permutation: Sequence[int], b: Builder) -> list[SSAValue]:
     undo = inverse(permutation)
     made = [in_order(v, undo, b) if len(shape_of(v)) == len(undo) else v for v in values]
@@ -156,7 +169,7 @@ def bits(op: BitcastConvertOp, b: Builder) -> Replacement:
 
 @moves_transposes(ConcatenateOp)
 def concatenate(op: ConcatenateOp, b: Builder) -> Replacement:
-    permutation = common_order(op.inputs)
+    permutation = common_order(op.inputs) or _order_of_repeats(op.inputs)
     if permutation is None:
         return None
     inputs = _undone(op.inputs, permutation, b)
