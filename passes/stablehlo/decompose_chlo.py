@@ -31,6 +31,7 @@ from ...dialects import stablehlo as hlo
 from ...dialects.stablehlo import chlo, chlo_binary, special_functions
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement, RuleTable, element_type, shape_of, tensor_type
 from ...dialects.stablehlo.chlo_structured import ChloConstantOp, ConstantLikeOp, RaggedDotOp, TopKOp
+from . import ragged_rows
 from .elements import Elements
 from .scan_loops import expand_scans
 from .top_k import is_served
@@ -54,6 +55,7 @@ class DecomposeChlo(ModulePass):
             expand_scans(op, ours.weights)
             served = RuleTable()
             served(TopKOp)(partial(top_k_in_blocks, machine=ours.machine))
+            served(RaggedDotOp)(partial(ragged_rows.in_tiles, machine=ours.machine))
             tables = [table.patterns(ours.weights) for table in (served, rules)]
 
             def patterns(kind: type[Operation]) -> tuple[Pattern, ...]:

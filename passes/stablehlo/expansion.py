@@ -34,9 +34,11 @@ Step = Callable[[Elements, Sequence[Elements]], Sequence[Elements]]
 
 
 def counted_loop(
-    insert: Insert, count: int, state: Sequence[Elements], step: Step, *, while_last: bool = False
+    insert: Insert, count: int | Elements, state: Sequence[Elements], step: Step, *, while_last: bool = False
 ) -> list[Elements]:
     """The state after `count` steps, each given its number (an i32 without dimensions) and the state before it.
+
+    `count` is a number, or an i32 without dimensions.
 
     What a step takes from outside it brings `within` the loop, so that ops on it are put there. `while_last`: the
     loop ends, too, when the last of the state, an i1 without dimensions, is false.
@@ -45,7 +47,7 @@ def counted_loop(
     operands = [start, *(value.value for value in state)]
     condition, body = (Block(arg_types=[value.type for value in operands]) for _ in range(2))
     at = Elements(_appending(condition), condition.args[0])
-    more = at < count
+    more = at < (count if isinstance(count, int) else count.within(at.insert))
     if while_last:
         more = more & Elements(at.insert, condition.args[-1])
     condition.add_op(ReturnOp([more.value]))

@@ -325,3 +325,23 @@ def searchsorted(
     if is_float(values):
         below = b.either(*b.broadcast(below, b.compare(values, values, "NE")))
     return b.reduce("add", b.convert(below, i32 if out_int32 else i64), [rank])
+
+
+@lowers("histc")
+def histc(b: AtenBuilder, x: Value, bins: int = 100, min: Number = 0, max: Number = 0) -> Value:
+    """How many numbers fall into each of `bins` equal parts of [min, max]; of all, where these are the same."""
+    element, line = element_of(x), b.reshape(x, [math.prod(shape_of(x))])
+    low, high = b.scalar(min, element), b.scalar(max, element)
+    if min == max:
+        if shape_of(line)[0]:
+            low, high = (b.reduce(kind, line, [0]) for kind in ("minimum", "maximum"))
+        alone = b.compare(low, high, "EQ")
+        low, high = b.select(alone, b.subtract(low, 1.0), low), b.select(alone, b.add(high, 1.0), high)
+    inside = b.logical_and(b.compare(line, low, "GE"), b.compare(line, high, "LE"))
+    part = b.divide(b.multiply(b.subtract(line, low), float(bins)), b.subtract(high, low))
+    place = b.binary(hlo.MinimumOp, b.convert(b.select(inside, part, 0.0), i64), bins - 1)
+    places = b.select(inside, place, bins)
+    counted = index_add(
+        b, b.zeros([bins + 1], element), 0, places, b.broadcast_to(b.scalar(1, element), shape_of(line))
+    )
+    return b.slice_axis(counted, 0, 0, bins)

@@ -109,6 +109,39 @@ def test_ragged_products(numbers, lhs, rhs, result):
         np.testing.assert_allclose(right, np.concatenate([a[:2] @ b[0], a[2:5] @ b[2], np.zeros((1, 4))]), 1e-5, 1e-6)
 
 
+@pytest.mark.parametrize("summed", [1, 2], ids=["matrices", "turned"])
+@pytest.mark.parametrize(
+    "sizes",
+    [[3, 0, 3, 1], [0, 0, 0, 7], [7, 0, 0, 0], [0, 0, 0, 0], [1, 2, 1, 0], [40, 1, 0, 59], [25, 25, 25, 25], [1], [9]],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["f32", "bf16", "i32"])
+def test_rows_in_groups_are_tiles(sizes, summed, kind, tmp_path):
+    """However many rows a group has, also none; those of no group are zeros."""
+    rows, depth, width, groups = sum(sizes) + (sizes[0] == 1) or 5, 3, 4, len(sizes)
+    rng = np.random.default_rng(0)
+    dtype = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "i32": np.int32}[kind]
+    matrices = (groups, depth, width) if summed == 1 else (groups, width, depth)
+    a, b = (rng.integers(-9, 9, shape).astype(dtype) for shape in ((rows, depth), matrices))
+    kinds = [f"tensor<{'x'.join(map(str, shape))}x{kind}>" for shape in ((rows, depth), matrices, (rows, width))]
+    types = f"({kinds[0]}, {kinds[1]}, tensor<{groups}xi64>) -> {kinds[2]}"
+    text = f"func.func public @main(%a: {kinds[0]}, %b: {kinds[1]}, %g: tensor<{groups}xi64>) -> {kinds[2]} {{\n"
+    attributes = f"ragged_dot_dimension_numbers = {RAGGED.format('', '', '1', summed, '0', '0')}"
+    text += f'%r = "chlo.ragged_dot"(%a, %b, %g) <{{{attributes}}}> : {types}\nfunc.return %r : {kinds[2]}\n}}'
+    inputs = [a, b, np.array(sizes, np.int64)]
+    [right], [got] = both(text, inputs)
+    ends = np.cumsum(sizes)
+    turned = b if summed == 1 else b.transpose(0, 2, 1)
+    parts = [a[end - n : end].astype(np.float64) @ m for n, end, m in zip(sizes, ends, turned, strict=True)]
+    whole = np.concatenate([*parts, np.zeros((rows - ends[-1], width))]).astype(dtype)
+    np.testing.assert_array_equal(right, whole)
+    np.testing.assert_array_equal(got, whole)
+    path = tmp_path / "rows.mlir"
+    path.write_text(text)
+    [native] = lamina.compile(path)(*inputs)
+    np.testing.assert_array_equal(native, whole)
+
+
 def test_native_code(tmp_path):
     path = tmp_path / "chlo.mlir"
     results = "tensor<2x5xf32>, tensor<2x2xf32>, tensor<2x2xi32>"

@@ -503,3 +503,29 @@ case(
     rand(2, 33, 26),
     rand(2, 33, 26),
 )
+
+# layers of experts
+
+EXPERTS, ENDS = rand(4, 5, 6), torch.tensor([2, 2, 7, 9], dtype=torch.int32)
+
+
+def by_groups(x, weight, ends):
+    """Rows in groups, each by a matrix of its own; rows of no group are zeros."""
+    return torch.ops.aten._grouped_mm(x, weight, ends)
+
+
+def experts(x, weight, router):
+    """A layer whose tokens choose two of its matrices each, as `transformers` writes it."""
+    scores, chosen = (x @ router).softmax(-1).topk(2)
+    ids, order = torch.sort(chosen.reshape(-1))
+    count = torch.histc(ids.float(), bins=4, min=0, max=3)
+    made = by_groups(x[order // 2], weight, torch.cumsum(count, 0, dtype=torch.int32))
+    back = torch.empty_like(order)
+    back[order] = torch.arange(len(order))
+    return ((made * scores.reshape(-1)[order][:, None])[back]).view(len(x), 2, -1).sum(1)
+
+
+case("rows in groups", by_groups, rand(9, 5).bfloat16(), EXPERTS.bfloat16(), ENDS)
+case("experts", experts, rand(7, 5).bfloat16(), EXPERTS.bfloat16(), rand(5, 4).bfloat16())
+case("histogram", lambda x: (torch.histc(x, 4, -1, 1), torch.histc(x, 7), torch.histc(x * 0, 3)), X)
+case("histogram of what is no number", lambda x: torch.histc(x, 5, -3, 3), SPECIAL)

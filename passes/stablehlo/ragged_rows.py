@@ -1,0 +1,93 @@
+"""A product of rows that come in groups, each with a matrix of its own (`chlo.ragged_dot`), group after group.
+
+before: %y = chlo.ragged_dot(%x, %w, %sizes)                    // 6x3, 4x3x5: rows of group g by %w[g] -> 6x5
+after:  %loop:2 = stablehlo.while(%i = 0, %y = 0) ... {         // as long as there are tiles
+          %rows = stablehlo.dynamic_slice %x, %first[%i], ...   // a tile of two rows
+          %own = stablehlo.dynamic_slice %w, %group[%i], ...    // the matrix of its group
+          stablehlo.dynamic_update_slice %y, %rows by %own, %first[%i]
+        }
+
+A tile begins with a group or where the tile before it ends. Where it reaches past its group it computes rows of the
+next with the wrong matrix, which the next tile overwrites: all tiles are as high, however many rows a group has, and
+none reads a matrix that no row needs. So a layer of experts reads those that its tokens chose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import i32
+
+from ...compiler.machine import Machine
+from ...dialects import stablehlo as hlo
+from ...dialects.stablehlo.canonical.rules import Builder, Replacement
+from ...dialects.stablehlo.chlo_structured import RaggedDotOp
+from .elements import Elements, choose, scalar
+from .expansion import counted_loop
+from .matrices import cut, everywhere, filled, numbered, reduced, spread
+
+HIGHEST = 32  # rows of a tile: with more, more are computed in vain than matrices are read less often
+
+
+def in_tiles(op: RaggedDotOp, b: Builder, machine: Machine) -> Replacement:
+    """Of matrices whose rows are grouped, on CPUs: a loop that ends when values say so is a round trip on GPUs."""
+    x, w, sizes = (Elements(b, value) for value in op.operands)
+    numbers = op.ragged_dot_dimension_numbers.data
+    plain = op.mode() == 1 and len(x.shape) == 2 and len(w.shape) == 3
+    if machine.gpu or not plain or not (x.shape[0] and w.shape[0]):
+        return None
+    if tuple(numbers.lhs_ragged_dimensions) != (0,) or tuple(numbers.rhs_group_dimensions) != (0,):
+        return None
+    (summed,) = numbers.rhs_contracting_dimensions
+    (rows, depth), groups, width = x.shape, w.shape[0], w.shape[3 - summed]
+    high = min(HIGHEST, 1 << max(0, (rows - 1) // groups).bit_length())
+    sizes = sizes.convert(i32)
+    ends = _running(sizes)
+    tiles, first, group = _tiles(sizes, ends, rows, high)
+
+    def tile(at: Elements, state: Sequence[Elements]) -> Sequence[Elements]:
+        (y,) = state
+        row, own = (cut(each.within(at.insert), 0, at) for each in (first, group))
+        places = [row.value, at.like(0).value]
+        part = y.of(hlo.DynamicSliceOp(padded.value, places, slice_sizes=[high, depth]))
+        matrix = cut(w.within(at.insert), 0, own)
+        product = hlo.DotGeneralOp(
+            part.value,
+            matrix.value,
+            lhs_contracting_dimensions=[1],
+            rhs_contracting_dimensions=[summed - 1],
+            element_type=y.element_type,
+        )
+        return [y.of(hlo.DynamicUpdateSliceOp(y.value, y.of(product).value, places))]
+
+    edges = {"edge_padding_low": [0, 0], "edge_padding_high": [high, 0], "interior_padding": [0, 0]}
+    padded = x.of(hlo.PadOp(x.value, scalar(x, 0).value, **edges))
+    start = filled(x, (rows + high, width), op.result.type.element_type, 0)
+    (y,) = counted_loop(b, tiles, [start], tile)
+    y = y.part(0, 0, rows)
+    return choose(numbered(y, 0) < everywhere(_last(ends), y), y, 0.0).value
+
+
+def _tiles(sizes: Elements, ends: Elements, rows: int, high: int) -> tuple[Elements, Elements, Elements]:
+    """How many tiles there are, and of each the first row and the group, with room for as many as there can be."""
+    groups, most = sizes.shape[0], rows // high + sizes.shape[0]
+    tiles = (sizes + (high - 1)) / sizes.like(high)
+    until = _running(tiles)
+    square = filled(sizes, (most, groups), i32, 0)
+    number, candidate = numbered(square, 0), numbered(square, 1)
+    group = reduced(choose(spread(until, square.shape, [1]) <= number, square.like(1), 0), "add", 0, [1])
+    skipped = ends - sizes - (until - tiles) * high  # what the first row of a tile of a group is off from its number
+    own = candidate.equals(spread(group, square.shape, [0]))
+    off = reduced(choose(own, spread(skipped, square.shape, [1]), 0), "add", 0, [1])
+    return _last(until), numbered(off, 0) * high + off, group
+
+
+def _running(x: Elements) -> Elements:
+    """The sums of a vector of i32 up to each place, that included."""
+    square = filled(x, (*x.shape, *x.shape), i32, 0)
+    seen = numbered(square, 1) <= numbered(square, 0)
+    return reduced(choose(seen, spread(x, square.shape, [1]), 0), "add", 0, [1])
+
+
+def _last(x: Elements) -> Elements:
+    return x.part(0, x.shape[0] - 1, x.shape[0]).reshape()
