@@ -26,7 +26,7 @@ from .elements import Elements, choose, scalar
 from .expansion import counted_loop
 from .matrices import cut, everywhere, filled, numbered, reduced, spread
 
-HIGHEST = 32  # rows of a tile: with more, more are computed in vain than matrices are read less often
+HIGHEST = 128  # rows of a tile: each reads its matrix again, and computes up to as many in vain
 
 
 def in_tiles(op: RaggedDotOp, b: Builder, machine: Machine) -> Replacement:
