@@ -10,7 +10,7 @@ import pytest
 from lamina.tools.fuzz.kinds import KINDS
 from lamina.tools.fuzz.workers import Limits, run_cases
 
-CASES = {"onnx": 40, "stablehlo": 40, "bytecode": 40, "mlir": 30, "dsl": 60, "check": 1000, "lamx": 30}
+CASES = {"onnx": 40, "stablehlo": 80, "bytecode": 40, "mlir": 30, "dsl": 60, "check": 1000, "lamx": 30}
 CASES |= {"headers": 100, "schedules": 12}
 
 

@@ -63,8 +63,15 @@ def inputs_of(model: Any, special: bool = False) -> list[Any]:
 
 
 @pytest.mark.parametrize("among", [False, True], ids=["alone", "among others"])
-@pytest.mark.parametrize("parts", ["x", "xz", "zxz"])
-@pytest.mark.parametrize(("way", "sizes"), [*((way, (2.0, 2.0)) for way in WAYS), ("linear", (4.0, 3.0))])
+@pytest.mark.parametrize(
+    ("way", "sizes", "parts"),
+    [
+        *((way, (2.0, 2.0), "xz") for way in WAYS),
+        ("nearest", (2.0, 2.0), "x"),
+        ("linear", (4.0, 3.0), "x"),
+        ("linear", (4.0, 3.0), "zxz"),
+    ],
+)
 def test_as_after_it(way: str, sizes: tuple[float, float], parts: str, among: bool) -> None:
     model = network(way, sizes, parts, among)
     arrays = inputs_of(model)
