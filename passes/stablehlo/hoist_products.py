@@ -13,8 +13,9 @@ them, or goes linearly from one to the next. A sum over channels may come before
 are fewer points before it. So in the necks of detectors (half of what is put together comes from an image of half the
 size) and the heads of networks for segmentation: of SegFormer's 8.6 billion products 2.9 are left.
 
-By rounding alone results are others: the same products are added up in another order, and where one of them is
-infinite or no number, it is in both.
+By rounding alone results are others, short of overflow: the same products are added up in another order, and where one
+of an image is infinite or no number, it is in both. Filters and factors are finite: 0 times a point that an infinite
+filter has met is no number, 0 times the point is 0.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def hoisted(op: ConvolutionOp, b: Builder) -> Replacement:
     results = shape_of(op.rhs)[op.dims.kernel_output_feature_dimension]
     paths = [_path(part, channel, results, b) for part in parts]
     filters = b.constant_of(op.rhs) if any(paths) else None
-    if filters is None:
+    if filters is None or not np.isfinite(filters).all():
         return None
     ends = list(accumulate(shape_of(part)[channel] for part in parts))
     cuts = np.split(filters, ends[:-1], axis=depth)
@@ -242,13 +243,13 @@ def _sources(value: SSAValue, channel: int, b: Builder) -> list[tuple[SSAValue, 
 
 
 def _is_factor(value: SSAValue, channel: int, b: Builder) -> bool:
-    """Whether this is known and the same for each channel."""
+    """Whether this is known, finite, and the same for each channel."""
     op = defining(value, BroadcastInDimOp)
-    if op is None:
-        array = b.constant_of(value)
-        return array is not None and bool((array == array.take([0], channel)).all())
-    if b.constant_of(op.operand) is None:
+    array = b.constant_of(value if op is None else op.operand)
+    if array is None or not np.isfinite(array).all():
         return False
+    if op is None:
+        return bool((array == array.take([0], channel)).all())
     own = shape_of(op.operand)
     return all(n == 1 for n, at in zip(own, ints(op.broadcast_dimensions), strict=True) if at == channel)
 

@@ -110,3 +110,16 @@ def test_a_few_channels_and_little_growth_stay_as_they_are(monkeypatch: pytest.M
     assert convolutions(network("linear", (1.2, 1.5), "xz", False)) == 1
     monkeypatch.setattr(hoist_products, "CHANNELS", CHANNELS + 1)
     assert convolutions(network("linear", (2.0, 2.0), "xz", False)) == 1
+
+
+def test_a_filter_that_is_not_finite_stays() -> None:
+    """Points that a linear step counts with 0 would make it no number."""
+    model = network("linear", (2.0, 2.0), "xz", False)
+    filters = next(i for i in model.graph.initializer if i.name == "w")
+    array = numpy_helper.to_array(filters).copy()
+    array[0, 0] = np.inf
+    filters.CopyFrom(numpy_helper.from_array(array, "w"))
+    arrays = inputs_of(model)
+    (right,), (found,) = (lamina.compile(model, target)(*arrays) for target in ("interpret", "cpu"))
+    assert np.isinf(right).any() and np.array_equal(np.isinf(found), np.isinf(right))
+    assert np.array_equal(np.isnan(found), np.isnan(right))
