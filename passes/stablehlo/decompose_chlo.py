@@ -395,13 +395,8 @@ def ragged_dot(op: RaggedDotOp, b: Builder) -> Replacement:
 
 def _inside(b: Builder, sizes: SSAValue, shape: Sequence[int], along: int) -> SSAValue:
     """Whether the index along a dimension belongs to the group that the first dimension counts."""
-    groups = shape[0]
     wide = _converted(b, sizes, i32)
-    square = b.broadcast(wide, [groups, groups], [1])
-    upper = b.constant(np.tril(np.ones((groups, groups), np.int32)), "groups")
-    product = b.value(hlo.MultiplyOp(square, upper))
-    zero = b.constant(np.zeros((), np.int32))
-    ends = b.value(hlo.ReduceOp([product], [zero], body="add", dimensions=[1]))
+    ends = ragged_rows.running(Elements(b, wide)).value
     starts = b.value(hlo.SubtractOp(ends, wide))
     place = b.value(hlo.IotaOp(TensorType(i32, shape), along))
     after = hlo.CompareOp(place, b.broadcast(starts, shape, [0]), comparison_direction="GE")

@@ -42,7 +42,7 @@ def in_tiles(op: RaggedDotOp, b: Builder, machine: Machine) -> Replacement:
     (rows, depth), groups, width = x.shape, w.shape[0], w.shape[3 - summed]
     high = min(HIGHEST, 1 << max(0, (rows - 1) // groups).bit_length())
     sizes = sizes.convert(i32)
-    ends = _running(sizes)
+    ends = running(sizes)
     tiles, first, group = _tiles(sizes, ends, rows, high)
 
     def tile(at: Elements, state: Sequence[Elements]) -> Sequence[Elements]:
@@ -72,7 +72,7 @@ def _tiles(sizes: Elements, ends: Elements, rows: int, high: int) -> tuple[Eleme
     """How many tiles there are, and of each the first row and the group, with room for as many as there can be."""
     groups, most = sizes.shape[0], rows // high + sizes.shape[0]
     tiles = (sizes + (high - 1)) / sizes.like(high)
-    until = _running(tiles)
+    until = running(tiles)
     square = filled(sizes, (most, groups), i32, 0)
     number, candidate = numbered(square, 0), numbered(square, 1)
     group = reduced(choose(spread(until, square.shape, [1]) <= number, square.like(1), 0), "add", 0, [1])
@@ -82,7 +82,7 @@ def _tiles(sizes: Elements, ends: Elements, rows: int, high: int) -> tuple[Eleme
     return _last(until), numbered(off, 0) * high + off, group
 
 
-def _running(x: Elements) -> Elements:
+def running(x: Elements) -> Elements:
     """The sums of a vector of i32 up to each place, that included."""
     square = filled(x, (*x.shape, *x.shape), i32, 0)
     seen = numbered(square, 1) <= numbered(square, 0)
