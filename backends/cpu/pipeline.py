@@ -27,7 +27,7 @@ MODULE_PHASES = (
             "stablehlo-separate-windows",
             "stablehlo-sort-by-digits",
             "convert-matmul-nbits-to-linalg",
-            "convert-stablehlo-to-linalg",
+            "convert-stablehlo-to-linalg{slices=true}",
             "canonicalize",
             "cse",
             "linalg-grow-concats",

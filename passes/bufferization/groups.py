@@ -226,8 +226,11 @@ def _elementwise(op: Operation, operand: int, index: int) -> bool:
 
 
 def _stays_plain(value: SSAValue) -> bool:
-    """Whether the buffer of `value` is row-major: no slice lies between it and where it is computed."""
+    """Whether the buffer of `value` is row-major: no slice lies between it and where it is computed.
+
+    Of constants those at computed rows are.
+    """
     owner = value.owner
     while isinstance(owner, CollapseShapeOp | ExpandShapeOp):
         owner = owner.operands[0].owner
-    return not isinstance(owner, ExtractSliceOp)
+    return not isinstance(owner, ExtractSliceOp) or bool(owner.offsets)

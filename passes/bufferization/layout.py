@@ -57,6 +57,16 @@ def byte_size(type_: Attribute) -> int:
     return prod(type_.get_shape()) * dtype_of(type_).itemsize
 
 
+def are_rows(shape: Sequence[int], sizes: Sequence[int]) -> bool:
+    """Whether a part of so many elements along each dimension is in one piece in a row-major buffer of `shape`.
+
+    >>> are_rows((4, 8, 2), (1, 3, 2)), are_rows((4, 8, 2), (2, 8, 2)), are_rows((4, 8, 2), (2, 3, 2))
+    (True, True, False)
+    """
+    first = next((i for i, size in enumerate(sizes) if size != 1), len(sizes))
+    return tuple(sizes[first + 1 :]) == tuple(shape[first + 1 :])
+
+
 def is_plain(type_: Attribute) -> bool:
     """Whether a buffer is row-major from its first element."""
     return isinstance(type_, MemRefType) and isinstance(type_.layout, NoneAttr)

@@ -6,12 +6,12 @@ Control flow over tensors keeps them in buffers that all branches and iterations
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     ArrayAttr,
     DenseIntOrFPElementsAttr,
     DenseResourceAttr,
@@ -41,39 +41,14 @@ from ...dialects.memref import AllocOp, CollapseShapeOp, ExpandShapeOp, SubviewO
 from ...dialects.memref.views import collapse
 from ...dialects.scf import ConditionOp, ForOp, IfOp, WhileOp
 from ...dialects.scf import YieldOp as ScfYieldOp
+from ...dialects.tensor import ExtractSliceOp
+from .constant_section import ConstantSection
 from .emit import Emitter, copy_generic
 from .groups import BlockPlan, Group, destinations
 from .kernels import Scratch
-from .layout import ALIGNMENT, SPARSE, aligned, byte_size, memref_type
+from .layout import ALIGNMENT, SPARSE, are_rows, byte_size, memref_type
 
 Number = IntegerAttr[Any] | FloatAttr[Any]
-
-
-@dataclass(frozen=True)
-class ConstantPart:
-    """One weight's place in the section of constants, in bytes."""
-
-    key: str
-    offset: int
-    size: int
-
-
-@dataclass
-class ConstantSection:
-    """The layout of the constants: each weight once, in order of first use, aligned."""
-
-    parts: list[ConstantPart] = field(default_factory=list[ConstantPart])
-    size: int = 0
-
-    def place(self, key: str, size: int) -> int:
-        """The offset of weight `key`."""
-        for part in self.parts:
-            if part.key == key:
-                return part.offset
-        offset = aligned(self.size)
-        self.parts.append(ConstantPart(key, offset, size))
-        self.size = offset + size
-        return offset
 
 
 class MainEmitter(Emitter):
@@ -234,6 +209,25 @@ class MainEmitter(Emitter):
         view = self.insert(ViewOp(self._section, offset, [], type_), op)
         view.result.name_hint = op.result.name_hint
         return view.result
+
+    def _extract_slice(self, op: ExtractSliceOp, plan: BlockPlan) -> None:
+        """Rows of a constant from a computed one on are a view of the section of constants, as the constant is."""
+        source = _viewed(self.buffer(op.source, op)).owner if op.offsets else None
+        shape, sizes = cast(TensorType, op.source.type).get_shape(), op.static_sizes.get_values()
+        plain = are_rows(shape, sizes) and set(op.static_strides.get_values()) == {1}
+        if not isinstance(source, ViewOp) or source.source is not self._section or not plain:
+            super()._extract_slice(op, plan)
+            return
+        offset, computed = source.byte_shift, iter(op.offsets)
+        step = byte_size(op.source.type)
+        for extent, start in zip(shape, op.static_offsets.get_values(), strict=True):
+            step //= extent
+            if start:
+                first = next(computed) if start == DYNAMIC_INDEX else self.constant_index(start, op)
+                bytes_ = self.insert(arith.MuliOp(first, self.constant_index(step, op)), op)
+                offset = self.insert(arith.AddiOp(offset, bytes_.result), op).result
+        self.buffers[op.result] = self.insert(ViewOp(self._section, offset, [], memref_type(op.result.type)), op).result
+        self.dead.append(op)
 
     def copy_in(self, value: SSAValue, target: SSAValue, at: Operation) -> None:
         number = self._splat(value)

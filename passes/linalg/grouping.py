@@ -180,7 +180,7 @@ def plan_groups(
 
 
 def _is_root(op: Operation) -> bool:
-    return isinstance(op, _ROOTS) and not runs_kernels(op)
+    return isinstance(op, _ROOTS) and not runs_kernels(op) and not is_free(op)
 
 
 def runs_kernels(op: Operation) -> bool:
@@ -214,7 +214,7 @@ def _is_part(op: Operation) -> bool:
     A slice counts: alone it would be a copy.
     """
     elementwise = isinstance(op, ExtractSliceOp) or (isinstance(op, GenericOp) and is_elementwise(op))
-    if not elementwise or len(op.results) != 1 or not op.results[0].has_one_use():
+    if not elementwise or is_free(op) or len(op.results) != 1 or not op.results[0].has_one_use():
         return False
     [use] = op.results[0].uses
     return (
@@ -467,5 +467,7 @@ def is_movement(op: Operation) -> bool:
 
 
 def is_free(op: Operation) -> bool:
-    """An op of the caller that costs nothing: a constant or a view."""
+    """An op of the caller that costs nothing: a constant or a view, rows of a constant from a computed one on too."""
+    if isinstance(op, ExtractSliceOp):
+        return bool(op.offsets)
     return isinstance(op, arith.ConstantOp | CollapseShapeOp | ExpandShapeOp)

@@ -5,8 +5,9 @@ after:  %0 = tensor.empty() : tensor<2x3xf32>
         %y = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
             ins(%x : tensor<2x3xf32>) outs(%0 : tensor<2x3xf32>) { ... math.exp ... } -> tensor<2x3xf32>
 
-One file per chapter of the specification; `scalars` holds what one element becomes, for generics and for the
-bodies of reductions alike.
+With `slices` rows of a constant from a computed one on are a view of it (`tensor.extract_slice`) instead of a copy. One
+file per chapter of the specification; `scalars` holds what one element becomes, for generics and for the bodies of
+reductions alike.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ....compiler.context import lamina_context
 from ....compiler.conversion import convert
 from ....compiler.diagnostics import LaminaError
 from . import contractions, control, elementwise, indexing, movement, reductions, selection, sorting
-from .indexing import note_bounds
+from .indexing import note_bounds, note_views
 from .rules import RULES, UNSIGNED
 
 CHAPTERS = (elementwise, movement, reductions, contractions, indexing, selection, sorting, control)
@@ -35,10 +36,14 @@ class ConvertStablehloToLinalg(ModulePass):
 
     name = "convert-stablehlo-to-linalg"
 
+    slices: bool = False
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         _refuse_complex(op)
         _note_unsigned(op)
         note_bounds(op, lamina_context(ctx).weights)
+        if self.slices:
+            note_views(op)
         convert(op, RULES, illegal={"stablehlo", "chlo"})
 
 

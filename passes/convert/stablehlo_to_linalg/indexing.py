@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any, cast
 
 from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, IntegerType, ModuleOp, UnitAttr, i64
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.traits import ConstantLike
 
 from ....compiler.conversion import RuleBuilder
+from ....compiler.dtypes import dtype_of
+from ....compiler.traits import has
 from ....compiler.weights import WeightStore
 from ....dialects import stablehlo as hlo
 from ....dialects.linalg import IndexOp
 from ....dialects.stablehlo.constants import constant_value, integer_of
-from ....dialects.tensor import ExtractOp, InsertOp, InsertSliceOp
+from ....dialects.tensor import ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp
+from ...bufferization.layout import ALIGNMENT, are_rows
+from ...linalg.hoist_constants import is_constant_argument
 from ...stablehlo.integer_ranges import Range, value_range
 from .rules import (
     PARALLEL,
@@ -32,6 +38,7 @@ from .rules import (
 from .scalars import scalar_region
 
 IN_BOUNDS = "lamina.in_bounds"  # on an op within this pass: no start index need be clamped
+VIEW = "lamina.view"  # on an op within this pass: what it cuts out is read where it lies
 
 
 def note_bounds(module: ModuleOp, weights: WeightStore) -> None:
@@ -46,6 +53,26 @@ def note_bounds(module: ModuleOp, weights: WeightStore) -> None:
             found = value_range(op.start_indices, lambda value: constant_value(value, weights))
             if limits and found is not None and found.within(Range(0, min(limits))):
                 op.attributes[IN_BOUNDS] = UnitAttr()
+
+
+def note_views(module: ModuleOp) -> None:
+    """Marks the slices of constants that are rows behind each other in memory, aligned wherever they begin."""
+    for op in module.walk():
+        if isinstance(op, hlo.DynamicSliceOp) and _is_fixed(op.operand) and _is_of_rows(op):
+            op.attributes[VIEW] = UnitAttr()
+
+
+def _is_fixed(value: SSAValue) -> bool:
+    constant = value.owner if isinstance(value.owner, Operation) else None
+    return is_constant_argument(value) or (constant is not None and has(constant, ConstantLike))
+
+
+def _is_of_rows(op: hlo.DynamicSliceOp) -> bool:
+    shape, sizes = tensor_type(op.operand).get_shape(), tensor_type(op.results[0]).get_shape()
+    if 0 in sizes or sizes == shape or not are_rows(shape, sizes):
+        return False
+    last = max(i for i, (n, size) in enumerate(zip(shape, sizes, strict=True)) if n != size)
+    return prod(shape[last + 1 :]) * dtype_of(op.operand.type).itemsize % ALIGNMENT == 0
 
 
 def _as_index(s: Scalars, x: SSAValue, unsigned: bool) -> SSAValue:
@@ -74,6 +101,10 @@ def dynamic_slice(op: hlo.DynamicSliceOp, operands: Sequence[SSAValue], b: RuleB
     known = {i: integer_of(op.operands[1 + i]) for i, limit in enumerate(limits) if limit}
     moving = [i for i, start in known.items() if start is None]
     unsigned = is_unsigned(op, 1)
+    if VIEW in op.attributes and moving:
+        computed = iter(_offsets({i: starts[i] for i in moving}, limits, unsigned, b))
+        offsets = [next(computed) if i in moving else min(max(known.get(i) or 0, 0), limits[i]) for i in range(rank)]
+        return b(ExtractSliceOp(source, offsets, type_.get_shape(), [1] * rank, type_)).result
 
     def body(s: Scalars, args: Sequence[SSAValue]) -> Sequence[SSAValue]:
         where = [s(IndexOp(i)) for i in range(rank)]
@@ -100,14 +131,20 @@ def dynamic_update_slice(op: hlo.DynamicUpdateSliceOp, operands: Sequence[SSAVal
         return update
     if 0 in sizes:
         return source
-    scalars = Scalars(Block())
-    offsets: list[SSAValue] = []
-    for i in moving:
-        start = scalars(ExtractOp(starts[i], [], tensor_type(starts[i]).element_type))
-        offsets.append(_clamped(scalars, start, is_unsigned(op, 2), limits[i]))
-    _move(scalars.block, b)
+    offsets = _offsets({i: starts[i] for i in moving}, limits, is_unsigned(op, 2), b)
     static = [DYNAMIC_INDEX if i in moving else 0 for i in range(len(sizes))]
     return b(InsertSliceOp.get(update, source, sizes, static, offsets=offsets)).result
+
+
+def _offsets(starts: Mapping[int, SSAValue], limits: Sequence[int], unsigned: bool, b: RuleBuilder) -> list[SSAValue]:
+    """Start indices, by dimension, as indices that are moved into bounds."""
+    scalars = Scalars(Block())
+    found: list[SSAValue] = []
+    for i, start in starts.items():
+        read = scalars(ExtractOp(start, [], tensor_type(start).element_type))
+        found.append(_clamped(scalars, read, unsigned, limits[i]))
+    _move(scalars.block, b)
+    return found
 
 
 @RULES.lowers(hlo.GatherOp)

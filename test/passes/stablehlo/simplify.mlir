@@ -256,3 +256,27 @@ func.func @quotients_that_stay(%x: tensor<4x8xf32>, %v: tensor<4xf32>, %h: tenso
   %10 = stablehlo.divide %x, %9 : tensor<4x8xf32>
   return %1, %4, %8, %10 : tensor<4x8xf32>, tensor<4x8xf16>, tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// What every iteration hands on as it got it is read from outside: the table and the end, not the number and the sum.
+// CHECK-LABEL: @stays
+// CHECK:         %[[R:.*]], %[[SUM:.*]] = stablehlo.while(%i = %zero, %sum = %x) : tensor<i32>, tensor<4xf32>
+// CHECK:           stablehlo.compare LT, %i, %n
+// CHECK:           stablehlo.dynamic_slice %w, %i, %zero
+// CHECK:           stablehlo.return %{{.*}}, %{{.*}} : tensor<i32>, tensor<4xf32>
+// CHECK:         func.return %w, %[[SUM]], %n
+func.func @stays(%x: tensor<4xf32>, %w: tensor<8x4xf32>, %n: tensor<i32>) -> (tensor<8x4xf32>, tensor<4xf32>, tensor<i32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %r:4 = stablehlo.while(%table = %w, %i = %zero, %sum = %x, %end = %n) : tensor<8x4xf32>, tensor<i32>, tensor<4xf32>, tensor<i32>
+    cond {
+      %p = stablehlo.compare LT, %i, %end : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %row = stablehlo.dynamic_slice %table, %i, %zero, sizes = [1, 4] : (tensor<8x4xf32>, tensor<i32>, tensor<i32>) -> tensor<1x4xf32>
+      %flat = stablehlo.reshape %row : (tensor<1x4xf32>) -> tensor<4xf32>
+      %next = stablehlo.add %sum, %flat : tensor<4xf32>
+      %j = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %table, %j, %next, %end : tensor<8x4xf32>, tensor<i32>, tensor<4xf32>, tensor<i32>
+    }
+  func.return %r#0, %r#2, %r#3 : tensor<8x4xf32>, tensor<4xf32>, tensor<i32>
+}
