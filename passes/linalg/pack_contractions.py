@@ -12,8 +12,9 @@ last one is filled up with zeros, which the kernel never stores. Two vectors of 
 (matrix times vector) too: there nothing but the stream through B matters, and one core fetches from several places
 at once nearly twice as fast as from one, so that many narrow panels side by side are better than few wide ones. A
 right operand computed at run time is packed when it is read often enough to pay; one that is contiguous along n
-already and read by few rows is not. Contractions with fewer than four columns stay as they are. A schedule given for a
-problem (`ctx.schedules`) may name another number of lanes.
+already and read by few rows is not. A constant stack of matrices of which a computed one is read is packed as a whole.
+Contractions with fewer than four columns stay as they are. A schedule given for a problem (`ctx.schedules`) may name
+another number of lanes.
 
 Narrow integers (and bfloat16, where the machine multiplies pairs of it) whose products add up in 32 bits are packed in
 groups of as many neighbours along k as fill those (`dot.product` takes them in one step), where the left operand is
@@ -33,6 +34,7 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     AnyFloat,
     FixedBitwidthType,
     FloatAttr,
@@ -41,6 +43,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     TensorType,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -56,9 +59,9 @@ from ...dialects.linalg import GenericOp, PackOp, WinogradFilterTransformOp
 from ...dialects.linalg.contraction import Contraction, match_contraction
 from ...dialects.linalg.problem_name import problem_name
 from ...dialects.linalg.views import loop_ranges
-from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp
+from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp, ExtractSliceOp
 from .hoist_constants import is_constant_argument
-from .reshapes import collapse
+from .reshapes import collapse, element_type, tensor_shape
 
 MOST_LANES = 128
 FEWEST_COLUMNS = 4
@@ -99,7 +102,8 @@ class PackContractions(ModulePass):
         rows = prod(ranges[d] for d in c.m)
         if len(set(dims)) != len(dims) or ranges[n] < FEWEST_COLUMNS:
             return
-        constant = is_constant(b)
+        stack = _stack_of(b, tuple(ranges[d] for d in dims))
+        constant = is_constant(b) or stack is not None
         if rows < FEWEST_ROWS and not constant:
             return
         lanes = self.lanes or _given_lanes(op, schedules, constant)
@@ -109,9 +113,13 @@ class PackContractions(ModulePass):
         lanes = lanes or _lanes(machine, sum_bytes, ranges[n], group)
         summed = sorted((d for d in dims if d in c.k), key=lambda d: d == along)  # a group's elements: innermost of all
         order = [*(d for d in c.batch if d in dims), *(d for d in c.n if d != n), n, *summed]
-        source = _without_constants(op, b, map_)
         tiles = {n: lanes, along: group} if group > 1 else {n: lanes}
-        packed = _packed(op, source, dims, order, tiles)
+        places = {dims.index(d): tile for d, tile in tiles.items()}
+        outside = [dims.index(d) for d in order]
+        if stack is not None:
+            packed = _out_of_stack(op, stack, outside, places)
+        else:
+            packed = _in_panels(op, _without_constants(op, b, map_), outside, places)
         outer = [AffineExpr.dimension(d) // tiles[d] if d in tiles else AffineExpr.dimension(d) for d in order]
         inner = [AffineExpr.dimension(d) % tile for d, tile in tiles.items()]
         _replace(op, c, packed, AffineMap(map_.num_dims, 0, (*outer, *inner)))
@@ -203,9 +211,31 @@ def _sums(op: GenericOp) -> Attribute:
     return cast("TensorType[Attribute]", op.outputs[0].type).element_type
 
 
-def _packed(op: GenericOp, b: SSAValue, dims: list[int], order: list[int], tiles: dict[int, int]) -> SSAValue:
+def _out_of_stack(op: GenericOp, stack: ExtractSliceOp, order: list[int], tiles: dict[int, int]) -> SSAValue:
+    """The matrix that `stack` cuts out, in panels: cut out of all of them in panels."""
+    lead = len(tensor_shape(stack.source)) - len(order)
+    order = [*range(lead), *(lead + d for d in order)]
+    panels = _in_panels(_outermost(op), stack.source, order, {lead + d: tile for d, tile in tiles.items()})
+    sizes = [1] * lead + [*tensor_shape(panels)[lead:]]
+    computed = iter(stack.offsets)
+    starts = [next(computed) if start == DYNAMIC_INDEX else start for start in stack.static_offsets.get_values()]
+    starts = [*starts[:lead], *(0 for _ in sizes[lead:])]
+    cut = ExtractSliceOp(panels, starts, sizes, [1] * len(sizes), TensorType(element_type(panels), sizes))
+    _insert(cut, op)
+    return collapse(cut.result, [[*range(lead + 1)], *([d] for d in range(lead + 1, len(sizes)))], op)
+
+
+def _outermost(op: Operation) -> Operation:
+    """The op of the function's own block that `op` is or lies in."""
+    while (parent := op.parent_op()) is not None and not isinstance(parent, FuncOp):
+        op = parent
+    return op
+
+
+def _in_panels(before: Operation, b: SSAValue, order: list[int], tiles: dict[int, int]) -> SSAValue:
+    """`linalg.pack` of a value whose dimensions `order` names, from the outside to the inside."""
     type_ = cast("TensorType[Attribute]", b.type)
-    shape = dict(zip(dims, type_.get_shape(), strict=True))
+    shape = type_.get_shape()
     outer = [-(-shape[d] // tiles.get(d, 1)) for d in order]
     zero = arith.ConstantOp(_zero(type_.element_type))
     empty = EmptyOp([], TensorType(type_.element_type, [*outer, *tiles.values()]))
@@ -213,15 +243,26 @@ def _packed(op: GenericOp, b: SSAValue, dims: list[int], order: list[int], tiles
     pack = PackOp(
         b,
         empty.tensor,
-        [dims.index(d) for d in tiles],
+        [*tiles],
         list(tiles.values()),
         padding_value=zero.result if ragged else None,
-        outer_dims_perm=[dims.index(d) for d in order],
+        outer_dims_perm=order,
     )
     for new in (zero, empty, pack) if ragged else (empty, pack):
-        _insert(new, op)
+        _insert(new, before)
     assert pack.result is not None
     return pack.result
+
+
+def _stack_of(b: SSAValue, shape: tuple[int, ...]) -> ExtractSliceOp | None:
+    """What cuts `b`, but for dimensions of one element of that shape, out of a constant that is a stack of such."""
+    while isinstance(b.owner, CollapseShapeOp | ExpandShapeOp):
+        b = b.owner.operands[0]
+    if not isinstance(cut := b.owner, ExtractSliceOp) or not cut.offsets or not is_constant(cut.source):
+        return None
+    lead = len(tensor_shape(cut.source)) - len(shape)
+    one = lead > 0 and tensor_shape(cut.source)[lead:] == shape
+    return cut if one and tuple(cut.static_sizes.get_values()) == (1,) * lead + shape else None
 
 
 def _replace(op: GenericOp, c: Contraction, packed: SSAValue, map_: AffineMap) -> None:
