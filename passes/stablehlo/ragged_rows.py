@@ -17,8 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import i32
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import ConstantLike
 
 from ...compiler.machine import Machine
+from ...compiler.traits import has
 from ...dialects import stablehlo as hlo
 from ...dialects.stablehlo.canonical.rules import Builder, Replacement
 from ...dialects.stablehlo.chlo_structured import RaggedDotOp
@@ -26,7 +29,8 @@ from .elements import Elements, choose, scalar
 from .expansion import counted_loop
 from .matrices import cut, everywhere, filled, numbered, reduced, spread
 
-HIGHEST = 128  # rows of a tile: each reads its matrix again, and computes up to as many in vain
+HIGHEST = 32  # rows of a tile: each reads its matrix again, and computes up to as many in vain
+HIGHEST_COMPUTED = 128  # where the matrix is computed, so that each tile lays it out in panels, too
 
 
 def in_tiles(op: RaggedDotOp, b: Builder, machine: Machine) -> Replacement:
@@ -40,7 +44,7 @@ def in_tiles(op: RaggedDotOp, b: Builder, machine: Machine) -> Replacement:
         return None
     (summed,) = numbers.rhs_contracting_dimensions
     (rows, depth), groups, width = x.shape, w.shape[0], w.shape[3 - summed]
-    high = min(HIGHEST, 1 << max(0, (rows - 1) // groups).bit_length())
+    high = min(HIGHEST if _is_constant(w.value) else HIGHEST_COMPUTED, 1 << max(0, (rows - 1) // groups).bit_length())
     sizes = sizes.convert(i32)
     ends = running(sizes)
     tiles, first, group = _tiles(sizes, ends, rows, high)
@@ -66,6 +70,13 @@ def in_tiles(op: RaggedDotOp, b: Builder, machine: Machine) -> Replacement:
     (y,) = counted_loop(b, tiles, [start], tile)
     y = y.part(0, 0, rows)
     return choose(numbered(y, 0) < everywhere(_last(ends), y), y, 0.0).value
+
+
+def _is_constant(value: SSAValue) -> bool:
+    """Whether a value is a constant, perhaps in another order, shape or type."""
+    while isinstance(value.owner, hlo.TransposeOp | hlo.ReshapeOp | hlo.ConvertOp):
+        value = value.owner.operands[0]
+    return isinstance(value.owner, Operation) and has(value.owner, ConstantLike)
 
 
 def _tiles(sizes: Elements, ends: Elements, rows: int, high: int) -> tuple[Elements, Elements, Elements]:

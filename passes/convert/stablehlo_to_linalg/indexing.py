@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Any, cast
 
 from xdsl.dialects import arith, scf
@@ -13,14 +12,13 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.traits import ConstantLike
 
 from ....compiler.conversion import RuleBuilder
-from ....compiler.dtypes import dtype_of
 from ....compiler.traits import has
 from ....compiler.weights import WeightStore
 from ....dialects import stablehlo as hlo
 from ....dialects.linalg import IndexOp
 from ....dialects.stablehlo.constants import constant_value, integer_of
 from ....dialects.tensor import ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp
-from ...bufferization.layout import ALIGNMENT, are_rows
+from ...bufferization.layout import are_rows
 from ...linalg.hoist_constants import is_constant_argument
 from ...stablehlo.integer_ranges import Range, value_range
 from .rules import (
@@ -56,23 +54,17 @@ def note_bounds(module: ModuleOp, weights: WeightStore) -> None:
 
 
 def note_views(module: ModuleOp) -> None:
-    """Marks the slices of constants that are rows behind each other in memory, aligned wherever they begin."""
+    """Marks the slices of constants whose elements are behind each other in memory."""
     for op in module.walk():
-        if isinstance(op, hlo.DynamicSliceOp) and _is_fixed(op.operand) and _is_of_rows(op):
-            op.attributes[VIEW] = UnitAttr()
+        if isinstance(op, hlo.DynamicSliceOp) and _is_fixed(op.operand):
+            shape, sizes = (tensor_type(value).get_shape() for value in (op.operand, op.results[0]))
+            if 0 not in sizes and are_rows(shape, sizes):
+                op.attributes[VIEW] = UnitAttr()
 
 
 def _is_fixed(value: SSAValue) -> bool:
     constant = value.owner if isinstance(value.owner, Operation) else None
     return is_constant_argument(value) or (constant is not None and has(constant, ConstantLike))
-
-
-def _is_of_rows(op: hlo.DynamicSliceOp) -> bool:
-    shape, sizes = tensor_type(op.operand).get_shape(), tensor_type(op.results[0]).get_shape()
-    if 0 in sizes or sizes == shape or not are_rows(shape, sizes):
-        return False
-    last = max(i for i, (n, size) in enumerate(zip(shape, sizes, strict=True)) if n != size)
-    return prod(shape[last + 1 :]) * dtype_of(op.operand.type).itemsize % ALIGNMENT == 0
 
 
 def _as_index(s: Scalars, x: SSAValue, unsigned: bool) -> SSAValue:
