@@ -137,6 +137,11 @@ class Machine:
         return self.cpu == "znver5"
 
     @property
+    def keeps_rbp(self) -> bool:
+        """Whether `rbp` had better be a frame pointer: loads of arrays that are told from it are slower than others."""
+        return self.cpu in ("sapphirerapids", "emeraldrapids", "graniterapids")
+
+    @property
     def turns_by_lines(self) -> bool:
         """Whether a transpose fills a line's width of rows at a time where rows share places of the first cache."""
         return self.cpu == "znver5"
