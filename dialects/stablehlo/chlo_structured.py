@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
+    TensorType,
     i32,
     i64,
 )
@@ -186,6 +187,15 @@ class RaggedDotOp(StableHLOOp):
         columns = [n for i, n in enumerate(right) if i not in other]
         groups = [self.group_sizes.type.get_shape()[0]] if self.mode() == 2 else []
         return (*groups, *batch, *rows, *columns)
+
+
+def rows_by_groups(x: SSAValue, matrices: SSAValue, sizes: SSAValue, summed: int) -> RaggedDotOp:
+    """Rows [n, k], so many after the other by each of the matrices [groups, ...], along their dimension `summed`."""
+    left, right = (cast("TensorType[Attribute]", value.type) for value in (x, matrices))
+    numbers = RaggedDotDimensions((), (), (1,), (summed,), (0,), (0,))
+    result = TensorType(left.element_type, [left.get_shape()[0], right.get_shape()[3 - summed]])
+    properties = {"ragged_dot_dimension_numbers": RaggedDotDimensionsAttr(numbers)}
+    return RaggedDotOp.create(operands=[x, matrices, sizes], result_types=[result], properties=properties)
 
 
 @irdl_op_definition

@@ -32,6 +32,7 @@ class Node:
     results: Sequence[type[np.generic]] = (np.float32,)
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     moved: int = 0  # bytes, where not all of the inputs are touched
+    domain: str = ""
 
 
 def main(args: argparse.Namespace) -> int:
@@ -61,13 +62,14 @@ def build(family: str, name: str) -> Workload:
 
     given = ["" if name == "_" else name for name in (*inputs, *constants)]
     graph = helper.make_graph(
-        [helper.make_node(node.op, given, results, name=node.op.lower(), **node.attributes)],
+        [helper.make_node(node.op, given, results, node.op.lower(), domain=node.domain, **node.attributes)],
         "case",
         [info(name, array.dtype, array.shape) for name, array in inputs.items()],
         [info(name, dtype, None) for name, dtype in zip(results, node.results, strict=True)],
         [numpy_helper.from_array(array, name) for name, array in constants.items() if name != "_"],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    opsets = [helper.make_opsetid("", OPSET), *([helper.make_opsetid(node.domain, 1)] if node.domain else [])]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     model = shape_inference.infer_shapes(model, data_prop=True)  # those of the results
     return Workload(model, inputs, results, {name: array for name, array in constants.items() if name != "_"})
 
@@ -170,6 +172,7 @@ def families() -> Mapping[str, Mapping[str, Node]]:
             "local_response_64x28": Node("LRN", _x(1, 64, 28, 28), attributes={"size": 5}),
             "softmax_channels_21x128": Node("Softmax", _x(1, 21, 128, 128), attributes={"axis": 1}),
         },
+        "experts": {f"{rows}_by_2_of_8": _experts(rows, 512, 1024, 8, 2) for rows in (1, 64, 512)},
     }
 
 
@@ -265,6 +268,19 @@ def _transposed(shape: tuple[int, ...], filters: int, size: int, step: int, pad:
         return {"w": normal(1, shape[1], filters, *[size] * rank), "b": normal(2, filters)}
 
     return Node("ConvTranspose", _x(*shape), weights, attributes=_window(rank, size, step, pad))
+
+
+def _experts(rows: int, hidden: int, inner: int, count: int, k: int) -> Node:
+    """A layer of Mixtral: gates in turn with what they let through."""
+
+    def weights() -> Mapping[str, Array]:
+        first, second = normal(2, count, 2 * inner, hidden), normal(3, count, hidden, inner)
+        return {"first": first / np.float32(30), "_": np.zeros(0), "second": second / np.float32(30)}
+
+    attributes = {"k": k, "normalize_routing_weights": 1, "activation_type": "swiglu", "swiglu_fusion": 1}
+    used = min(count, rows * k) * 12 * hidden * inner
+    inputs = {"x": normal(0, rows, hidden), "scores": normal(1, rows, count)}
+    return Node("MoE", lambda: inputs, weights, attributes=attributes, moved=used, domain="com.microsoft")
 
 
 def _cast(source: type[np.generic], target: type[np.generic]) -> Node:

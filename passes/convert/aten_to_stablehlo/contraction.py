@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, i32
+from xdsl.dialects.builtin import i32
 
-from ....dialects.stablehlo.chlo_structured import RaggedDotDimensions, RaggedDotDimensionsAttr, RaggedDotOp
+from ....dialects.stablehlo.chlo_structured import rows_by_groups
 from ..onnx_to_stablehlo.contraction import matmul as onnx_matmul
 from ..onnx_to_stablehlo.indexing import gather
 from .builder import AtenBuilder, Number, Value, element_of, is_float, rank_of, shape_of
@@ -106,14 +106,6 @@ def trilinear(
     return b.reduce("add", b.multiply(b.multiply(first, second), third), list(sumdim))
 
 
-_ROWS_IN_GROUPS = RaggedDotDimensions(
-    lhs_contracting_dimensions=(1,),
-    rhs_contracting_dimensions=(1,),
-    lhs_ragged_dimensions=(0,),
-    rhs_group_dimensions=(0,),
-)
-
-
 @lowers("_grouped_mm", "transformers.grouped_mm_fallback")
 def grouped(b: AtenBuilder, x: Value, weight: Value, offs: Value) -> Value:
     """Rows up to the first of `offs` by the first matrix, up to the second by the second, and so on."""
@@ -122,9 +114,4 @@ def grouped(b: AtenBuilder, x: Value, weight: Value, offs: Value) -> Value:
     ends = b.convert(offs, i32)
     groups = shape_of(ends)[0]
     starts = b.concatenate([b.constant(np.zeros(1, np.int32)), b.slice_axis(ends, 0, 0, groups - 1)], 0)
-    product = RaggedDotOp.create(
-        operands=[x, weight, b.subtract(ends, starts)],
-        result_types=[TensorType(element_of(x), [shape_of(x)[0], shape_of(weight)[2]])],
-        properties={"ragged_dot_dimension_numbers": RaggedDotDimensionsAttr(_ROWS_IN_GROUPS)},
-    )
-    return b(product)
+    return b(rows_by_groups(x, weight, b.subtract(ends, starts), 1))

@@ -60,6 +60,7 @@ CHAPTERS = (
     "contrib",
     "contrib_attention",
     "contrib_embedding",
+    "contrib_experts",
     "contrib_grouped",
     "contrib_quantized",
     "contrib_recurrent",
