@@ -33,6 +33,7 @@ class Node:
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     moved: int = 0  # bytes, where not all of the inputs are touched
     domain: str = ""
+    shape: Sequence[int] | None = None  # of the result, where `onnx` infers none
 
 
 def main(args: argparse.Namespace) -> int:
@@ -65,7 +66,7 @@ def build(family: str, name: str) -> Workload:
         [helper.make_node(node.op, given, results, node.op.lower(), domain=node.domain, **node.attributes)],
         "case",
         [info(name, array.dtype, array.shape) for name, array in inputs.items()],
-        [info(name, dtype, None) for name, dtype in zip(results, node.results, strict=True)],
+        [info(name, dtype, node.shape) for name, dtype in zip(results, node.results, strict=True)],
         [numpy_helper.from_array(array, name) for name, array in constants.items() if name != "_"],
     )
     opsets = [helper.make_opsetid("", OPSET), *([helper.make_opsetid(node.domain, 1)] if node.domain else [])]
@@ -279,8 +280,12 @@ def _experts(rows: int, hidden: int, inner: int, count: int, k: int) -> Node:
 
     attributes = {"k": k, "normalize_routing_weights": 1, "activation_type": "swiglu", "swiglu_fusion": 1}
     used = min(count, rows * k) * 12 * hidden * inner
-    inputs = {"x": normal(0, rows, hidden), "scores": normal(1, rows, count)}
-    return Node("MoE", lambda: inputs, weights, attributes=attributes, moved=used, domain="com.microsoft")
+
+    def inputs() -> Mapping[str, Array]:
+        return {"x": normal(0, rows, hidden), "scores": normal(1, rows, count)}
+
+    shape = [rows, hidden]
+    return Node("MoE", inputs, weights, attributes=attributes, moved=used, domain="com.microsoft", shape=shape)
 
 
 def _cast(source: type[np.generic], target: type[np.generic]) -> Node:
