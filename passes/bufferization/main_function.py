@@ -221,7 +221,7 @@ class MainEmitter(Emitter):
         offset, computed = source.byte_shift, iter(op.offsets)
         step = byte_size(op.source.type)
         for extent, start in zip(shape, op.static_offsets.get_values(), strict=True):
-            step //= extent
+            step //= max(1, extent)
             if start:
                 first = next(computed) if start == DYNAMIC_INDEX else self.constant_index(start, op)
                 bytes_ = self.insert(arith.MuliOp(first, self.constant_index(step, op)), op)

@@ -29,8 +29,8 @@ def state_that_stays(op: WhileOp, b: Builder) -> Replacement:
     """What every iteration hands on as it got it is read from outside: nothing copies it, a constant is seen as one."""
     end = op.body.block.last_op
     assert end is not None
-    given, handed_on = list(op.operands), list(end.operands)
-    stays = [value in (op.body.block.args[i], given[i]) for i, value in enumerate(handed_on)]
+    given = list(op.operands)
+    stays = [value in (op.body.block.args[i], given[i]) for i, value in enumerate(end.operands)]
     if not any(stays) or all(stays):
         return None
     regions = [op.detach_region(region) for region in list(op.regions)]
@@ -38,7 +38,7 @@ def state_that_stays(op: WhileOp, b: Builder) -> Replacement:
         for i in (i for i in reversed(range(len(stays))) if stays[i]):
             b.rewriter.replace_all_uses_with(region.block.args[i], given[i])
             region.block.erase_arg(region.block.args[i])
-    end.operands = [value for value, stay in zip(handed_on, stays, strict=True) if not stay]
+    end.operands = [value for value, stay in zip(end.operands, stays, strict=True) if not stay]
     left = iter(b(WhileOp([value for value, stay in zip(given, stays, strict=True) if not stay], *regions)).results)
     return [value if stay else next(left) for value, stay in zip(given, stays, strict=True)]
 

@@ -70,6 +70,9 @@ def mixture_of_experts(
     if normalize_routing_weights:
         weights = b.divide(weights, b.reduce("add", weights, [1], keepdims=True))
 
+    if not count * k:
+        return b.broadcast_to(b.scalar(0, element_of(x)), shape)
+
     places = b.iota([count * k], 0, i32)
     expert, order = _sorted(b, b.convert(b.reshape(chosen, [count * k]), i32), places)
     numbers = b.broadcast_to(b.expand_dims(b.iota([experts], 0, i32), [1]), [experts, count * k])

@@ -280,3 +280,21 @@ func.func @stays(%x: tensor<4xf32>, %w: tensor<8x4xf32>, %n: tensor<i32>) -> (te
     }
   func.return %r#0, %r#2, %r#3 : tensor<8x4xf32>, tensor<4xf32>, tensor<i32>
 }
+
+// What stays may become another part of the state, and more may stay then: the same from the second round on.
+// CHECK-LABEL: @hands_on_what_stays
+// CHECK:         stablehlo.while(%i = %zero, %a = %x) : tensor<i32>, tensor<4xf32>
+// CHECK:           stablehlo.return %{{.*}}, %y : tensor<i32>, tensor<4xf32>
+func.func @hands_on_what_stays(%x: tensor<4xf32>, %y: tensor<4xf32>, %n: tensor<i32>) -> tensor<4xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %r:3 = stablehlo.while(%i = %zero, %a = %x, %b = %y) : tensor<i32>, tensor<4xf32>, tensor<4xf32>
+    cond {
+      %p = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+      stablehlo.return %p : tensor<i1>
+    } do {
+      %j = stablehlo.add %i, %one : tensor<i32>
+      stablehlo.return %j, %b, %b : tensor<i32>, tensor<4xf32>, tensor<4xf32>
+    }
+  func.return %r#1 : tensor<4xf32>
+}

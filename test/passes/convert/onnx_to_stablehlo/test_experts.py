@@ -160,3 +160,8 @@ def test_what_is_refused(attributes: dict[str, Any], wide: int, message: str) ->
     model, _ = model_of((3,), wide, False, False, np.float32, **attributes)
     with pytest.raises(lamina.LaminaError, match=message):
         lamina.compile(model, "interpret")
+
+
+def test_no_rows() -> None:
+    model, _ = model_of((0,), INNER, True, False, np.float32, activation_type="relu", k=2)
+    assert lamina.compile(model)(*inputs_of((0,), np.float32))[0].shape == (0, HIDDEN)
