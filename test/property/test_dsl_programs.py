@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -55,3 +56,13 @@ def test_many(program: Program) -> None:
 @given(programs())
 def test_many_on_cpu(program: Program) -> None:
     run(program, "cpu")
+
+
+@pytest.mark.parametrize(("operator", "known"), [("or", True), ("and", False)])
+def test_a_known_side_that_decides_for_a_tensor(operator: str, known: bool) -> None:
+    """Alone it is a truth value, whatever the other side is; where a tensor is declared it is spread over that."""
+    number = int(known)
+    declared = f"fn main(x: f32[2, 4]) -> bool[2, 4] = bool(i8({number})) {operator} bool(x)"
+    assert dsl.compile(declared, target="interpret").main(np.zeros((2, 4), np.float32)).tolist() == [[known] * 4] * 2
+    alone = f"fn main(x: f32[2, 4]) -> bool = bool(i8({number})) {operator} bool(x)"
+    assert dsl.compile(alone, target="interpret").main(np.zeros((2, 4), np.float32)) == known

@@ -50,7 +50,8 @@ def binary(e: Elaborator, node: tree.Binary, scope: Scope, expected: Type | None
     operator = node.operator
     wanted = expected if isinstance(expected, TensorType) and operator not in COMPARISONS else None
     left = e.tensor(node.left, scope, wanted)
-    if operator in ("and", "or") and isinstance(left.const, bool) and left.const == (operator == "or"):
+    decided = operator in ("and", "or") and isinstance(left.const, bool) and left.const == (operator == "or")
+    if decided and not (wanted and wanted.shape):
         return left.at(node)  # the other side does not matter, and may not even make sense
     right = e.tensor(node.right, scope, wanted)
     if left.unknown or right.unknown or operator not in _OPERATORS:
