@@ -79,7 +79,7 @@ def _hoist(function: func.FuncOp, calls: list[func.CallOp]) -> None:
     inside = set(moved)
     for value, argument in zip(leaving, arguments, strict=True):
         argument.name_hint = value.name_hint
-        value.replace_uses_with_if(argument, lambda use: _outermost(use.operation, function) not in inside)
+        value.replace_uses_with_if(argument, lambda use: outermost(use.operation) not in inside)
     for op in reversed(moved):
         if not any(result.uses for result in op.results):
             op.detach()
@@ -108,14 +108,14 @@ def _movable(function: func.FuncOp, given: list[BlockArgument]) -> tuple[list[Op
     for op in reversed(list(function.body.block.ops)):
         if op in needed:
             needed.update(v.owner for v in operands_of(op) if v in neutral and isinstance(v.owner, Operation))
-    leaving = [v for v in known if any(_outermost(use.operation, function) not in moved for use in v.uses)]
+    leaving = [v for v in known if any(outermost(use.operation) not in moved for use in v.uses)]
     order = {op: i for i, op in enumerate(function.body.block.ops)}
     leaving.sort(key=lambda v: (order.get(v.owner, -1), v.index) if isinstance(v.owner, Operation) else (-1, v.index))  # pyright: ignore
     return [op for op in function.body.block.ops if op in needed] if moved else [], leaving
 
 
-def _outermost(op: Operation, function: func.FuncOp) -> Operation:
-    """The op in the body of `function` that `op` is or lies in."""
-    while (parent := op.parent_op()) is not function and parent is not None:
+def outermost(op: Operation) -> Operation:
+    """The op of the function's own block that `op` is or lies in."""
+    while (parent := op.parent_op()) is not None and not isinstance(parent, func.FuncOp):
         op = parent
     return op

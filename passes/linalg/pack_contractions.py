@@ -43,7 +43,6 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     TensorType,
 )
-from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineExpr, AffineMap
 from xdsl.passes import ModulePass
@@ -60,7 +59,7 @@ from ...dialects.linalg.contraction import Contraction, match_contraction
 from ...dialects.linalg.problem_name import problem_name
 from ...dialects.linalg.views import loop_ranges
 from ...dialects.tensor import CollapseShapeOp, EmptyOp, ExpandShapeOp, ExtractSliceOp
-from .hoist_constants import is_constant_argument
+from .hoist_constants import is_constant_argument, outermost
 from .reshapes import collapse, element_type, tensor_shape
 
 MOST_LANES = 128
@@ -215,7 +214,7 @@ def _out_of_stack(op: GenericOp, stack: ExtractSliceOp, order: list[int], tiles:
     """The matrix that `stack` cuts out, in panels: cut out of all of them in panels."""
     lead = len(tensor_shape(stack.source)) - len(order)
     order = [*range(lead), *(lead + d for d in order)]
-    panels = _in_panels(_outermost(op), stack.source, order, {lead + d: tile for d, tile in tiles.items()})
+    panels = _in_panels(outermost(op), stack.source, order, {lead + d: tile for d, tile in tiles.items()})
     sizes = [1] * lead + [*tensor_shape(panels)[lead:]]
     computed = iter(stack.offsets)
     starts = [next(computed) if start == DYNAMIC_INDEX else start for start in stack.static_offsets.get_values()]
@@ -223,13 +222,6 @@ def _out_of_stack(op: GenericOp, stack: ExtractSliceOp, order: list[int], tiles:
     cut = ExtractSliceOp(panels, starts, sizes, [1] * len(sizes), TensorType(element_type(panels), sizes))
     _insert(cut, op)
     return collapse(cut.result, [[*range(lead + 1)], *([d] for d in range(lead + 1, len(sizes)))], op)
-
-
-def _outermost(op: Operation) -> Operation:
-    """The op of the function's own block that `op` is or lies in."""
-    while (parent := op.parent_op()) is not None and not isinstance(parent, FuncOp):
-        op = parent
-    return op
 
 
 def _in_panels(before: Operation, b: SSAValue, order: list[int], tiles: dict[int, int]) -> SSAValue:
