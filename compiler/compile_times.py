@@ -46,12 +46,16 @@ class PassTimes(Instrumentation):
 
 @dataclass
 class KernelTimes:
-    """One kernel's way to machine code, in seconds; a cached kernel took none. `text` is printing LLVM IR."""
+    """One kernel's way to machine code, in seconds; a cached kernel took none.
+
+    `text` is printing LLVM IR, `assembler` what a program of its own takes that assembles.
+    """
 
     name: str
     passes: dict[str, float] = field(default_factory=dict[str, float])
     text: float = 0.0
     llvm: float = 0.0
+    assembler: float = 0.0
     code_bytes: int = 0
     origin: str = ""
     cached: bool = False
@@ -64,18 +68,18 @@ class KernelTimes:
     @property
     def total(self) -> float:
         """Seconds of this kernel in the process that compiled it."""
-        return self.lowering + self.llvm
+        return self.lowering + self.llvm + self.assembler
 
     def with_payload(self, payload: bytes) -> bytes:
         """The times and what was made, as one run of bytes that a process can send."""
-        head = json.dumps([self.passes, self.text, self.llvm]).encode()
+        head = json.dumps([self.passes, self.text, self.llvm, self.assembler]).encode()
         return _LENGTH.pack(len(head)) + head + payload
 
     def take(self, data: bytes) -> bytes:
         """Reads what `with_payload` wrote and gives the payload."""
         (length,) = _LENGTH.unpack_from(data)
         end = _LENGTH.size + length
-        self.passes, self.text, self.llvm = json.loads(data[_LENGTH.size : end])
+        self.passes, self.text, self.llvm, self.assembler = json.loads(data[_LENGTH.size : end])
         return data[end:]
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import IntegerAttr
 
 from ..backends import Options
-from ..compiler.compile_times import CompileTimes
+from ..compiler.compile_times import CompileTimes, KernelTimes
 from ..compiler.program import Program
 from . import api
 
@@ -78,21 +79,25 @@ def show_times(times: CompileTimes) -> None:
     if len(done) < len(times.kernels):
         print(f"{len(times.kernels) - len(done)} kernels were in the cache (--no-cache times them)", file=sys.stderr)
     if not done:
-        if not times.kernels:
-            print("the kernels were in the cache or not needed (--no-cache times them)", file=sys.stderr)
+        if not times.kernels and not times.module.seconds:
+            print("the model was in the cache or nothing was compiled (--no-cache times them)", file=sys.stderr)
         return
     table = Table(title="Kernels, CPU time", title_justify="left", box=None, pad_edge=False)
-    for name in ("kernel", "seconds", "passes", "LLVM", "bytes", "from"):
+    parts = ["passes", "LLVM", *(["ptxas"] if any(kernel.assembler for kernel in done) else [])]
+    for name in ("kernel", "seconds", *parts, "bytes", "from"):
         side = "left" if name in ("kernel", "from") else "right"
         width = max(len(kernel.name) for kernel in done) if name == "kernel" else len(name) + 1
         table.add_column(name, justify=side, no_wrap=True, min_width=width)
     for kernel in done[:MOST_KERNELS]:
-        cells = (f"{x:.3f}" for x in (kernel.total, kernel.lowering, kernel.llvm))
-        table.add_row(kernel.name, *cells, str(kernel.code_bytes or ""), kernel.origin[:40])
+        table.add_row(kernel.name, *_sums([kernel], len(parts)), str(kernel.code_bytes or ""), kernel.origin[:40])
     rest = done[MOST_KERNELS:]
     if rest:
-        sums = (sum(k.total for k in rest), sum(k.lowering for k in rest), sum(k.llvm for k in rest))
-        table.add_row(f"{len(rest)} others", *(f"{x:.3f}" for x in sums), "", "")
-    sums = (sum(k.total for k in done), sum(k.lowering for k in done), sum(k.llvm for k in done))
-    table.add_row("all", *(f"{x:.3f}" for x in sums), "", "")
+        table.add_row(f"{len(rest)} others", *_sums(rest, len(parts)), "", "")
+    table.add_row("all", *_sums(done, len(parts)), "", "")
     console.print(table)
+
+
+def _sums(kernels: Sequence[KernelTimes], parts: int) -> list[str]:
+    """Seconds of these kernels together, and of so many parts of them."""
+    every = zip(*((k.total, k.lowering, k.llvm, k.assembler) for k in kernels), strict=True)
+    return [f"{sum(seconds):.3f}" for seconds in every][: parts + 1]

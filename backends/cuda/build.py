@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -12,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 
 from ...compiler.anonymous_text import anonymous_text
+from ...compiler.compile_times import CompileTimes, KernelTimes, PassTimes, now
 from ...compiler.copying import copied
 from ...compiler.descent import descend
 from ...compiler.program import Program
@@ -58,9 +60,17 @@ class BuiltProgram:
 
 
 def build(
-    lowered: Program, architecture: Architecture, cache: KernelCache | None, *, assembled: bool = True
+    lowered: Program,
+    architecture: Architecture,
+    cache: KernelCache | None,
+    *,
+    assembled: bool = True,
+    times: CompileTimes | None = None,
 ) -> BuiltProgram:
-    """The machine code of a program on the level `gpu`, which is left unchanged; PTX only if not to be `assembled`."""
+    """The machine code of a program on the level `gpu`, which is left unchanged; PTX only if not to be `assembled`.
+
+    `times` is told of each kernel.
+    """
     signature = lowered.signature
     steps = steps_of(lowered.module, len(signature.inputs), len(signature.outputs))
     of_text = f"{DEVICE_PHASES!r}|{compiler_fingerprint()}"
@@ -68,6 +78,7 @@ def build(
     found: dict[str, bytes] = {}
     symbols: dict[str, str] = {}
     todo: dict[str, _Distinct] = {}
+    spent: dict[str, KernelTimes] = {}
     for function in lowered.module.ops:
         if isinstance(function, FuncOp) and KERNEL in function.attributes:
             text = anonymous_text(function)
@@ -76,13 +87,18 @@ def build(
                 kept = cache.get(key) if cache is not None else None
                 if kept is not None:
                     found[key] = kept
+                    spent[key] = KernelTimes(f"@{function.sym_name.data}", code_bytes=len(kept), cached=True)
                 else:
                     todo[key] = _Distinct(key, function, _digest(text, of_text))
             symbols[function.sym_name.data] = key
     for key, data in _compiled(list(todo.values()), _Texts(lowered, cache), architecture, assembled):
-        found[key] = data
+        spent[key] = KernelTimes(f"@{todo[key].function.sym_name.data}")
+        found[key] = spent[key].take(data)
+        spent[key].code_bytes = len(found[key])
         if cache is not None:
-            cache.put(key, data)
+            cache.put(key, found[key])
+    if times is not None:
+        times.kernels.extend(spent.values())
     if cache is not None:
         cache.trim()
     kernels = {_symbol(key): unpacked(found[key], _symbol(key)) for key in dict.fromkeys(symbols.values())}
@@ -106,11 +122,11 @@ class _Texts:
     whole: Program
     cache: KernelCache | None
 
-    def of(self, kernel: _Distinct) -> str:
+    def of(self, kernel: _Distinct, spent: KernelTimes) -> str:
         """That of a kernel, under the symbol of its code."""
         kept = self.cache.get(kernel.text_key) if self.cache is not None else None
         if kept is None:
-            kept = device_text(ModuleOp([_unnamed(kernel.function)]), self.whole).encode()
+            kept = device_text(ModuleOp([_unnamed(kernel.function)]), self.whole, spent).encode()
             if self.cache is not None:
                 self.cache.put(kernel.text_key, kept)
         return kept.decode().replace(_UNNAMED, _symbol(kernel.key))
@@ -119,7 +135,10 @@ class _Texts:
 def _compiled(
     todo: list[_Distinct], texts: _Texts, architecture: Architecture, assembled: bool
 ) -> Iterator[tuple[str, bytes]]:
-    """The code of kernels by key, made in as many processes as there are cores; the longest first, for an even end."""
+    """The code of kernels by key, with what it took, from as many processes as there are cores.
+
+    The longest come first, for an even end.
+    """
     todo.sort(key=lambda each: -len(all_ops(each.function)))
     if todo:
         table = all_passes()
@@ -127,12 +146,25 @@ def _compiled(
             table[name.partition("{")[0]]()  # loaded once, for all processes
 
     def work(number: int) -> bytes:
-        ptx = ptx_of(texts.of(todo[number]), architecture)
+        spent = KernelTimes("")
+        text = texts.of(todo[number], spent)
+        start = now()
+        ptx = ptx_of(text, architecture)
+        spent.llvm = now() - start
+        start = _of_children()
         ptx, made = _assembled(ptx, architecture) if assembled else (ptx, Assembled(b""))
-        return packed(Kernel(_symbol(todo[number].key), ptx, made.cubin, next(iter(made.resources.values()), None)))
+        spent.assembler = _of_children() - start
+        kernel = Kernel(_symbol(todo[number].key), ptx, made.cubin, next(iter(made.resources.values()), None))
+        return spent.with_payload(packed(kernel))
 
     for number, data in parallel_map(work, len(todo), usable_cores(), [_symbol(each.key) for each in todo]):
         yield todo[number].key, data
+
+
+def _of_children() -> float:
+    """Seconds of the processor that programs took which this process started and which have ended."""
+    told = os.times()
+    return told.children_user + told.children_system
 
 
 def _assembled(ptx: str, architecture: Architecture) -> tuple[str, Assembled]:
@@ -175,12 +207,16 @@ def _digest(text: str, salt: str) -> str:
     return hashlib.sha256(f"{salt}\n{text}".encode()).hexdigest()
 
 
-def device_text(module: ModuleOp, whole: Program) -> str:
+def device_text(module: ModuleOp, whole: Program, spent: KernelTimes) -> str:
     """The LLVM IR of kernels of the level `gpu`, which are lowered in place, for any architecture."""
     program = Program(module, whole.context.clone())
     program.context.machine = ANY
-    descend(program, DEVICE_PHASES, all_passes(), verify=False)  # LLVM verifies what it is given
-    return module_text(program.module)
+    watchers = [PassTimes(spent.passes)]
+    descend(program, DEVICE_PHASES, all_passes(), verify=False, instrumentations=watchers)  # LLVM verifies what it gets
+    start = now()
+    text = module_text(program.module)
+    spent.text = now() - start
+    return text
 
 
 def packed(kernel: Kernel) -> bytes:

@@ -69,7 +69,8 @@ class CudaTarget:
     def _code(self, lowered: Program, options: Options, *, assembled: bool = True) -> BuiltProgram:
         if lowered.signature.aliases:
             raise LaminaError("target 'cuda' computes nothing in the memory of inputs", hint="leave out the aliases")
-        return build(lowered, self.architecture, KernelCache() if options.cache else None, assembled=assembled)
+        cache = KernelCache() if options.cache else None
+        return build(lowered, self.architecture, cache, assembled=assembled, times=options.times)
 
     @collector_paused()
     def lower(self, program: Program, to: str, options: Options) -> Program:
@@ -85,12 +86,21 @@ class CudaTarget:
         if to not in levels:
             known = ", ".join(levels)
             raise LaminaError(f"cannot lower from level '{here}' to '{to}'", hint=f"levels below it: {known}")
-        for phase in phases[: levels.index(to) + 1]:
+        phases = phases[: levels.index(to) + 1]
+        for phase in phases:
             if phase.level in ("linalg", "buffers"):
                 lowered.record_signature()
             if phase in DEVICE_PHASES:
                 keep_kernels(lowered.module)
-            descend(lowered, [phase], all_passes(), verify_each=options.verify_each, on_level=options.on_level)
+            descend(
+                lowered,
+                [phase],
+                all_passes(),
+                verify_each=options.verify_each,
+                verify=phase is phases[-1],  # what a level got wrong is wrong below, too
+                on_level=options.on_level,
+                instrumentations=[] if options.times is None else [options.times.module],
+            )
             if phase.level == "buffers" and options.schedules is not None:
                 tell_unused(options.schedules, lowered)
         lowered.record_signature()

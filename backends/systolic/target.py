@@ -71,6 +71,7 @@ class SystolicTarget:
                 verify=checked,
                 verify_each=options.verify_each,
                 on_level=options.on_level,
+                instrumentations=[] if options.times is None else [options.times.module],
             )
         return copy
 

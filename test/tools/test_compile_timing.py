@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from lamina.backends.cpu.pipeline import PHASES
+from lamina.backends.cuda.assembler import find_ptxas
 from lamina.compiler import compile_times
 from lamina.compiler.compile_times import CompileTimes, KernelTimes
 from lamina.tools.main import main
@@ -48,6 +49,21 @@ def test_each_pass_and_kernel_has_its_row(model: str, tmp_path: Path, suffix: st
         assert "2 kernels were in the cache" in capsys.readouterr().err
 
 
+def test_kernels_of_gpus_have_theirs(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    output, told = tmp_path / "m.lamx", tmp_path / "times.json"
+    words = ["compile", model, "--target", "cuda:sm_80", "-o", str(output), "--timing", "--timing-json", str(told)]
+    assert main(words) == 0
+    times = json.loads(told.read_text())
+    names = {row["name"] for row in times["passes"]}
+    assert {"convert-affine-to-gpu", "gpu-narrow-indices", "(verify)"} <= names
+    [kernel] = times["kernels"]
+    assert "gpu-narrow-indices" in kernel["passes"] and kernel["llvm"] > 0 and kernel["code_bytes"] > 0
+    shown = capsys.readouterr().err
+    assert kernel["name"] in shown and ("ptxas" in shown) == (kernel["assembler"] > 0) == bool(find_ptxas())
+    assert main(words) == 0
+    assert "1 kernels were in the cache" in capsys.readouterr().err
+
+
 def test_rows_are_sums_in_order(monkeypatch: pytest.MonkeyPatch):
     ticks = iter(range(100))
     monkeypatch.setattr(compile_times, "now", lambda: float(next(ticks)))
@@ -64,7 +80,7 @@ def test_rows_are_sums_in_order(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_times_travel_with_the_code():
-    sent = KernelTimes("@a", {"p": 2.0}, 0.5, 1.0)
+    sent = KernelTimes("@a", {"p": 2.0}, 0.5, 1.0, 3.0)
     got = KernelTimes("@a")
     assert got.take(sent.with_payload(b"code")) == b"code"
     assert got == sent
