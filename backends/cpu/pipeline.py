@@ -7,11 +7,11 @@ once on the whole model; the kernel phases run on each distinct kernel, whose ma
 from __future__ import annotations
 
 from ...compiler.descent import Phase
-from ...dialects.stablehlo.composites import MATMUL_NBITS, TOP_K
+from ...dialects.stablehlo.composites import GROUPED_MATMUL_NBITS, MATMUL_NBITS, TOP_K
 from ..graph_phases import graph_phases
 
 MODULE_PHASES = (
-    *graph_phases(keep=(MATMUL_NBITS, TOP_K), before_layout=("stablehlo-hoist-products",)),
+    *graph_phases(keep=(MATMUL_NBITS, GROUPED_MATMUL_NBITS, TOP_K), before_layout=("stablehlo-hoist-products",)),
     Phase(
         "linalg",
         "every computation is a structured op; ops that belong together become one kernel",

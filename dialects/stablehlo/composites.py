@@ -8,6 +8,12 @@ scales [N, blocks]; zeros [N, blocks] in the scales' type, else 2^(bits - 1). Wi
 x is rounded to signed bytes times a scale.
 """
 
+GROUPED_MATMUL_NBITS = "lamina.grouped_matmul_nbits"
+"""(x, sizes, packed, scales[, zeros]) with the same attributes: rows of groups, each by a matrix of its own.
+
+sizes [G] of i32 says how many rows each group has, one after the other; the others have a dimension of G in front.
+"""
+
 TOP_K = "lamina.top_k"
 """(x) {k, axis, largest} -> (values, i64 places): ONNX's TopK, of numbers of at most 32 bits.
 

@@ -7,6 +7,9 @@ after:  %p = linalg.pack %packed ... inner_tiles = [16, 4] : ... -> tensor<2x32x
         ... each block of %x as bytes and a scale, with accuracy_level = 4; the sum of each block times -8
         %y = linalg_ext.matmul_nbits(%bytes, %p, %s, %sums, %x_scales, %empty) {bits = 4}
 
+Rows of groups that have a matrix each ("lamina.grouped_matmul_nbits") become a loop over tiles of them, which cuts the
+tile's own panels out of those of all groups.
+
 Weights less their zero points are not formed: Σ x (w - z) = Σ x w - z Σ x. Zero points of columns, where they differ
 from 2^(bits - 1), are a product of their own, of the sums of the blocks. Blocks of more than 128 elements become
 several with one scale. Decompositions that nobody refers to go. With --precision bf16, rows that fill tiles of AMX are
@@ -16,7 +19,7 @@ rounded to bfloat16, as are elements times scales.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -35,7 +38,7 @@ from xdsl.dialects.builtin import (
     i8,
     i32,
 )
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from ...compiler.context import lamina_context
@@ -46,9 +49,11 @@ from ...dialects import stablehlo as hlo
 from ...dialects.amx.types import ROW_BYTES, ROWS
 from ...dialects.linalg import PackOp
 from ...dialects.linalg_ext import MatmulNBitsOp
-from ...dialects.stablehlo.composites import MATMUL_NBITS
+from ...dialects.stablehlo.composites import GROUPED_MATMUL_NBITS, MATMUL_NBITS
 from ...dialects.tensor import EmptyOp
 from ..stablehlo.elements import Elements, before, choose
+from ..stablehlo.matrices import cut
+from ..stablehlo.ragged_rows import group_by_group
 from .composite_replacement import integer_said, replace_composites
 
 BYTE = IntegerType(8, Signedness.UNSIGNED)
@@ -57,7 +62,7 @@ LONGEST = 128  # elements of a block; longer ones come in parts
 
 @dataclass(frozen=True)
 class ConvertMatmulNBitsToLinalg(ModulePass):
-    """Lowers the composite; `lanes` overrides the width of a panel, `precision` what the context asks for."""
+    """Lowers the composites; `lanes` overrides the width of a panel, `precision` what the context asks for."""
 
     name = "convert-matmul-nbits-to-linalg"
 
@@ -68,50 +73,101 @@ class ConvertMatmulNBitsToLinalg(ModulePass):
         ours = lamina_context(ctx)
         lanes = self.lanes or ours.machine.lanes(4)
         narrow = (self.precision or ours.precision) == "bf16"
-        replace_composites(op, MATMUL_NBITS, lambda composite: [_lowered(composite, lanes, ours.machine, narrow).value])
+        replace_composites(op, MATMUL_NBITS, lambda composite: [_plain(composite, lanes, ours.machine, narrow).value])
+        replace_composites(
+            op, GROUPED_MATMUL_NBITS, lambda composite: [_grouped(composite, lanes, ours.machine, narrow).value]
+        )
 
 
-def _lowered(op: hlo.CompositeOp, lanes: int, machine: Machine, narrow: bool) -> Elements:
-    bits, rounded = integer_said(op, "bits"), integer_said(op, "accuracy_level") == 4
-    _check(op, bits)
-    insert = before(op)
-    x, packed, scales, *zeros = (Elements(insert, value) for value in op.inputs)
-    (rows, depth), (columns, blocks, width) = x.shape, packed.shape
-    block = width * 8 // bits
-    x = _by_blocks(_padded(x, 1, blocks * block - depth).reshape(rows, blocks, block * bits // 32, 4, 8 // bits))
-    x_scales, sum_type = None, f32
-    if rounded:
-        x, x_scales = _as_bytes(x)
-        sum_type = i32
-    scales, zeros = scales.convert(f32), [z.convert(f32) for z in zeros]
-    size = next(d for d in range(min(LONGEST, block), 0, -1) if block % d == 0 and d * bits % 32 == 0)
-    if size != block:  # parts of a block have its scale each, and fit into registers and caches
-        parts = block // size
-        x = x.of(hlo.TransposeOp(x.reshape(blocks, rows, parts, size).value, permutation=[0, 2, 1, 3]))
-        x = x.reshape(blocks * parts, rows, size)
-        scales, zeros = _repeated(scales, parts, 1), [_repeated(z, parts, 1) for z in zeros]
-        x_scales = None if x_scales is None else _repeated(x_scales, parts, 0)
-    total = _sum(x.convert(sum_type))
-    narrow = narrow and not rounded and fills_tiles(machine, lanes, rows, size)
-    rhs = packed.of(hlo.BitcastConvertOp(packed.value, i8)).reshape(columns, blocks * width)
-    middle = 1 << (bits - 1)
-    out = EmptyOp([], TensorType(f32, [rows, columns]))
-    insert(out)
-    product = MatmulNBitsOp.of(
-        [(x.convert(bf16) if narrow else x).value, _packed(rhs, (lanes, 4)), _packed(scales, (lanes,))],
-        None if narrow else (total * -middle).value,
-        None if x_scales is None else x_scales.value,
-        out.tensor,
-        bits,
-    )
-    result = x.of(product)
-    if not zeros:
-        return result
-    total = total.convert(f32)
-    off = (float(middle) - zeros[0]) * scales
-    sums = total if x_scales is None else total * x_scales
-    by_sums = hlo.DotGeneralOp(sums.value, off.value, lhs_contracting_dimensions=[0], rhs_contracting_dimensions=[1])
-    return result + x.of(by_sums)
+def _plain(op: hlo.CompositeOp, lanes: int, machine: Machine, narrow: bool) -> Elements:
+    """One matrix for all rows."""
+    x, *matrix = (Elements(before(op), value) for value in op.inputs)
+    bits = _checked_bits(op, x, matrix)
+    return _Weights.of(matrix, bits, lanes).times(x, integer_said(op, "accuracy_level") == 4, machine, narrow)
+
+
+def _grouped(op: hlo.CompositeOp, lanes: int, machine: Machine, narrow: bool) -> Elements:
+    """Tiles of rows, each by the matrix of its group: a slice of what all of them become."""
+    x, sizes, *matrices = (Elements(before(op), value) for value in op.inputs)
+    bits, rounded = _checked_bits(op, x, matrices, sizes), integer_said(op, "accuracy_level") == 4
+    weights = _Weights.of(matrices, bits, lanes)
+
+    def product(rows: Elements, group: Elements) -> Elements:
+        return weights.of_group(group).times(rows, rounded, machine, narrow)
+
+    return group_by_group(x, sizes, (weights.columns, f32), product)
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """A matrix, or a stack of such, as `linalg_ext.matmul_nbits` takes it: panels of columns, the scales of blocks.
+
+    `off` [N, blocks] is what zero points are off the middle, times scales. Blocks are of `size` elements.
+    """
+
+    bits: int
+    columns: int
+    blocks: int
+    size: int
+    panels: Elements
+    scales: Elements
+    off: Elements | None
+
+    @staticmethod
+    def of(matrix: Sequence[Elements], bits: int, lanes: int) -> _Weights:
+        """From bytes [..., N, blocks, width], scales and zero points [..., N, blocks]."""
+        packed, scales, *zeros = matrix
+        *stack, columns, blocks, width = packed.shape
+        scales = scales.convert(f32)
+        off = (float(1 << (bits - 1)) - zeros[0].convert(f32)) * scales if zeros else None
+        words = packed.of(hlo.BitcastConvertOp(packed.value, i8)).reshape(*stack, columns, blocks * width)
+        panels, factors = _packed(words, (lanes, 4)), _packed(scales, (lanes,))
+        return _Weights(bits, columns, blocks, width * 8 // bits, panels, factors, off)
+
+    def of_group(self, group: Elements) -> _Weights:
+        """One matrix of a stack."""
+
+        def own(each: Elements) -> Elements:
+            return cut(each.within(group.insert), 0, group)
+
+        off = None if self.off is None else own(self.off)
+        return replace(self, panels=own(self.panels), scales=own(self.scales), off=off)
+
+    def times(self, x: Elements, rounded: bool, machine: Machine, narrow: bool) -> Elements:
+        """Rows times the matrix; `rounded` to bytes a block first, or `narrow` to bfloat16 where that fills tiles."""
+        (rows, depth), blocks, size, bits = x.shape, self.blocks, self.size, self.bits
+        x = _padded(x, 1, blocks * size - depth)
+        x = _by_blocks(x.reshape(rows, blocks, size * bits // 32, 4, 8 // bits))
+        x_scales, sum_type, scales = None, f32, self.scales
+        if rounded:
+            x, x_scales = _as_bytes(x)
+            sum_type = i32
+        whole, whole_scales = x, x_scales
+        part = next(d for d in range(min(LONGEST, size), 0, -1) if size % d == 0 and d * bits % 32 == 0)
+        if part != size:  # parts of a block have its scale each, and fit into registers and caches
+            count = size // part
+            x = x.of(hlo.TransposeOp(x.reshape(blocks, rows, count, part).value, permutation=[0, 2, 1, 3]))
+            x = x.reshape(blocks * count, rows, part)
+            scales = _repeated(scales, count, 1)
+            x_scales = None if x_scales is None else _repeated(x_scales, count, 0)
+        total = _sum(x.convert(sum_type))
+        narrow = narrow and not rounded and fills_tiles(machine, scales.shape[-1], rows, part)
+        out = EmptyOp([], TensorType(f32, [rows, self.columns]))
+        x.insert(out)
+        product = MatmulNBitsOp.of(
+            [(x.convert(bf16) if narrow else x).value, self.panels.value, scales.value],
+            None if narrow else (total * -(1 << (bits - 1))).value,
+            None if x_scales is None else x_scales.value,
+            out.tensor,
+            bits,
+        )
+        result = x.of(product)
+        if self.off is None:
+            return result
+        total = (total if part == size else _sum(whole.convert(sum_type))).convert(f32)
+        sums = total if whole_scales is None else total * whole_scales
+        dimensions = {"lhs_contracting_dimensions": [0], "rhs_contracting_dimensions": [1]}
+        return result + x.of(hlo.DotGeneralOp(sums.value, self.off.value, **dimensions))
 
 
 def fills_tiles(machine: Machine, lanes: int, rows: int, block: int) -> bool:
@@ -120,21 +176,27 @@ def fills_tiles(machine: Machine, lanes: int, rows: int, block: int) -> bool:
     return tiles and lanes == ROWS and rows >= ROWS and block % (ROW_BYTES // 2) == 0
 
 
-def _check(op: hlo.CompositeOp, bits: int) -> None:
-    """Raises LaminaError where operands and result are not as MATMUL_NBITS has them."""
+def _checked_bits(op: hlo.CompositeOp, x: Elements, matrix: Sequence[Elements], sizes: Elements | None = None) -> int:
+    """How many an element has. Raises LaminaError where operands and result are not as the composites have them."""
+    bits, name = integer_said(op, "bits"), op.composite_name.data
     types = [cast("TensorType[Attribute]", value.type) for value in (*op.inputs, *op.results)]
-    if bits in (2, 4, 8) and [len(t.get_shape()) for t in types] in ([2, 3, 2, 2], [2, 3, 2, 2, 2]):
-        (rows, depth), (columns, blocks, width) = types[0].get_shape(), types[1].get_shape()
-        factor = types[2].element_type
-        expected = [TensorType(f32, (rows, depth)), TensorType(BYTE, (columns, blocks, width))]
-        expected += [TensorType(factor, (columns, blocks))] * (len(op.inputs) - 2)
+    stack = [] if sizes is None else sizes.shape[:1]
+    ranks = [len(stack) + 3, *[len(stack) + 2] * (len(matrix) - 1)]
+    if bits in (2, 4, 8) and len(matrix) in (2, 3) and len(x.shape) == 2 and ranks == [len(m.shape) for m in matrix]:
+        (rows, depth), (columns, blocks, width) = x.shape, matrix[0].shape[-3:]
+        factor = matrix[1].element_type
+        expected = [TensorType(f32, (rows, depth)), *([] if sizes is None else [TensorType(i32, stack)])]
+        expected += [TensorType(BYTE, (*stack, columns, blocks, width))]
+        expected += [TensorType(factor, (*stack, columns, blocks))] * (len(matrix) - 1)
         expected.append(TensorType(f32, (rows, columns)))
-        words = width > 0 and width % 4 == 0
-        if types == expected and isinstance(factor, AnyFloat) and words and -(-depth * bits // (8 * width)) == blocks:
-            return
+        whole = width > 0 and width % 4 == 0 and -(-depth * bits // (8 * width)) == blocks
+        if types == expected and isinstance(factor, AnyFloat) and whole:
+            return bits
     told = ", ".join(map(str, types))
     wanted = "rows of f32, ui8 [N, blocks, bytes], scales and zero points [N, blocks], a result of f32"
-    raise LaminaError(f'composite "{MATMUL_NBITS}" of {bits} bits with {told}; expected {wanted}', where=op)
+    if sizes is not None:
+        wanted = f"{wanted.replace('[N', '[G, N')}, i32 [G] after the rows"
+    raise LaminaError(f'composite "{name}" of {bits} bits with {told}; expected {wanted}', where=op)
 
 
 def _as_bytes(x: Elements) -> tuple[Elements, Elements]:
@@ -177,20 +239,21 @@ def _padded(x: Elements, dimension: int, more: int) -> Elements:
 
 
 def _repeated(x: Elements, count: int, dimension: int) -> Elements:
-    """Each element of a dimension of two so many times in a row."""
-    rows, columns = x.shape
-    wide = (rows, columns, count) if dimension else (rows, count, columns)
-    every = x.broadcast(wide, (0, 1) if dimension else (0, 2))
-    return every.reshape(*((rows, columns * count) if dimension else (rows * count, columns)))
+    """Each place of a dimension so many times in a row."""
+    before, after = x.shape[: dimension + 1], x.shape[dimension + 1 :]
+    kept = [d for d in range(len(x.shape) + 1) if d != dimension + 1]
+    return x.broadcast((*before, count, *after), kept).reshape(*before[:-1], before[-1] * count, *after)
 
 
-def _packed(x: Elements, tiles: Sequence[int]) -> SSAValue:
-    """In tiles of the first dimensions, the last ones filled up with zeros."""
-    outer = [-(-size // tile) for size, tile in zip(x.shape, (*tiles, 1), strict=False)]
+def _packed(x: Elements, tiles: Sequence[int]) -> Elements:
+    """The last two dimensions in tiles of the first of them, the last ones filled up with zeros."""
+    lead = len(x.shape) - 2
+    outer = [*x.shape[:lead], *(-(-size // tile) for size, tile in zip(x.shape[lead:], (*tiles, 1), strict=False))]
     empty = EmptyOp([], TensorType(x.element_type, [*outer, *tiles]))
     number = FloatAttr(0.0, f32) if x.element_type == f32 else IntegerAttr(0, i8)
     zero = arith.ConstantOp(number)
-    pack = PackOp(x.value, empty.tensor, list(range(len(tiles))), list(tiles), padding_value=zero.result)
+    places = [lead + i for i in range(len(tiles))]
+    pack = PackOp(x.value, empty.tensor, places, list(tiles), padding_value=zero.result)
     for op in (empty, zero, pack):
         x.insert(op)
-    return pack.results[0]
+    return Elements(x.insert, pack.results[0])

@@ -14,10 +14,10 @@ none reads a matrix that no row needs. So a layer of experts reads those that it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import i32
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import ConstantLike
 
 from ...compiler.machine import Machine
@@ -29,6 +29,7 @@ from .elements import Elements, choose, scalar
 from .expansion import counted_loop
 from .matrices import cut, everywhere, filled, numbered, reduced, spread
 
+Product = Callable[[Elements, Elements], Elements]  # of rows, and the number of their group
 HIGHEST = 32  # rows of a tile: each reads its matrix again, and computes up to as many in vain
 HIGHEST_COMPUTED = 128  # where the matrix is computed, so that each tile lays it out in panels, too
 
@@ -43,8 +44,27 @@ def in_tiles(op: RaggedDotOp, b: Builder, machine: Machine) -> Replacement:
     if tuple(numbers.lhs_ragged_dimensions) != (0,) or tuple(numbers.rhs_group_dimensions) != (0,):
         return None
     (summed,) = numbers.rhs_contracting_dimensions
-    (rows, depth), groups, width = x.shape, w.shape[0], w.shape[3 - summed]
-    high = min(HIGHEST if _is_constant(w.value) else HIGHEST_COMPUTED, 1 << max(0, (rows - 1) // groups).bit_length())
+    element = op.result.type.element_type
+
+    def product(rows: Elements, group: Elements) -> Elements:
+        matrix = cut(w.within(rows.insert), 0, group)
+        dimensions = {"lhs_contracting_dimensions": [1], "rhs_contracting_dimensions": [summed - 1]}
+        return rows.of(hlo.DotGeneralOp(rows.value, matrix.value, **dimensions, element_type=element))
+
+    highest = HIGHEST if _is_constant(w.value) else HIGHEST_COMPUTED
+    return group_by_group(x, sizes, (w.shape[3 - summed], element), product, highest).value
+
+
+def group_by_group(
+    x: Elements, sizes: Elements, made: tuple[int, Attribute], product: Product, highest: int = HIGHEST
+) -> Elements:
+    """What `product` makes of tiles of rows of `x` and the number of their group; zeros of rows that are in none.
+
+    Groups have as many rows as `sizes` says, one after the other; a tile at most `highest`. A row becomes one of as
+    many elements of a type as are `made`. There are rows, and groups.
+    """
+    (rows, depth), (groups,), (width, element) = x.shape, sizes.shape, made
+    high = min(highest, 1 << max(0, (rows - 1) // groups).bit_length())
     sizes = sizes.convert(i32)
     ends = running(sizes)
     tiles, first, group = _tiles(sizes, ends, rows, high)
@@ -54,22 +74,13 @@ def in_tiles(op: RaggedDotOp, b: Builder, machine: Machine) -> Replacement:
         row, own = (cut(each.within(at.insert), 0, at) for each in (first, group))
         places = [row.value, at.like(0).value]
         part = y.of(hlo.DynamicSliceOp(padded.value, places, slice_sizes=[high, depth]))
-        matrix = cut(w.within(at.insert), 0, own)
-        product = hlo.DotGeneralOp(
-            part.value,
-            matrix.value,
-            lhs_contracting_dimensions=[1],
-            rhs_contracting_dimensions=[summed - 1],
-            element_type=y.element_type,
-        )
-        return [y.of(hlo.DynamicUpdateSliceOp(y.value, y.of(product).value, places))]
+        return [y.of(hlo.DynamicUpdateSliceOp(y.value, product(part, own).value, places))]
 
     edges = {"edge_padding_low": [0, 0], "edge_padding_high": [high, 0], "interior_padding": [0, 0]}
     padded = x.of(hlo.PadOp(x.value, scalar(x, 0).value, **edges))
-    start = filled(x, (rows + high, width), op.result.type.element_type, 0)
-    (y,) = counted_loop(b, tiles, [start], tile)
+    (y,) = counted_loop(x.insert, tiles, [filled(x, (rows + high, width), element, 0)], tile)
     y = y.part(0, 0, rows)
-    return choose(numbered(y, 0) < everywhere(_last(ends), y), y, 0.0).value
+    return choose(numbered(y, 0) < everywhere(_last(ends), y), y, 0.0)
 
 
 def _is_constant(value: SSAValue) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from typing import Any
@@ -173,7 +173,12 @@ def families() -> Mapping[str, Mapping[str, Node]]:
             "local_response_64x28": Node("LRN", _x(1, 64, 28, 28), attributes={"size": 5}),
             "softmax_channels_21x128": Node("Softmax", _x(1, 21, 128, 128), attributes={"axis": 1}),
         },
-        "experts": {f"{rows}_by_2_of_8": _experts(rows, 512, 1024, 8, 2) for rows in (1, 64, 512)},
+        "experts": {
+            **{f"{rows}_by_2_of_8": _experts(rows, 512, 1024, 8, 2) for rows in (1, 64, 512)},
+            **{
+                f"{rows}_by_4_of_32_in_4_bits": _experts_of_4_bits(rows, 1024, 1024, 32, 4) for rows in (1, 16, 64, 512)
+            },
+        },
     }
 
 
@@ -286,6 +291,24 @@ def _experts(rows: int, hidden: int, inner: int, count: int, k: int) -> Node:
 
     shape = [rows, hidden]
     return Node("MoE", inputs, weights, attributes=attributes, moved=used, domain="com.microsoft", shape=shape)
+
+
+def _experts_of_4_bits(rows: int, hidden: int, inner: int, count: int, k: int) -> Node:
+    """A layer of gpt-oss but for its sizes: blocks of 32 numbers have a scale each."""
+    floats, block = _experts(rows, hidden, inner, count, k), 32
+
+    def weights() -> Mapping[str, Array]:
+        found: dict[str, Array] = {}
+        for name, columns, depth in (("first", 2 * inner, hidden), ("second", hidden, inner)):
+            found[name] = _numbers(0, 256, count, columns, depth // 2).astype(np.uint8)
+            found[f"{name}_scales"] = np.abs(normal(2, count, columns, depth // block)) / np.float32(100)
+            found["_"] = np.zeros(0)
+        return {name: found[name] for name in ("first", "first_scales", "_", "second", "second_scales")}
+
+    limits = {"activation_alpha": 1.702, "activation_beta": 1.0, "swiglu_limit": 7.0}
+    attributes = {**floats.attributes, **limits, "expert_weight_bits": 4, "block_size": block}
+    moved = min(count, rows * k) * 3 * hidden * inner * (4 + 32 // block) // 8
+    return replace(floats, op="QMoE", constants=weights, attributes=attributes, moved=moved)
 
 
 def _cast(source: type[np.generic], target: type[np.generic]) -> Node:

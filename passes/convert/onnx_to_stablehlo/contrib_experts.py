@@ -1,8 +1,9 @@
-"""MoE of com.microsoft: each row goes through the networks that its router finds best, and gets their weighted sum."""
+"""MoE of com.microsoft, and what QMoE shares with it: rows go through the networks that their router finds best."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects.builtin import f32, i32
@@ -19,6 +20,60 @@ from .sorting import top
 from .table import lowers
 
 GATED = ("swiglu", "geglu")
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """One of the products of all experts: `product` of rows, so many after the other by each; a `bias` of each."""
+
+    product: Callable[[Value, Value], Value]
+    bias: Value | None
+
+    def of(self, b: GraphBuilder, rows: Value, sizes: Value, expert: Value) -> Value:
+        """Rows [n, k] times the matrices of their experts [n]."""
+        result = self.product(rows, sizes)
+        return result if self.bias is None else b.add(result, gather(b, self.bias, expert))
+
+
+@dataclass(frozen=True)
+class Network:
+    """What an expert computes between its products, as the attributes say."""
+
+    activation: str
+    fusion: int  # of gates with what they let through: in turn (1), in two halves (2)
+    alpha: float
+    beta: float
+    limit: float | None
+
+    @property
+    def gated(self) -> bool:
+        """Whether half of what the first product gives, or all of it, is what lets through the rest."""
+        return self.activation in GATED
+
+    def check(self, b: GraphBuilder, third: bool, sparse: int, late: int) -> None:
+        """Raises LaminaError for what is not supported."""
+        if sparse or late:
+            raise b.fail("use_sparse_mixer and swiglu_limit_after_activation are not supported")
+        if self.gated and not self.fusion and (not third or self.activation == "geglu"):
+            raise b.fail(f"{self.activation} needs swiglu_fusion of 1 or 2" + (", or fc3" if not third else ""))
+
+    def wide(self, inner: int) -> int:
+        """Rows of the first matrices."""
+        return inner * (2 if self.gated and self.fusion else 1)
+
+    def between(self, b: GraphBuilder, first: Value, third: Callable[[], Value] | None) -> Value:
+        """What the second product takes, of what the first gives, and the `third`."""
+        if not self.gated:
+            return _activated(b, first, self.activation)
+        if self.fusion or third is None:
+            gate, value = _halves(b, first, in_turn=self.fusion == 1)
+        else:
+            gate, value = first, third()
+        if self.activation == "geglu":
+            return b.multiply(gelu(b, gate, approximate="tanh"), value)
+        if self.limit is not None:
+            gate, value = b.minimum(gate, self.limit), b.maximum(b.minimum(value, self.limit), -self.limit)
+        return b.multiply(swish(b, gate, alpha=self.alpha), b.add(value, self.beta))
 
 
 @lowers("MoE", domain=MICROSOFT)
@@ -48,62 +103,73 @@ def mixture_of_experts(
     An expert is second @ activation(first @ x + first_bias) + second_bias, of [experts, inner, hidden] and [experts,
     hidden, inner]. Where gates are fused, `first` has two rows for each inner one, in turn (1) or in two halves (2).
     """
-    if use_sparse_mixer or swiglu_limit_after_activation:
-        raise b.fail("use_sparse_mixer and swiglu_limit_after_activation are not supported")
-    gated = activation_type in GATED
-    if gated and not swiglu_fusion and (third is None or activation_type == "geglu"):
-        raise b.fail(f"{activation_type} needs swiglu_fusion of 1 or 2" + ("" if third is not None else ", or fc3"))
-    shape = shape_of(x)
-    count, experts = prod(shape[:-1]), shape_of(router_probs)[-1]
-    inner, hidden = shape_of(second)[2] if rank_of(second) == 3 else 0, shape[-1]
-    wide = inner * (2 if gated and swiglu_fusion else 1)
-    _expect(b, "router_probs", router_probs, [count, experts])
-    _expect(b, "fc1_experts_weights", first, [experts, wide, hidden])
-    _expect(b, "fc1_experts_bias", first_bias, [experts, wide])
-    _expect(b, "fc2_experts_weights", second, [experts, hidden, inner])
-    _expect(b, "fc2_experts_bias", second_bias, [experts, hidden])
-    _expect(b, "fc3_experts_weights", third, [experts, inner, hidden])
-    _expect(b, "fc3_experts_bias", third_bias, [experts, inner])
-    rows = b.reshape(x, [count, hidden])
-    chances = softmax(b, b.convert(router_probs, f32))
-    weights, chosen = top(b, chances, k, 1, True)
-    if normalize_routing_weights:
-        weights = b.divide(weights, b.reduce("add", weights, [1], keepdims=True))
+    network = Network(activation_type, swiglu_fusion, activation_alpha, activation_beta, swiglu_limit)
+    network.check(b, third is not None, use_sparse_mixer, swiglu_limit_after_activation)
+    experts, hidden = shape_of(router_probs)[-1], shape_of(x)[-1]
+    inner = shape_of(second)[2] if rank_of(second) == 3 else 0
+    wide = network.wide(inner)
+    expect(b, "fc1_experts_weights", first, [experts, wide, hidden])
+    expect(b, "fc1_experts_bias", first_bias, [experts, wide])
+    expect(b, "fc2_experts_weights", second, [experts, hidden, inner])
+    expect(b, "fc2_experts_bias", second_bias, [experts, hidden])
+    expect(b, "fc3_experts_weights", third, [experts, inner, hidden])
+    expect(b, "fc3_experts_bias", third_bias, [experts, inner])
 
+    def by(matrices: Value, bias: Value | None) -> Matrices:
+        return Matrices(lambda rows, sizes: b(rows_by_groups(rows, matrices, sizes, 2)), bias)
+
+    products = [by(first, first_bias), by(second, second_bias)]
+    if third is not None:
+        products.append(by(third, third_bias))
+    return weighted(b, x, router_probs, products, network, k, bool(normalize_routing_weights))
+
+
+def weighted(
+    b: GraphBuilder,
+    x: Value,
+    scores: Value,
+    products: Sequence[Matrices],
+    network: Network,
+    k: int,
+    normalized: bool,
+    shares: Value | None = None,
+) -> Value:
+    """The sum of what the `k` best experts of each row make of it, times how much each is worth.
+
+    That is its part of the softmax of the `scores`, or what `shares`, of the same shape, says.
+    """
+    shape = shape_of(x)
+    count, experts, hidden = prod(shape[:-1]), shape_of(scores)[-1], shape[-1]
+    expect(b, "router_probs", scores, [count, experts])
+    expect(b, "router_weights", shares, [count, experts])
+    rows = b.reshape(x, [count, hidden])
+    weights, chosen = top(b, softmax(b, b.convert(scores, f32)), k, 1, True)
     if not count * k:
         return b.broadcast_to(b.scalar(0, element_of(x)), shape)
 
     places = b.iota([count * k], 0, i32)
-    expert, order = _sorted(b, b.convert(b.reshape(chosen, [count * k]), i32), places)
+    flat = b.convert(b.reshape(chosen, [count * k]), i32)
+    if shares is not None:
+        at = b.add(b.multiply(b.divide(places, k), experts), flat)
+        weights = b.reshape(gather(b, b.reshape(b.convert(shares, f32), [count * experts]), at), [count, k])
+    if normalized:
+        total = b.reduce("add", weights, [1], keepdims=True)
+        weights = b.select(b.compare(total, 0.0, "EQ"), 0.0, b.divide(weights, total))
+    expert, order = _sorted(b, flat, places)
     numbers = b.broadcast_to(b.expand_dims(b.iota([experts], 0, i32), [1]), [experts, count * k])
     sizes = b.reduce("add", b.convert(b.compare(numbers, b.expand_dims(expert, [0]), "EQ"), i32), [1])
-
-    def product(y: Value, matrices: Value, bias: Value | None) -> Value:
-        result = b(rows_by_groups(y, matrices, sizes, 2))
-        return result if bias is None else b.add(result, gather(b, bias, expert))
-
     own = gather(b, rows, b.divide(order, k))  # of each expert one row after the other
-    between = product(own, first, first_bias)
-    if not gated:
-        between = _activated(b, between, activation_type)
-    else:
-        if swiglu_fusion or third is None:
-            gate, value = _halves(b, between, in_turn=swiglu_fusion == 1)
-        else:
-            gate, value = between, product(own, third, third_bias)
-        if activation_type == "swiglu" and swiglu_limit is not None:
-            gate, value = b.minimum(gate, swiglu_limit), b.maximum(b.minimum(value, swiglu_limit), -swiglu_limit)
-        if activation_type == "swiglu":
-            between = b.multiply(swish(b, gate, alpha=activation_alpha), b.add(value, activation_beta))
-        else:
-            between = b.multiply(gelu(b, gate, approximate="tanh"), value)
+    first, second, *more = products
+    third = (lambda: more[0].of(b, own, sizes, expert)) if more else None
+    between = network.between(b, first.of(b, own, sizes, expert), third)
     _, back = _sorted(b, order, places)
-    outer = b.reshape(gather(b, product(between, second, second_bias), back), [count, k, hidden])
+    outer = b.reshape(gather(b, second.of(b, between, sizes, expert), back), [count, k, hidden])
     share = b.convert(b.expand_dims(weights, [2]), element_of(outer))
     return b.reshape(b.reduce("add", b.multiply(outer, share), [1]), shape)
 
 
-def _expect(b: GraphBuilder, name: str, value: Value | None, shape: Sequence[int]) -> None:
+def expect(b: GraphBuilder, name: str, value: Value | None, shape: Sequence[int]) -> None:
+    """Raises LaminaError where a value is there and has another shape."""
     if value is not None and list(shape_of(value)) != list(shape):
         raise b.fail(f"{name} has shape {list(shape_of(value))}, expected {list(shape)}")
 

@@ -36,7 +36,7 @@ def quantize(b: GraphBuilder, x: Value, scale: Value, zero: Value | None = None,
     return quantize_linear(b, x, scale, zero, axis=axis)
 
 
-def _unpacked(b: GraphBuilder, packed: Value, bits: int) -> Value:
+def unpacked(b: GraphBuilder, packed: Value, bits: int) -> Value:
     """The numbers of `bits` bits that lie in the bytes of the last dimension, the lowest bits first."""
     if bits == 8:
         return packed
@@ -54,7 +54,7 @@ def _zero_points(b: GraphBuilder, zeros: Value, shape: tuple[int, int], bits: in
     if is_float(zeros):
         return b.reshape(zeros, [rows, blocks])
     width = math.ceil(blocks * bits / 8)
-    numbers = _unpacked(b, b.reshape(zeros, [rows, width]), bits)
+    numbers = unpacked(b, b.reshape(zeros, [rows, width]), bits)
     return b.convert(b.slice_axis(numbers, 1, 0, blocks), element)
 
 
@@ -122,15 +122,20 @@ def _matmul_n_bits(
     """What MATMUL_NBITS means; also for other types than f32."""
     rows, depth = shape_of(x)
     columns, blocks = shape_of(scales)
-    bits, block = said["bits"], said["block_size"]
+    block = said["block_size"]
     if blocks * block != depth:
         x = b.pad(x, b.scalar(0.0, element_of(x)), [0, 0], [0, blocks * block - depth])
     if said["accuracy_level"] == 4:
         x = b.reshape(_rounded_to_bytes(b, b.reshape(x, [rows, blocks, block])), [rows, blocks * block])
-    numbers = b.convert(_unpacked(b, packed, bits), element_of(scales))
-    middle = b.scalar(2 ** (bits - 1), element_of(scales)) if zeros is None else b.expand_dims(zeros, [2])
-    weights = b.multiply(b.subtract(numbers, middle), b.expand_dims(scales, [2]))
-    return b.dot(x, b.reshape(b.convert(weights, element_of(x)), [columns, blocks * block]), ([1], [1]))
+    weights = b.convert(numbers_of(b, packed, scales, zeros, said["bits"]), element_of(x))
+    return b.dot(x, b.reshape(weights, [columns, blocks * block]), ([1], [1]))
+
+
+def numbers_of(b: GraphBuilder, packed: Value, scales: Value, zeros: Value | None, bits: int) -> Value:
+    """[..., blocks, elements] from bytes [..., blocks, bytes], scales and zero points [..., blocks]."""
+    kind, last = element_of(scales), rank_of(scales)
+    middle = b.scalar(2 ** (bits - 1), kind) if zeros is None else b.expand_dims(zeros, [last])
+    return b.multiply(b.subtract(b.convert(unpacked(b, packed, bits), kind), middle), b.expand_dims(scales, [last]))
 
 
 def _rounded_to_bytes(b: GraphBuilder, x: Value) -> Value:
@@ -168,7 +173,7 @@ def gather_block_quantized(
         return gather(b, part, indices, axis=along)
 
     def whole(part: Value) -> Value:
-        return _unpacked(b, part, bits) if bytes_ else part
+        return unpacked(b, part, bits) if bytes_ else part
 
     place = blocked - rank
     numbers = b.convert(whole(taken(data)), i32)

@@ -63,6 +63,7 @@ CHAPTERS = (
     "contrib_experts",
     "contrib_grouped",
     "contrib_quantized",
+    "contrib_quantized_experts",
     "contrib_recurrent",
 )
 

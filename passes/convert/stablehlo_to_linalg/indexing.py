@@ -15,10 +15,11 @@ from ....compiler.conversion import RuleBuilder
 from ....compiler.traits import has
 from ....compiler.weights import WeightStore
 from ....dialects import stablehlo as hlo
-from ....dialects.linalg import IndexOp
+from ....dialects.linalg import IndexOp, PackOp
 from ....dialects.stablehlo.constants import constant_value, integer_of
 from ....dialects.tensor import ExtractOp, ExtractSliceOp, InsertOp, InsertSliceOp
 from ...bufferization.layout import are_rows
+from ...linalg.fold_constants import grows
 from ...linalg.hoist_constants import is_constant_argument
 from ...stablehlo.integer_ranges import Range, value_range
 from .rules import (
@@ -36,6 +37,7 @@ from .rules import (
 from .scalars import scalar_region
 
 IN_BOUNDS = "lamina.in_bounds"  # on an op within this pass: no start index need be clamped
+_FOLDED = (PackOp, hlo.ReshapeOp, hlo.BitcastConvertOp)
 VIEW = "lamina.view"  # on an op within this pass: what it cuts out is read where it lies
 
 
@@ -63,8 +65,11 @@ def note_views(module: ModuleOp) -> None:
 
 
 def _is_fixed(value: SSAValue) -> bool:
-    constant = value.owner if isinstance(value.owner, Operation) else None
-    return is_constant_argument(value) or (constant is not None and has(constant, ConstantLike))
+    """Whether a value is a constant, or will be: in panels, where these are not much larger."""
+    made = value.owner if isinstance(value.owner, Operation) else None
+    if isinstance(made, _FOLDED):
+        return _is_fixed(made.operands[0]) and not grows(made)
+    return is_constant_argument(value) or (made is not None and has(made, ConstantLike))
 
 
 def _as_index(s: Scalars, x: SSAValue, unsigned: bool) -> SSAValue:
