@@ -166,8 +166,10 @@ class _Weights:
             return result
         total = (total if part == size else _sum(whole.convert(sum_type))).convert(f32)
         sums = total if whole_scales is None else total * whole_scales
-        dimensions = {"lhs_contracting_dimensions": [0], "rhs_contracting_dimensions": [1]}
-        return result + x.of(hlo.DotGeneralOp(sums.value, self.off.value, **dimensions))
+        off = hlo.DotGeneralOp(
+            sums.value, self.off.value, lhs_contracting_dimensions=[0], rhs_contracting_dimensions=[1]
+        )
+        return result + x.of(off)
 
 
 def fills_tiles(machine: Machine, lanes: int, rows: int, block: int) -> bool:

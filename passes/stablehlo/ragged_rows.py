@@ -48,8 +48,14 @@ def in_tiles(op: RaggedDotOp, b: Builder, machine: Machine) -> Replacement:
 
     def product(rows: Elements, group: Elements) -> Elements:
         matrix = cut(w.within(rows.insert), 0, group)
-        dimensions = {"lhs_contracting_dimensions": [1], "rhs_contracting_dimensions": [summed - 1]}
-        return rows.of(hlo.DotGeneralOp(rows.value, matrix.value, **dimensions, element_type=element))
+        product = hlo.DotGeneralOp(
+            rows.value,
+            matrix.value,
+            lhs_contracting_dimensions=[1],
+            rhs_contracting_dimensions=[summed - 1],
+            element_type=element,
+        )
+        return rows.of(product)
 
     highest = HIGHEST if _is_constant(w.value) else HIGHEST_COMPUTED
     return group_by_group(x, sizes, (w.shape[3 - summed], element), product, highest).value
