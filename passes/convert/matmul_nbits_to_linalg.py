@@ -243,7 +243,7 @@ def _padded(x: Elements, dimension: int, more: int) -> Elements:
 def _repeated(x: Elements, count: int, dimension: int) -> Elements:
     """Each place of a dimension so many times in a row."""
     before, after = x.shape[: dimension + 1], x.shape[dimension + 1 :]
-    kept = [d for d in range(len(x.shape) + 1) if d != dimension + 1]
+    kept = tuple(d for d in range(len(x.shape) + 1) if d != dimension + 1)
     return x.broadcast((*before, count, *after), kept).reshape(*before[:-1], before[-1] * count, *after)
 
 
