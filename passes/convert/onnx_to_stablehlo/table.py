@@ -65,6 +65,7 @@ CHAPTERS = (
     "contrib_quantized",
     "contrib_quantized_experts",
     "contrib_recurrent",
+    "contrib_states",
 )
 
 
