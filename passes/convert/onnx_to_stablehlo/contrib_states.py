@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 from xdsl.dialects.builtin import f32, i64
 
+from ....compiler.signature import Array
 from ....dialects import stablehlo as hlo
 from .activation import swish
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
@@ -17,6 +21,8 @@ from .table import lowers
 
 GATED, DELTA = ("gated", "gated_delta"), ("delta", "gated_delta")  # rules that have a decay, and a rate
 RULES = ("linear", *GATED, "delta")
+CHUNK = 16  # steps at once: more take more products among each other, fewer go through the state more often
+FORGOTTEN = -100.0  # the logarithm of nothing in f32, whose sums are finite
 
 
 @lowers("LinearAttention", domain=MICROSOFT)
@@ -39,7 +45,8 @@ def linear_attention(
     """Of [batch, time, heads * width]: the state [batch, heads, keys, values] after each step, asked by its query.
 
     A step is S = exp(decay) S, then S = S + key (value - S' key)' rate for rules of a delta, else S = S + key value'.
-    It is computed in f32, step by step, whatever `chunk_size` hints at.
+    It is computed in f32, in chunks of steps, whatever `chunk_size` hints at; one by one where each key has its decay.
+    What is not finite spreads over its chunk.
     """
     if update_rule not in RULES:
         raise b.fail(f"update_rule '{update_rule}' is none of {', '.join(RULES)}")
@@ -52,70 +59,178 @@ def linear_attention(
     heads = max(q_num_heads, kv_num_heads)
     if min(q_num_heads, kv_num_heads) < 1 or heads % min(q_num_heads, kv_num_heads):
         raise b.fail(f"{q_num_heads} heads of queries and {kv_num_heads} of keys do not divide one another")
-    queries, keys = _by_time(b, query, q_num_heads), _by_time(b, key, kv_num_heads)
-    values = _by_time(b, value, kv_num_heads)
+    keys, values = _by_heads(b, key, kv_num_heads), _by_heads(b, value, kv_num_heads)
     depth, width = shape_of(keys)[3], shape_of(values)[3]
     shape = [batch, kv_num_heads, depth, width]
     expect(b, "query", query, [batch, time, q_num_heads * depth])
     expect(b, "past_state", past_state, shape)
-    parts = [_shared(b, queries, kv_num_heads), keys, values]
+    fading = rate = None
     if update_rule in GATED and decay is not None:
-        parts.append(_by_time(b, decay, kv_num_heads))
-        if shape_of(parts[-1])[3] not in (1, depth):
+        fading = b.maximum(_by_heads(b, decay, kv_num_heads), FORGOTTEN)
+        if shape_of(fading)[3] not in (1, depth):
             expect(b, "decay", decay, [batch, time, kv_num_heads])
     if update_rule in DELTA and beta is not None:
-        rate = _by_time(b, beta, 1 if shape_of(beta)[-1] == 1 else kv_num_heads)
-        parts.append(b.broadcast_to(rate, [time, batch, kv_num_heads, 1]))
+        rate = _by_heads(b, beta, 1 if shape_of(beta)[-1] == 1 else kv_num_heads)
+        rate = b.broadcast_to(rate, [batch, kv_num_heads, time, 1])
+    alike = fading is None or shape_of(fading)[3] == 1
+    steps = min(CHUNK, 1 << (time - 1).bit_length()) if alike and time else 1
+    queries = _shared(b, _by_heads(b, query, q_num_heads), kv_num_heads)
+    parts = [None if x is None else _in_chunks(b, x, steps) for x in (queries, keys, values, fading, rate)]
     start = b.broadcast_to(b.scalar(0, f32), shape) if past_state is None else b.convert(past_state, f32)
-    factor = scale or 1 / math.sqrt(depth)
+    chunks = -(-time // steps)
+    each = heads // kv_num_heads
 
-    def step(b: GraphBuilder, now: list[Value], state: Value) -> tuple[Value, Value]:
-        asked, k, v, *more = now
-        if update_rule in GATED:
-            state = b.multiply(state, b.expand_dims(b.exponential(more.pop(0)), [3]))
-        if update_rule in DELTA:
-            v = b.multiply(b.subtract(v, b.dot(k, state, ([2], [2]), ([0, 1], [0, 1]))), more.pop(0))
-        state = b.add(state, b.multiply(b.expand_dims(k, [3]), b.expand_dims(v, [2])))
-        found = b.dot(asked, state, ([3], [2]), ([0, 1], [0, 1]))
-        return b.multiply(found, factor), state
+    def advance(b: GraphBuilder, t: Value, state: State) -> tuple[Value, Value]:
+        now = [None if part is None else _at(b, part, t) for part in parts]
+        return _Chunk(*now).after(b, state[0])  # pyright: ignore[reportArgumentType]
 
-    if time == 1:
-        found, state = step(b, [b.reshape(each, shape_of(each)[1:]) for each in parts], start)
+    if chunks == 1:
+        found, state = advance(b, b.scalar(0, i64), [start])
         found = b.expand_dims(found, [0])
-    elif not time:
-        found, state = b.broadcast_to(b.scalar(0, f32), [0, *shape_of(parts[0])[1:4], width]), start
+    elif not chunks:
+        found, state = b.broadcast_to(b.scalar(0, f32), [0, batch, kv_num_heads, each, steps, width]), start
     else:
 
         def iteration(inner: GraphBuilder, t: Value, state: State) -> tuple[State, list[Row]]:
-            found, following = step(inner, [_at(inner, each, t) for each in parts], state[0])
+            found, following = advance(inner, t, state)
             return [following], [Row(found)]
 
-        [state], [found] = counted_loop(b, time, [start], iteration)
-    result = b.reshape(b.transpose(found, [1, 0, 2, 3, 4]), [batch, time, heads * width])
+        [state], [found] = counted_loop(b, chunks, [start], iteration)
+    found = b.transpose(found, [1, 0, 4, 2, 3, 5])
+    whole = b.reshape(found, [batch, chunks * steps, heads * width])
+    result = b.multiply(b.slice_axis(whole, 1, 0, time), scale or 1 / math.sqrt(depth))
     kept = f32 if past_state is None else element_of(past_state)
     return [b.convert(result, element_of(query)), b.convert(state, kept)]
 
 
-def _by_time(b: GraphBuilder, x: Value, heads: int) -> Value:
-    """[batch, time, heads * width] as [time, batch, heads, width] of f32."""
+@dataclass(frozen=True)
+class _Chunk:
+    """Some steps, of [batch, heads, ...]: queries of each that shares a key, keys, values, logarithms of decays, rates.
+
+    With E[i, j] what is left in step i of what came in step j, U = rate (V - K S) for one step. Of several each takes
+    what the others before it gave off, too: (1 + strictly lower(rate E K K')) U = rate (V - decayed K S).
+    """
+
+    queries: Value  # [.., shared, steps, keys]
+    keys: Value
+    values: Value
+    fading: Value | None
+    rate: Value | None
+
+    def after(self, b: GraphBuilder, state: Value) -> tuple[Value, Value]:
+        """What the queries find, [.., shared, steps, values], and the state then."""
+        batch, heads, shared, steps, depth = shape_of(self.queries)
+        left = since = None
+        if self.fading is not None:
+            left, since = self._left(b, self.fading)
+        asked = b.reshape(self._times(b, self.queries, left, [2]), [batch, heads, shared * steps, depth])
+        new = self.values
+        if self.rate is None:
+            base = _product(b, asked, state)
+        else:
+            every = _product(b, b.concatenate([self._times(b, self.keys, left), asked], 2), state)
+            base = b.slice_axis(every, 2, steps, steps + shared * steps)
+            new = b.multiply(self.rate, b.subtract(new, b.slice_axis(every, 2, 0, steps)))
+            if steps > 1:
+                met = self._times(b, b.multiply(self.rate, _product(b, self.keys, self.keys, turned=True)), since)
+                new = _product(b, _inverse(b, _kept(b, met, lambda i, j: i > j)), new)
+        rows = b.reshape(self.queries, [batch, heads, shared * steps, depth])
+        seen = b.reshape(_product(b, rows, self.keys, turned=True), [batch, heads, shared, steps, steps])
+        if steps > 1:
+            seen = _kept(b, self._times(b, seen, since, [2]), lambda i, j: i >= j)
+        found = b.add(base, _product(b, b.reshape(seen, [batch, heads, shared * steps, steps]), new))
+        keys, kept = self.keys, state
+        if left is not None:
+            last = b.slice_axis(left, 2, steps - 1, steps)
+            kept = b.multiply(state, b.transpose(last, [0, 1, 3, 2]))
+        if since is not None:
+            keys = b.multiply(keys, b.transpose(b.slice_axis(since, 2, steps - 1, steps), [0, 1, 3, 2]))
+        state = b.add(kept, b.dot(keys, new, ([2], [2]), ([0, 1], [0, 1])))
+        return b.reshape(found, [batch, heads, shared, steps, shape_of(new)[3]]), state
+
+    def _left(self, b: GraphBuilder, fading: Value) -> tuple[Value, Value | None]:
+        """What is left of the state, [.., steps, 1], and in each step of what others gave, [.., steps, steps].
+
+        Logarithms are summed up from each step on: differences of sums would lose digits.
+        """
+        *outer, steps, _ = shape_of(fading)
+        if steps == 1:
+            return b.exponential(fading), None
+        below = b.constant(np.tri(steps, dtype=np.float32))
+        every = b.broadcast_to(fading, [*outer, steps, steps + 1])
+        later = np.tri(steps, steps + 1, 0, dtype=np.float32)  # of the state all, of each step those behind it
+        sums = b.dot(b.multiply(every, b.constant(later)), below, ([2], [1]))  # [.., from, to]
+        grown = b.exponential(b.transpose(sums, [0, 1, 3, 2]))
+        return b.slice_axis(grown, 3, 0, 1), b.slice_axis(grown, 3, 1, steps + 1)
+
+    @staticmethod
+    def _times(b: GraphBuilder, x: Value, factor: Value | None, more: Sequence[int] = ()) -> Value:
+        return x if factor is None else b.multiply(x, b.expand_dims(factor, more) if more else factor)
+
+
+def _product(b: GraphBuilder, x: Value, y: Value, turned: bool = False) -> Value:
+    """Of matrices [batch, heads, ...]; the second may be `turned`."""
+    return b.dot(x, y, ([3], [3 if turned else 2]), ([0, 1], [0, 1]))
+
+
+def _kept(b: GraphBuilder, x: Value, where: Callable[[Array, Array], Array]) -> Value:
+    """Matrices where a condition on row and column holds, else zero."""
+    steps = shape_of(x)[-1]
+    return b.select(b.broadcast_to(b.constant(where(*np.indices((steps, steps)))), shape_of(x)), x, 0.0)
+
+
+def _inverse(b: GraphBuilder, x: Value) -> Value:
+    """(1 + x) to the power of -1, of strictly lower matrices of a power of two rows.
+
+    Of two blocks on the diagonal that are inverse already, with `off` below the first, (1 - inverse off) inverse is.
+    """
+    steps = shape_of(x)[-1]
+    one = b.constant(np.eye(steps, dtype=np.float32))
+    found, size = one, 1
+    while size < steps:
+        half = size
+
+        def below(i: Array, j: Array, half: int = half) -> Array:
+            return (i // half == j // half + 1) & (i // (2 * half) == j // (2 * half))
+
+        off = _kept(b, x, below)
+        found = b.subtract(found, off if size == 1 else _product(b, _product(b, found, off), found))
+        size *= 2
+    return found
+
+
+def _by_heads(b: GraphBuilder, x: Value, heads: int) -> Value:
+    """[batch, time, heads * width] as [batch, heads, time, width] of f32."""
     if rank_of(x) != 3 or shape_of(x)[2] % heads:
         raise b.fail(f"the shape {list(shape_of(x))} is no [batch, time, {heads} heads of one width]")
     batch, time, width = shape_of(x)
-    return b.transpose(b.reshape(b.convert(x, f32), [batch, time, heads, width // heads]), [1, 0, 2, 3])
+    return b.transpose(b.reshape(b.convert(x, f32), [batch, time, heads, width // heads]), [0, 2, 1, 3])
 
 
 def _shared(b: GraphBuilder, queries: Value, heads: int) -> Value:
-    """Queries [time, batch, heads, width] as [time, batch, heads of keys, those that share them, width]."""
-    time, batch, own, width = shape_of(queries)
+    """Queries [batch, heads, time, width] as [batch, heads of keys, those that share them, time, width]."""
+    batch, own, time, width = shape_of(queries)
     if own >= heads:
-        return b.reshape(queries, [time, batch, heads, own // heads, width])
-    every = b.broadcast_to(b.expand_dims(queries, [3]), [time, batch, own, heads // own, width])
-    return b.reshape(every, [time, batch, heads, 1, width])
+        return b.reshape(queries, [batch, heads, own // heads, time, width])
+    every = b.broadcast_to(b.expand_dims(queries, [2]), [batch, own, heads // own, time, width])
+    return b.reshape(every, [batch, heads, 1, time, width])
+
+
+def _in_chunks(b: GraphBuilder, x: Value, steps: int) -> Value:
+    """[..., time, width] as [chunks, ..., steps, width]; steps behind the last are zeros, which change no state."""
+    *outer, time, width = shape_of(x)
+    chunks = -(-time // steps)
+    if more := chunks * steps - time:
+        x = b.pad(x, b.scalar(0.0, f32), [0] * rank_of(x), [*[0] * len(outer), more, 0])
+    apart = b.reshape(x, [*outer, chunks, steps, width])
+    return b.transpose(apart, [len(outer), *range(len(outer)), len(outer) + 1, len(outer) + 2])
 
 
 def _at(b: GraphBuilder, x: Value, t: Value) -> Value:
-    """What there is of `x` [time, ...] at one time."""
+    """The chunk [...] of [chunks, ...] of a number."""
     shape = shape_of(x)[1:]
+    if shape_of(x)[0] == 1:
+        return b.reshape(x, shape)
     starts = [t, *[b.scalar(0, i64)] * len(shape)]
     return b.reshape(b(hlo.DynamicSliceOp(x, starts, slice_sizes=[1, *shape])), shape)
 

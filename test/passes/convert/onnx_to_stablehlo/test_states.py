@@ -74,6 +74,12 @@ def attended(
         ("gated_delta", 9, (2, 4), True, False),
         ("gated_delta", 1, (4, 4), True, False),
         ("gated", 1, (2, 2), False, False),
+        ("gated_delta", 100, (4, 2), True, False),
+        ("delta", 64, (2, 2), False, False),
+        ("linear", 33, (2, 2), True, False),
+        ("gated", 40, (2, 4), True, False),
+        ("gated_delta", 6, (2, 2), True, True),
+        ("gated", 0, (2, 2), True, False),
     ],
 )
 def test_linear_attention(rule: str, time: int, heads: tuple[int, int], past: bool, wide: bool, target: str) -> None:
