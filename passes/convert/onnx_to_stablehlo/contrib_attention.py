@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import ml_dtypes
 from xdsl.dialects.builtin import i32
@@ -136,20 +137,28 @@ def attention(
     projected = matmul(b, x, weights)
     if bias is not None:
         projected = b.add(projected, bias)
-    query, key, value = _parts(b, projected, qkv_hidden_sizes, num_heads)
-    before = [None, None] if past is None else [_half(b, past, i) for i in (0, 1)]
-    key, value = _extended(b, before[0], key), _extended(b, before[1], value)
-    result = _attend(
+    return attended_parts(
         b,
-        query,
-        key,
-        value,
+        projected,
+        qkv_hidden_sizes,
+        num_heads,
+        past,
         scale=scale,
         mask=mask_index,
         bias=attention_bias,
         unidirectional=unidirectional,
         mask_filter_value=mask_filter_value,
     )
+
+
+def attended_parts(
+    b: GraphBuilder, projected: Value, sizes: Sequence[int], heads: int, past: Value | None, **said: Any
+) -> list[Value]:
+    """Attention of what is projected together, over what came before, too; then keys and values, where wanted."""
+    query, key, value = _parts(b, projected, sizes, heads)
+    before = [None, None] if past is None else [_half(b, past, i) for i in (0, 1)]
+    key, value = _extended(b, before[0], key), _extended(b, before[1], value)
+    result = _attend(b, query, key, value, **said)
     outputs = [joined(b, result)]
     if any(b.wanted[1:]):
         if shape_of(key) != shape_of(value):

@@ -44,6 +44,7 @@ CHAPTERS = (
     "pooling",
     "normalization",
     "recurrent",
+    "states",
     "sorting",
     "resizing",
     "sampling",
@@ -63,9 +64,9 @@ CHAPTERS = (
     "contrib_experts",
     "contrib_grouped",
     "contrib_quantized",
+    "contrib_quantized_attention",
     "contrib_quantized_experts",
     "contrib_recurrent",
-    "contrib_states",
 )
 
 

@@ -1,4 +1,4 @@
-"""LinearAttention and CausalConvWithState of com.microsoft: what layers keep of all that came before, in one state."""
+"""LinearAttention and CausalConvWithState: what layers keep of all that came before, in one state."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ CHUNK = 16  # steps at once: more take more products among each other, fewer go 
 FORGOTTEN = -100.0  # the logarithm of nothing in f32, whose sums are finite
 
 
+@lowers("LinearAttention", since=27)
 @lowers("LinearAttention", domain=MICROSOFT)
 def linear_attention(
     b: GraphBuilder,
@@ -99,7 +100,7 @@ def linear_attention(
     found = b.transpose(found, [1, 0, 4, 2, 3, 5])
     whole = b.reshape(found, [batch, chunks * steps, heads * width])
     result = b.multiply(b.slice_axis(whole, 1, 0, time), scale or 1 / math.sqrt(depth))
-    kept = f32 if past_state is None else element_of(past_state)
+    kept = element_of(query if past_state is None else past_state)
     return [b.convert(result, element_of(query)), b.convert(state, kept)]
 
 
@@ -235,6 +236,7 @@ def _at(b: GraphBuilder, x: Value, t: Value) -> Value:
     return b.reshape(b(hlo.DynamicSliceOp(x, starts, slice_sizes=[1, *shape])), shape)
 
 
+@lowers("CausalConvWithState", since=27)
 @lowers("CausalConvWithState", domain=MICROSOFT)
 def causal_conv_with_state(
     b: GraphBuilder,
