@@ -57,10 +57,10 @@ class _Writer:
         self._blocks: dict[Block, str] = {}
 
     def op(self, op: Operation) -> None:
-        values, parts = self._values, self.parts
+        parts = self.parts
         parts.append(op.name)
         for operand in op._operands:  # pyright: ignore[reportPrivateUsage]
-            parts.append(values[operand])
+            parts.append(self.name(operand))
         for successor in op._successors:  # pyright: ignore[reportPrivateUsage]
             parts.append(self._blocks[successor])
         self.attributes(op.properties)
@@ -92,8 +92,14 @@ class _Writer:
 
     def define(self, values: Iterable[SSAValue]) -> None:
         for value in values:
-            self._values[value] = f"%{len(self._values)}"
-            self.parts += ":", _text(value.type)
+            self.parts += self.name(value), ":", _text(value.type)
+
+    def name(self, value: SSAValue) -> str:
+        """The number of a value, which a block that stands before its own may use, too."""
+        name = self._values.get(value)
+        if name is None:
+            name = self._values[value] = f"%{len(self._values)}"
+        return name
 
 
 def _text(attribute: Attribute) -> str:

@@ -52,7 +52,7 @@ from ...dialects.linalg_ext import MatmulNBitsOp
 from ...dialects.stablehlo.composites import GROUPED_MATMUL_NBITS, MATMUL_NBITS
 from ...dialects.tensor import EmptyOp
 from ..stablehlo.elements import Elements, before, choose
-from ..stablehlo.matrices import cut
+from ..stablehlo.matrices import cut, filled
 from ..stablehlo.ragged_rows import group_by_group
 from .composite_replacement import integer_said, replace_composites
 
@@ -91,6 +91,8 @@ def _grouped(op: hlo.CompositeOp, lanes: int, machine: Machine, narrow: bool) ->
     x, sizes, *matrices = (Elements(before(op), value) for value in op.inputs)
     bits, rounded = _checked_bits(op, x, matrices, sizes), integer_said(op, "accuracy_level") == 4
     weights = _Weights.of(matrices, bits, lanes)
+    if not (x.shape[0] and sizes.shape[0]):
+        return filled(x, (x.shape[0], weights.columns), f32, 0)
 
     def product(rows: Elements, group: Elements) -> Elements:
         return weights.of_group(group).times(rows, rounded, machine, narrow)

@@ -47,3 +47,22 @@ def test_names_are_no_part_of_it() -> None:
 def test_all_else_is(old: str, new: str) -> None:
     assert old in FIRST
     assert _text(FIRST.replace(old, new)) != _text(FIRST)
+
+
+BLOCKS = """
+func.func @blocks(%x: f32) {
+  cf.br ^second
+^first:
+  %b = arith.addf %a, %x : f32
+  func.return
+^second:
+  %a = arith.mulf %x, %x : f32
+  cf.br ^first
+}
+"""
+
+
+def test_blocks_in_any_order() -> None:
+    """A value may be used in a block that stands before the one in which it is made."""
+    assert _text(BLOCKS) == _text(BLOCKS.replace("%a", "%made").replace("^first", "^then"))
+    assert _text(BLOCKS) != _text(BLOCKS.replace("arith.addf %a, %x", "arith.addf %x, %a"))

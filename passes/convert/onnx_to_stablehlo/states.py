@@ -56,6 +56,10 @@ def linear_attention(
     for name, needed, given in (("decay", GATED, decay), ("beta", DELTA, beta)):
         if update_rule in needed and given is None:
             raise b.fail(f"update_rule '{update_rule}' needs {name}")
+    given = {"query": query, "key": key, "value": value, "decay": decay, "beta": beta}
+    for name, each in given.items():
+        if each is not None and rank_of(each) != 3:
+            raise b.fail(f"{name} has shape {list(shape_of(each))}, expected [batch, time, heads * width]")
     batch, time, _ = shape_of(query)
     heads = max(q_num_heads, kv_num_heads)
     if min(q_num_heads, kv_num_heads) < 1 or heads % min(q_num_heads, kv_num_heads):
@@ -64,15 +68,18 @@ def linear_attention(
     depth, width = shape_of(keys)[3], shape_of(values)[3]
     shape = [batch, kv_num_heads, depth, width]
     expect(b, "query", query, [batch, time, q_num_heads * depth])
+    expect(b, "key", key, [batch, time, kv_num_heads * depth])
+    expect(b, "value", value, [batch, time, kv_num_heads * width])
     expect(b, "past_state", past_state, shape)
     fading = rate = None
     if update_rule in GATED and decay is not None:
+        by_key = shape_of(decay)[-1] == kv_num_heads * depth
+        expect(b, "decay", decay, [batch, time, kv_num_heads * (depth if by_key else 1)])
         fading = b.maximum(_by_heads(b, decay, kv_num_heads), FORGOTTEN)
-        if shape_of(fading)[3] not in (1, depth):
-            expect(b, "decay", decay, [batch, time, kv_num_heads])
     if update_rule in DELTA and beta is not None:
-        rate = _by_heads(b, beta, 1 if shape_of(beta)[-1] == 1 else kv_num_heads)
-        rate = b.broadcast_to(rate, [batch, kv_num_heads, time, 1])
+        own = 1 if shape_of(beta)[-1] == 1 else kv_num_heads
+        expect(b, "beta", beta, [batch, time, own])
+        rate = b.broadcast_to(_by_heads(b, beta, own), [batch, kv_num_heads, time, 1])
     alike = fading is None or shape_of(fading)[3] == 1
     steps = min(CHUNK, 1 << (time - 1).bit_length()) if alike and time else 1
     queries = _shared(b, _by_heads(b, query, q_num_heads), kv_num_heads)
@@ -99,7 +106,7 @@ def linear_attention(
         [state], [found] = counted_loop(b, chunks, [start], iteration)
     found = b.transpose(found, [1, 0, 4, 2, 3, 5])
     whole = b.reshape(found, [batch, chunks * steps, heads * width])
-    result = b.multiply(b.slice_axis(whole, 1, 0, time), scale or 1 / math.sqrt(depth))
+    result = b.multiply(b.slice_axis(whole, 1, 0, time), scale or 1 / math.sqrt(max(1, depth)))
     kept = element_of(query if past_state is None else past_state)
     return [b.convert(result, element_of(query)), b.convert(state, kept)]
 
@@ -202,9 +209,9 @@ def _inverse(b: GraphBuilder, x: Value) -> Value:
 
 def _by_heads(b: GraphBuilder, x: Value, heads: int) -> Value:
     """[batch, time, heads * width] as [batch, heads, time, width] of f32."""
-    if rank_of(x) != 3 or shape_of(x)[2] % heads:
-        raise b.fail(f"the shape {list(shape_of(x))} is no [batch, time, {heads} heads of one width]")
     batch, time, width = shape_of(x)
+    if width % heads:
+        raise b.fail(f"a width of {width} does not divide into {heads} heads")
     return b.transpose(b.reshape(b.convert(x, f32), [batch, time, heads, width // heads]), [0, 2, 1, 3])
 
 
@@ -271,6 +278,8 @@ def causal_conv_with_state(
     batch, *sizes = shape_of(x)
     channels, time = (math.prod(sizes[1:]), sizes[0]) if channels_last else (sizes[0], math.prod(sizes[1:]))
     taps = shape_of(w)[-1]
+    if min(taps, dilation) < 1:
+        raise b.fail(f"{taps} taps, {dilation} places apart: both must be positive")
     before = (taps - 1) * dilation
     expect(b, "weight", w, [channels, 1, taps])
     expect(b, "bias", bias, [channels])

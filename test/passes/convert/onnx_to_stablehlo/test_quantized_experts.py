@@ -227,6 +227,37 @@ def test_weights_stay_packed() -> None:
     assert constants_of(lowered).nbytes < floats / 4
 
 
+def test_equal_layers_one_after_the_other() -> None:
+    """What they have in common goes down once; each has weights of its own."""
+    layers = [model_of((9,), block=32, activation_type="silu", k=2) for _ in range(3)]
+    graph = helper.make_graph(
+        [
+            helper.make_node(
+                "QMoE",
+                [f"x{i}", "scores", *[name and f"{name}_{i}" for name in model.graph.node[0].input[2:]]],
+                [f"x{i + 1}"],
+                domain="com.microsoft",
+                **{each.name: helper.get_attribute_value(each) for each in model.graph.node[0].attribute},
+            )
+            for i, (model, _) in enumerate(layers)
+        ],
+        "g",
+        [helper.make_tensor_value_info("x0", 1, [9, HIDDEN]), helper.make_tensor_value_info("scores", 1, [9, EXPERTS])],
+        [helper.make_tensor_value_info("x3", 1, [9, HIDDEN])],
+        [
+            numpy_helper.from_array(numpy_helper.to_array(each), f"{each.name}_{i}")
+            for i, (model, _) in enumerate(layers)
+            for each in model.graph.initializer
+        ],
+    )
+    model = helper.make_model(graph, opset_imports=layers[0][0].opset_import, ir_version=9)
+    x, scores = inputs_of((9,))
+    expected = x
+    for _, floats in layers:
+        expected = right(floats, [expected, scores], 2, _silu)
+    _close(lamina.compile(model)(x, scores)[0], expected)
+
+
 def test_no_rows() -> None:
     model, _ = model_of((0,), activation_type="relu", k=2)
     assert lamina.compile(model)(*inputs_of((0,)))[0].shape == (0, HIDDEN)

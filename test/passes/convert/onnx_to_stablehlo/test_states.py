@@ -146,6 +146,10 @@ def test_causal_convolutions(
         ({"kv_num_heads": 3}, "2 heads of queries and 3 of keys do not divide one another"),
         ({"q_num_heads": 4}, r"query has shape \[2, 3, 16\], expected \[2, 3, 32\]"),
         ({"state_window": 2}, "state_window"),
+        ({"key": np.zeros((2, 3), np.float32)}, r"key has shape \[2, 3\], expected \[batch, time, heads \* width\]"),
+        ({"value": np.zeros((2, 1, 24), np.float32)}, r"value has shape \[2, 1, 24\], expected \[2, 3, 24\]"),
+        ({"decay": np.zeros((2, 1, 2), np.float32)}, r"decay has shape \[2, 1, 2\], expected \[2, 3, 2\]"),
+        ({"beta": np.zeros((2, 3, 4), np.float32)}, r"beta has shape \[2, 3, 4\], expected \[2, 3, 2\]"),
     ],
 )
 def test_what_is_refused(told: dict[str, Any], message: str) -> None:
