@@ -1,9 +1,11 @@
-"""GroupQueryAttention and RotaryEmbedding of com.microsoft: the attention of large language models, over a cache."""
+"""GroupQueryAttention and rotary embeddings of com.microsoft: the attention of large language models, over a cache."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+import numpy as np
 from xdsl.dialects.builtin import IntegerType, i32, i64
 
 from ....dialects import stablehlo as hlo
@@ -252,6 +254,55 @@ def rotary_embedding(
     if rank_of(places) == 1:
         places = b.add(b.iota([1, length], 1, i64), b.expand_dims(b.convert(places, i64), [1]))
     [result] = _rotated(b, [x], places, cos_cache, sin_cache, bool(interleaved))
+    return joined(b, result) if flat else result
+
+
+@lowers("MRotaryEmbedding", domain=MICROSOFT)
+def rotary_embedding_of_three(
+    b: GraphBuilder,
+    x: Value,
+    position_ids: Value,
+    cos_cache: Value,
+    sin_cache: Value,
+    *,
+    mrope_section: Sequence[int],
+    interleaved: int = 0,
+    is_packed_batching: int = 0,
+    mrope_layout: int = 0,
+    num_heads: int = 0,
+    rotary_embedding_dim: int = 0,
+    scale: float = 1.0,
+) -> Value:
+    """As RotaryEmbedding, with positions [3, batch, length] in time and in height and width of an image (Qwen2-VL).
+
+    Angles are those of the first in so many places, then of the second and third; in layout 1 these have every third
+    of the first places, three times as many.
+    """
+    if is_packed_batching:
+        raise b.fail("is_packed_batching is not supported")
+    half, flat = shape_of(cos_cache)[1], rank_of(x) == 3
+    if len(mrope_section) != 3 or min(mrope_section) < 0 or sum(mrope_section) != half:
+        raise b.fail(f"mrope_section {list(mrope_section)} is not three parts of {half} angles")
+    if rank_of(position_ids) != 3 or shape_of(position_ids)[0] != 3:
+        raise b.fail(f"position_ids has shape {list(shape_of(position_ids))}, expected [3, batch, length]")
+    if flat:
+        if not num_heads:
+            raise b.fail("an input of three dimensions needs num_heads")
+        x = by_heads(b, x, num_heads)
+    angle = np.arange(half)
+    if mrope_layout:
+        source = np.where(angle < 3 * np.take(mrope_section, angle % 3), angle % 3, 0)
+    else:
+        source = np.repeat(np.arange(3), mrope_section)
+
+    def chosen(cache: Value) -> Value:
+        every = gather(b, cache, position_ids)  # [3, batch, length, half]
+        first, *others = (b.reshape(b.slice_axis(every, 0, i, i + 1), shape_of(every)[1:]) for i in range(3))
+        for i, other in enumerate(others, 1):
+            first = b.select(b.broadcast_to(b.constant(source == i), shape_of(other)), other, first)
+        return b.expand_dims(first, [1])
+
+    result = _turned(b, x, chosen(cos_cache), chosen(sin_cache), bool(interleaved))
     return joined(b, result) if flat else result
 
 

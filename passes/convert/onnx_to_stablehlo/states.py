@@ -80,35 +80,54 @@ def linear_attention(
         own = 1 if shape_of(beta)[-1] == 1 else kv_num_heads
         expect(b, "beta", beta, [batch, time, own])
         rate = b.broadcast_to(_by_heads(b, beta, own), [batch, kv_num_heads, time, 1])
+    start = b.broadcast_to(b.scalar(0, f32), shape) if past_state is None else b.convert(past_state, f32)
+    queries = _shared(b, _by_heads(b, query, q_num_heads), kv_num_heads)
+    found, state = over_time(b, queries, keys, values, fading, rate, start)
+    result = b.multiply(b.reshape(found, [batch, time, heads * width]), scale or 1 / math.sqrt(max(1, depth)))
+    kept = element_of(query if past_state is None else past_state)
+    return [b.convert(result, element_of(query)), b.convert(state, kept)]
+
+
+def over_time(
+    b: GraphBuilder,
+    queries: Value,
+    keys: Value,
+    values: Value,
+    fading: Value | None,
+    rate: Value | None,
+    start: Value,
+) -> tuple[Value, Value]:
+    """What queries find, [batch, time, heads, shared, values], and the state after the last step.
+
+    All of f32: queries [batch, heads, shared, time, keys], keys and values [batch, heads, time, ...], logarithms of
+    decays [.., time, keys or 1] that are at least FORGOTTEN, rates [.., time, 1], a state [batch, heads, keys, values].
+    """
+    batch, heads, each, time, _ = shape_of(queries)
+    width = shape_of(values)[3]
     alike = fading is None or shape_of(fading)[3] == 1
     steps = min(CHUNK, 1 << (time - 1).bit_length()) if alike and time else 1
-    queries = _shared(b, _by_heads(b, query, q_num_heads), kv_num_heads)
     parts = [None if x is None else _in_chunks(b, x, steps) for x in (queries, keys, values, fading, rate)]
-    start = b.broadcast_to(b.scalar(0, f32), shape) if past_state is None else b.convert(past_state, f32)
     chunks = -(-time // steps)
-    each = heads // kv_num_heads
 
-    def advance(b: GraphBuilder, t: Value, state: State) -> tuple[Value, Value]:
+    def advance(b: GraphBuilder, t: Value, state: Value) -> tuple[Value, Value]:
         now = [None if part is None else _at(b, part, t) for part in parts]
-        return _Chunk(*now).after(b, state[0])  # pyright: ignore[reportArgumentType]
+        return _Chunk(*now).after(b, state)  # pyright: ignore[reportArgumentType]
 
     if chunks == 1:
-        found, state = advance(b, b.scalar(0, i64), [start])
+        found, state = advance(b, b.scalar(0, i64), start)
         found = b.expand_dims(found, [0])
     elif not chunks:
-        found, state = b.broadcast_to(b.scalar(0, f32), [0, batch, kv_num_heads, each, steps, width]), start
+        found, state = b.broadcast_to(b.scalar(0, f32), [0, batch, heads, each, steps, width]), start
     else:
 
         def iteration(inner: GraphBuilder, t: Value, state: State) -> tuple[State, list[Row]]:
-            found, following = advance(inner, t, state)
+            found, following = advance(inner, t, state[0])
             return [following], [Row(found)]
 
         [state], [found] = counted_loop(b, chunks, [start], iteration)
     found = b.transpose(found, [1, 0, 4, 2, 3, 5])
-    whole = b.reshape(found, [batch, chunks * steps, heads * width])
-    result = b.multiply(b.slice_axis(whole, 1, 0, time), scale or 1 / math.sqrt(max(1, depth)))
-    kept = element_of(query if past_state is None else past_state)
-    return [b.convert(result, element_of(query)), b.convert(state, kept)]
+    whole = b.reshape(found, [batch, chunks * steps, heads, each, width])
+    return b.slice_axis(whole, 1, 0, time), state
 
 
 @dataclass(frozen=True)
