@@ -33,7 +33,7 @@ class Node:
     attributes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     moved: int = 0  # bytes, where not all of the inputs are touched
     domain: str = ""
-    shape: Sequence[int] | None = None  # of the result, where `onnx` infers none
+    shapes: Sequence[Sequence[int]] | None = None  # of the results, where `onnx` infers none
 
 
 def main(args: argparse.Namespace) -> int:
@@ -57,6 +57,7 @@ def build(family: str, name: str) -> Workload:
     node = families()[family][name]
     inputs, constants = node.inputs(), node.constants()
     results = [f"y{i}" for i in range(len(node.results))]
+    shapes = node.shapes or [None] * len(results)
 
     def info(name: str, dtype: Any, shape: Sequence[int] | None) -> Any:
         return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), shape)
@@ -66,7 +67,7 @@ def build(family: str, name: str) -> Workload:
         [helper.make_node(node.op, given, results, node.op.lower(), domain=node.domain, **node.attributes)],
         "case",
         [info(name, array.dtype, array.shape) for name, array in inputs.items()],
-        [info(name, dtype, node.shape) for name, dtype in zip(results, node.results, strict=True)],
+        [info(name, dtype, made) for name, dtype, made in zip(results, node.results, shapes, strict=True)],
         [numpy_helper.from_array(array, name) for name, array in constants.items() if name != "_"],
     )
     opsets = [helper.make_opsetid("", OPSET), *([helper.make_opsetid(node.domain, 1)] if node.domain else [])]
@@ -179,6 +180,10 @@ def families() -> Mapping[str, Mapping[str, Node]]:
                 f"{rows}_by_4_of_32_in_4_bits": _experts_of_4_bits(rows, 1024, 1024, 32, 4) for rows in (1, 16, 64, 512)
             },
         },
+        "states": {
+            f"{steps}_of_{heads}x{width}": _states(steps, heads, width)
+            for steps, heads, width in ((1, 32, 128), (64, 32, 128), (256, 8, 64))
+        },
     }
 
 
@@ -289,8 +294,8 @@ def _experts(rows: int, hidden: int, inner: int, count: int, k: int) -> Node:
     def inputs() -> Mapping[str, Array]:
         return {"x": normal(0, rows, hidden), "scores": normal(1, rows, count)}
 
-    shape = [rows, hidden]
-    return Node("MoE", inputs, weights, attributes=attributes, moved=used, domain="com.microsoft", shape=shape)
+    shapes = [[rows, hidden]]
+    return Node("MoE", inputs, weights, attributes=attributes, moved=used, domain="com.microsoft", shapes=shapes)
 
 
 def _experts_of_4_bits(rows: int, hidden: int, inner: int, count: int, k: int) -> Node:
@@ -309,6 +314,21 @@ def _experts_of_4_bits(rows: int, hidden: int, inner: int, count: int, k: int) -
     attributes = {**floats.attributes, **limits, "expert_weight_bits": 4, "block_size": block}
     moved = min(count, rows * k) * 3 * hidden * inner * (4 + 32 // block) // 8
     return replace(floats, op="QMoE", constants=weights, attributes=attributes, moved=moved)
+
+
+def _states(steps: int, heads: int, width: int) -> Node:
+    """A gated delta net's recurrence: each step changes a state of width x width in each head, and asks it."""
+
+    def inputs() -> Mapping[str, Array]:
+        query, key, value = (normal(i, 1, steps, heads * width) for i in range(3))
+        decay, rate = (np.abs(normal(3 + i, 1, steps, heads)) / np.float32(4) for i in range(2))
+        state = normal(5, 1, heads, width, width)
+        return {"q": query, "k": key / np.float32(width**0.5), "v": value, "past": state, "decay": -decay, "rate": rate}
+
+    shapes = [[1, steps, heads * width], [1, heads, width, width]]
+    attributes = {"q_num_heads": heads, "kv_num_heads": heads}
+    floats = (np.float32, np.float32)
+    return Node("LinearAttention", inputs, dict, floats, attributes, domain="com.microsoft", shapes=shapes)
 
 
 def _cast(source: type[np.generic], target: type[np.generic]) -> Node:
