@@ -104,6 +104,12 @@ def _skipped(b: GraphBuilder, x: Value, skip: Value, bias: Value | None) -> Valu
     return total if bias is None else b.add(total, bias)
 
 
+def expect(b: GraphBuilder, name: str, value: Value | None, shape: Sequence[int]) -> None:
+    """Raises LaminaError where a value is there and has another shape."""
+    if value is not None and list(shape_of(value)) != list(shape):
+        raise b.fail(f"{name} has shape {list(shape_of(value))}, expected {list(shape)}")
+
+
 def _real(b: GraphBuilder, x: Value, scale: Value, zero: Value | None) -> Value:
     return dequantize_linear(b, x, b.convert(scale, f32), zero)
 

@@ -8,8 +8,7 @@ from xdsl.dialects.builtin import f32
 
 from .activation import sigmoid, softplus
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
-from .contrib import MICROSOFT
-from .contrib_experts import expect
+from .contrib import MICROSOFT, expect
 from .states import DELTA, FORGOTTEN, GATED, RULES, over_time
 from .table import lowers
 

@@ -12,7 +12,7 @@ from ....dialects import stablehlo as hlo
 from ....dialects.stablehlo.chlo_structured import rows_by_groups
 from .activation import gelu, relu, swish
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
-from .contrib import MICROSOFT
+from .contrib import MICROSOFT, expect
 from .indexing import gather
 from .normalization import softmax
 from .regions import compare_region
@@ -166,12 +166,6 @@ def weighted(
     outer = b.reshape(gather(b, second.of(b, between, sizes, expert), back), [count, k, hidden])
     share = b.convert(b.expand_dims(weights, [2]), element_of(outer))
     return b.reshape(b.reduce("add", b.multiply(outer, share), [1]), shape)
-
-
-def expect(b: GraphBuilder, name: str, value: Value | None, shape: Sequence[int]) -> None:
-    """Raises LaminaError where a value is there and has another shape."""
-    if value is not None and list(shape_of(value)) != list(shape):
-        raise b.fail(f"{name} has shape {list(shape_of(value))}, expected {list(shape)}")
 
 
 def _sorted(b: GraphBuilder, keys: Value, places: Value) -> tuple[Value, Value]:

@@ -6,8 +6,7 @@ from xdsl.dialects.builtin import f32
 
 from .activation import sigmoid, softplus, swish
 from .builder import GraphBuilder, Value, element_of, shape_of
-from .contrib import MICROSOFT
-from .contrib_experts import expect
+from .contrib import MICROSOFT, expect
 from .normalization import rms_normalization
 from .table import lowers
 

@@ -11,8 +11,8 @@ from ....dialects.stablehlo.chlo_structured import rows_by_groups
 from ....dialects.stablehlo.composites import GROUPED_MATMUL_NBITS
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
 from .composite import composite
-from .contrib import MICROSOFT
-from .contrib_experts import Matrices, Network, expect, weighted
+from .contrib import MICROSOFT, expect
+from .contrib_experts import Matrices, Network, weighted
 from .contrib_quantized import BYTE, numbers_of, unpacked
 from .table import lowers
 

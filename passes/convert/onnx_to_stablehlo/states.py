@@ -13,8 +13,7 @@ from ....compiler.signature import Array
 from ....dialects import stablehlo as hlo
 from .activation import swish
 from .builder import GraphBuilder, Value, element_of, rank_of, shape_of
-from .contrib import MICROSOFT
-from .contrib_experts import expect
+from .contrib import MICROSOFT, expect
 from .convolution import conv
 from .loops import Row, State, counted_loop
 from .table import lowers
